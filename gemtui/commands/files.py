@@ -18,7 +18,7 @@ from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import (
@@ -66,7 +66,7 @@ def files(
     sessions = sessions_with_calls(snapshot, session=one, project=where)
     if as_patch:
         changes = recorded_changes(sessions, since=since)
-        return _print_patch(matching_writes(changes, path), where or _folder_of(one))
+        return _print_patch(matching_writes(changes, path), where or (None if one is None else one.folder))
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
     written = writes_by_file(matching_writes(writes, path))
     if as_json:
@@ -110,10 +110,6 @@ def _names_of(wanted: Path) -> list[PurePath]:
     """Return a path's absolute spellings: as given, and with links resolved."""
     absolute = Path(os.path.normpath(current_folder() / wanted))
     return [absolute, *map(Path, folder_names(absolute))]
-
-
-def _folder_of(session: Summary | None) -> Path | None:
-    return Path(session.project) if session is not None and session.project else None
 
 
 # --- lines and JSON ------------------------------------------------------------------------------

@@ -174,11 +174,11 @@ def _as_refusal(answer: Explanation, situation: Situation) -> str:
 # --- replay --------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command("replay")
 @situation_options
 @call_options
 @json_option
-def replay(*, situation: Situation, which: CallSelection, as_json: bool) -> int:
+def replay_command(*, situation: Situation, which: CallSelection, as_json: bool) -> int:
     """Replay recorded tool calls, and count how many a policy would allow, ask about, and deny.
 
     By default, the calls of the current folder's project are replayed, or all calls if it has none,
@@ -323,13 +323,15 @@ def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
 # --- suggest -------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command("suggest")
 @situation_options
 @call_options
 @output_option("Write the rules to FILE as a new policy, with the evidence for each as a comment.")
 @force_option
 @json_option
-def suggest(*, situation: Situation, which: CallSelection, output: Path | None, force: bool, as_json: bool) -> int:
+def suggest_command(
+    *, situation: Situation, which: CallSelection, output: Path | None, force: bool, as_json: bool
+) -> int:
     """Suggest rules that allow recorded calls that succeeded; nothing is applied.
 
     Calls that are already allowed need no rule. Commands that could delete, change permissions,

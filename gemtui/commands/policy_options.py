@@ -273,9 +273,7 @@ class CallSelection:
             snapshot = read_store(index, project=self.project)
         listed = partial(listed_sessions, snapshot, hidden=False)
         project = None if one else project_in_use(listed, self.project, everywhere=self.everywhere)
-        workspace = project
-        if one is not None:
-            workspace = Path(one.project) if one.project is not None else None
+        workspace = project if one is None else one.folder
         read = SelectedCalls(sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace)
         if one is None:
             read.problems += snapshot.unreadable

@@ -235,8 +235,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
         done = restore_from_run(found, rule_of, now)
     else:
         ids = {"session": found.id, "run": None}
-        project = None if found.project is None else Path(found.project)
-        done = put_back(found, gemini_home(), rule_of(project), now)
+        done = put_back(found, gemini_home(), rule_of(found.folder), now)
     if as_json:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}

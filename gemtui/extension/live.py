@@ -86,6 +86,8 @@ class LiveState(StrEnum):
 
 GONE = frozenset({LiveState.KILLED, LiveState.ENDED})
 """The states of sessions that no process has open any more."""
+AT_WORK = frozenset({LiveState.WAITING, LiveState.WORKING})
+"""The states of sessions in the middle of a turn, so that their files may be about to change."""
 
 
 class LiveQuestion(Struct, frozen=True, kw_only=True):

@@ -151,7 +151,7 @@ def next_deletions(
     rules: dict[Path | None, Retention] = {}
     found: list[DoomedFile] = []
     for files in folders.values():
-        project = next((Path(each.project) for each in files if each.project), None)
+        project = next((each.folder for each in files if each.folder), None)
         if project not in rules:
             rules[project] = retention_of(project)
         if rules[project].enabled:

@@ -273,13 +273,9 @@ def _first(
     found = [
         (each, when)
         for each in sessions
-        if not each.hidden and each.name not in sooner and (when := expires(each, rule(_project(each)))) and when > now
+        if not each.hidden and each.name not in sooner and (when := expires(each, rule(each.folder))) and when > now
     ]
     return min(found, key=lambda each: each[1], default=None)
-
-
-def _project(session: Summary) -> Path | None:
-    return None if session.project is None else Path(session.project)
 
 
 def is_damaged_in_store(session: Summary) -> bool:
@@ -292,7 +288,7 @@ def deletion_reason(session: Summary, snapshot: Snapshot, environ: Mapping[str, 
 
     Returns "" if the clean-up does not consider the session.
     """
-    rule = retention(environ, _project(session))
+    rule = retention(environ, session.folder)
     if Flag.KEPT in session.flags:
         what = "damaged" if is_damaged_in_store(session) else "deleted by Gemini CLI"
         return f"{what}; only the vault has it"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
@@ -100,7 +99,7 @@ def _recorded(log: SessionLog, session: Summary, agents: dict[str, str]) -> Iter
     `agents`: maps subagents' ids to their names. If `session` is a subagent's, its name is taken
     from this mapping; the subagents that the session starts are added to it.
     """
-    project = Path(session.project) if session.project is not None else None
+    project = session.folder
     subagent = None
     if session.kind is SessionKind.SUBAGENT:
         subagent = agents.pop(session.id, _UNNAMED)

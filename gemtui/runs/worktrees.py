@@ -28,7 +28,6 @@ from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoE
 from gemtui.files import resolved
 from gemtui.paths import current_folder, make_own_folder, worktrees_dir
 from gemtui.runs.before_run import before_run_report
-from gemtui.runs.ending import RunState
 from gemtui.runs.git_worktree import GitRepository, copy_settings
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
@@ -310,8 +309,7 @@ def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
 
 def is_worked_in(worktree: Worktree) -> Run | None:
     """Return the run that is working in a worktree; None if there is none."""
-    running = (run for run in list_runs(runs_dir()) if run.state is RunState.RUNNING or run.alive)
-    return next((run for run in running if _is_in(worktree, run)), None)
+    return next((run for run in runs_of(worktree, list_runs(runs_dir())) if run.alive), None)
 
 
 def _is_in(worktree: Worktree, run: Run) -> bool:

@@ -168,13 +168,3 @@ def tool_may_exist(tool: str) -> bool:
     Any name of an MCP tool may exist, because that depends on the servers.
     """
     return tool.startswith("mcp_") or known_tool(tool) is not None
-
-
-def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
-    """Decide all calls with `engine`, and return the counts.
-
-    `keep`: the maximum number of references to keep, for all rules together.
-    """
-    run = ReplayCounter(engine, keep=keep)
-    run.feed(calls)
-    return run.counts()

@@ -83,7 +83,7 @@ def fork_session(session: Summary, home: Path, *, before: int | None = None, und
             path=None,
             before=before,
             prompt=None if asked is None else _text(log, asked),
-            project=None if session.project is None else Path(session.project),
+            project=session.folder,
         )
         past = entries[:cut]
         if not any(is_resumable(each.facts.outline) for each in past if _is_message(each)):

@@ -130,7 +130,7 @@ class Reverted:
 def subject_of(session: Summary) -> ReviewSubject:
     """Return what to pass to `review_of` or `revert` for a whole stored session."""
     return ReviewSubject(
-        folder=None if session.project is None else Path(session.project),
+        folder=session.folder,
         session=session.id,
         calls=lambda: placed_calls(session),
         prompts=lambda: [each.text for each in prompts_of(session)],

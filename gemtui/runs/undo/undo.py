@@ -32,7 +32,7 @@ from gemtui.checkpoints.store import (
 )
 from gemtui.checkpoints.undo import FilesUndone, UndoTarget, covered_calls, interrupted_undo, open_project
 from gemtui.errors import CheckpointsUnreadable, UndoError
-from gemtui.extension.live import LiveFolder, LiveState
+from gemtui.extension.live import AT_WORK, LiveFolder
 from gemtui.files import resolved
 from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.ending import RunState
@@ -45,8 +45,6 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
-
-_AT_WORK = (LiveState.WORKING, LiveState.WAITING)
 
 
 class Prompt(NamedTuple):
@@ -156,8 +154,8 @@ def undo_session(
     number = len(prompts) if number is None else number
     if not 1 <= number <= len(prompts):
         raise UndoError(f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}")
-    if files and not dry_run and session.project is not None:
-        require_idle(Path(session.project))
+    if files and not dry_run and session.folder is not None:
+        require_idle(session.folder)
     notes: list[str] = []
     complete, done = True, None
     if files:
@@ -217,7 +215,7 @@ def _undo_files(
     session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
 ) -> tuple[FilesUndone | None, bool, list[str]]:
     try:
-        folder = existing_folder(None if session.project is None else Path(session.project))
+        folder = existing_folder(session.folder)
     except UndoError as error:
         return None, False, [str(error)]
     place, root, own = project_of(folder)
@@ -267,7 +265,7 @@ def require_idle(folder: Path) -> None:
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
             raise UndoError(f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop {run.id[:8]}")
     for live in LiveFolder().read():
-        if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
+        if live.state in AT_WORK and live.project and resolved(Path(live.project)) == place:
             raise UndoError(f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle")
 
 
@@ -355,7 +353,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
     """Open the checkpoints of a session's project; yield None if there are none."""
-    place = None if session.project is None else project_of(Path(session.project))[0]
+    place = None if session.folder is None else project_of(session.folder)[0]
     if place is None or not place.is_dir():
         yield None
         return

@@ -141,6 +141,11 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         return Path(self.names[0])
 
     @property
+    def folder(self) -> Path | None:
+        """The project's folder; None if it is unknown."""
+        return None if self.project is None else Path(self.project)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The paths of all files: first the one in use, then those of `copies`."""
         return tuple(map(Path, self.names))

@@ -82,8 +82,7 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
 
 
 async def _put_back(app: AppBase, session: Summary) -> Summary | None:
-    project = None if session.project is None else Path(session.project)
-    rule, now = partial(retention, os.environ, project), app.clock()
+    rule, now = partial(retention, os.environ, session.folder), app.clock()
     done = await _done(app, lambda: restore_from_vault(session, app.start.home, rule(), now))
     if done is None:
         return None

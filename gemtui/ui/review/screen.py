@@ -41,8 +41,7 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.editor import open_git_tool
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
 from gemtui.ui.transcript.diff import change_counts

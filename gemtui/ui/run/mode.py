@@ -166,14 +166,14 @@ class RunMode:
         If the session can't be continued, show why instead. `prompt`: the text to put into the
         prompt field.
         """
-        if summary.project is None or not is_folder(Path(summary.project)):
+        folder = summary.folder
+        if folder is None or not is_folder(folder):
             self._app.show_message("This session can't be continued, because its folder no longer exists.")
         elif Flag.LIVE in summary.flags:
             self._app.show_message("This session can't be continued yet, because it is still being written.")
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
-            folder = Path(summary.project)
             screen.prepare(folder, resume=summary.id, before=before, prompt=prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:

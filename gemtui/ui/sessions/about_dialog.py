@@ -18,8 +18,7 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialogs import fact
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.live import STATE_WORDS
 

@@ -27,8 +27,7 @@ from gemtui.text import Clean, clean_line, counted, file_name, short_path, visib
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
 from gemtui.ui.kit.dialogs import FieldScreen, file_name_problem, free_name, new_file_path
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_view import show_text
 
 if TYPE_CHECKING:

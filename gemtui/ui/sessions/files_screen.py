@@ -34,8 +34,7 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.filtering import matching_items
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import BesideScreen, RowList, SteeredRows
 from gemtui.ui.kit.screens import FullScreen

@@ -33,8 +33,7 @@ from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart

@@ -18,8 +18,7 @@ from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.screens import FullScreen, background, dialog
 from gemtui.ui.kit.text_view import DetailView
 from gemtui.ui.sessions.list_pane import SessionPane

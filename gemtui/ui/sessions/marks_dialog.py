@@ -17,8 +17,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialogs import FormScreen, labelled
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import EnteredTextArea, TextArea
 from gemtui.ui.sessions.marks import BETWEEN, complete_tag
 

@@ -24,8 +24,7 @@ from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import at_most, free_name
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.saved_text_screen import SavedTextScreen

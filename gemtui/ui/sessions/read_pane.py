@@ -36,9 +36,9 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
-from gemtui.ui.kit.notice import NoticePane
 from gemtui.ui.sessions.live import STATE_WORDS, state_words
 from gemtui.ui.sessions.marks import NO_MARKS
+from gemtui.ui.sessions.notice import NoticePane
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView

@@ -14,7 +14,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.extension.live import LiveState
+from gemtui.extension.live import AT_WORK, LiveState
 from gemtui.sessions.catalog.listing import DayHeading, Days, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
@@ -116,7 +116,7 @@ def _bar(look: Look, around: RowContext) -> Piece:
 
 def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
-    if live in (LiveState.WAITING, LiveState.WORKING):
+    if live in AT_WORK:
         return Piece(own(live_glyph(live, glyphs)), look[STATE_WORDS[live][1]])
     if Flag.KEPT in flags:
         return Piece(own(glyphs.kept), look[Role.MODEL])

@@ -22,16 +22,15 @@ from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, SubagentRequested, TranscriptMoved
-from gemtui.ui.kit.notice import EmptyStore
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.sessions.keeping import SessionKeeping
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import MarksFeed
+from gemtui.ui.sessions.notice import EmptyStore
 from gemtui.ui.sessions.pane_base import Navigation, SessionsPane, UndoStack
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.searching import SessionSearch, WrittenFiles
@@ -242,8 +241,7 @@ class SessionsScreen(SessionsPane):
         from gemtui.ui.kit.editor import edit_file
 
         summary = self.pane.summary
-        project = None if summary is None or summary.project is None else Path(summary.project)
-        edit_file(self.gemtui, event.path, event.line, project)
+        edit_file(self.gemtui, event.path, event.line, None if summary is None else summary.folder)
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:

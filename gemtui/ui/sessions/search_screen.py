@@ -33,8 +33,7 @@ from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.marks import tags_in_use

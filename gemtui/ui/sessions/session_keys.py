@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from gemtui.extension.live import GONE, LiveState
+from gemtui.extension.live import AT_WORK, GONE
 from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.store.store import Problem, SessionKind
@@ -217,7 +217,7 @@ class Continuing(SessionsPart):
 
     def action_new_run(self) -> None:
         summary = self.screen.chosen
-        folder = None if summary is None else _folder_of(summary)
+        folder = None if summary is None else summary.folder
         message = NewRunRequested(folder or self.screen.start.project or current_folder())
         self.screen.post_message(message)
 
@@ -300,10 +300,10 @@ class Continuing(SessionsPart):
         gemtui, store = self.screen.gemtui, self.screen.store
         summary = self._main_session()
         live = None if summary is None else self._live.of(summary)
-        if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
+        if live is not None and live.state in AT_WORK:
             gemtui.show_message(f"Process {live.pid} is working in this session. Wait for it, or stop it there.")
         elif summary is not None:
-            number, folder = self._prompt_number(), _folder_of(summary)
+            number, folder = self._prompt_number(), summary.folder
             request = UndoRequest(folder=folder, home=store.home, find=lambda: summary, number=number)
             await gemtui.push_screen_wait(UndoScreen(request))
             store.reload()
@@ -313,7 +313,7 @@ class Continuing(SessionsPart):
         from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
 
         if (summary := self.screen.chosen) is not None:
-            request = UndoRequest(folder=_folder_of(summary), home=self.screen.store.home)
+            request = UndoRequest(folder=summary.folder, home=self.screen.store.home)
             await self.screen.gemtui.push_screen_wait(UndoScreen(request))
 
     @dialog
@@ -326,7 +326,7 @@ class Continuing(SessionsPart):
 
         store = self.screen.store
         if (summary := self._main_session()) is not None:
-            number, folder = self._prompt_number(), _folder_of(summary)
+            number, folder = self._prompt_number(), summary.folder
             await show_fork(self.screen.gemtui, lambda: summary, number, folder, store.home)
             store.reload()
 
@@ -349,7 +349,3 @@ class Continuing(SessionsPart):
         """
         view = self.screen.pane.view
         return prompt_at(view.page.transcript, view.index) if self.screen.reading else len
-
-
-def _folder_of(summary: Summary) -> Path | None:
-    return None if summary.project is None else Path(summary.project)

@@ -23,8 +23,7 @@ from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import LineView

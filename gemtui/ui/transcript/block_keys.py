@@ -46,8 +46,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested
 from gemtui.ui.kit.screens import KeyPart
 from gemtui.ui.transcript.cursor import Cursor

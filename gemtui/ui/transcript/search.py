@@ -27,8 +27,7 @@ from gemtui.transcript.search import TranscriptHit, find, pattern
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Input, Static
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.message import Drawn, DrawnBlock

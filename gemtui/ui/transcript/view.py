@@ -14,8 +14,7 @@ from textual.strip import Strip
 
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, DroppedRequested, SubagentRequested, TranscriptMoved
 from gemtui.ui.kit.screens import HasParts
 from gemtui.ui.transcript.block_keys import BlockKeys

@@ -40,8 +40,7 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, wid
 from gemtui.ui.draw.text_rows import note_line, text_rows
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
-from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import ChatRequested
 from gemtui.ui.kit.row_list import BesideScreen, RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
@@ -458,9 +457,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
     @property
     def _folder(self) -> Path | None:
         session = None if self._plan is None else self._plan.session
-        if session is not None and session.project is not None:
-            return Path(session.project)
-        return self._request.folder
+        return (session and session.folder) or self._request.folder
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -541,12 +538,11 @@ def _planned(request: UndoRequest, scope: UndoScope) -> _Plan:
     session, prompts, number = _prompt_to_go_to(request.find, request.number)
     files = scope is not UndoScope.CHAT
     undone = undo_session(session, number, files=files, chat=False, dry_run=True)
-    project = None if session.project is None else Path(session.project)
     return _Plan(
         undone=undone,
         session=session,
         prompts=tuple(each.text for each in prompts),
-        refused=_refused(project) if files and project is not None else "",
+        refused=_refused(session.folder) if files and session.folder is not None else "",
     )
 
 

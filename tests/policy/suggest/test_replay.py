@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
-from gemtui.policy.suggest.replay import ReplayCounter, ReplayDecision, replay
+from gemtui.policy.suggest.replay import KEPT, ReplayCounter, ReplayCounts, ReplayDecision
 
 RULES = """
 [[rule]]
@@ -61,6 +61,12 @@ CALLS = [
 @pytest.fixture
 def engine() -> Engine:
     return Engine(Policy.parse(RULES, source="w.toml"))
+
+
+def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
+    run = ReplayCounter(engine, keep=keep)
+    run.feed(calls)
+    return run.counts()
 
 
 def test_every_call_has_one_verdict(engine: Engine) -> None:
