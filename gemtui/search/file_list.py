@@ -20,6 +20,7 @@ from zlib import crc32
 import msgspec.msgpack
 from msgspec import Struct
 
+from gemtui.sessions.catalog.catalog import identity
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 
@@ -88,11 +89,17 @@ class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
 
 
 def session_of(kind: SessionKind, id: str) -> str:
-    """Return a key for a session, which is the same for all of its files.
+    """Return `identity` as a string, for a session that is not a checkpoint.
 
     Undecodable characters in an id are replaced; an id may come from a file name.
     """
-    return f"{kind} {id}".encode(errors="replace").decode()
+    key = identity(kind, id, "")
+    return f"{key[0]} {key[1]}".encode(errors="replace").decode()
+
+
+def id_of(session: str) -> str:
+    """Return the session's id in a key returned by `session_of`."""
+    return session.partition(" ")[2]
 
 
 class Indexed(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.marks import Mark
-from gemtui.search.file_list import IndexedFile, session_of
+from gemtui.search.file_list import IndexedFile, id_of, session_of
 from gemtui.sessions.catalog.catalog import newest_first
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
@@ -193,7 +193,7 @@ class StoreScope:
     @property
     def ids(self) -> set[str]:
         """The ids of all sessions."""
-        return {session.partition(" ")[2] for session in self._sessions.values()}
+        return {id_of(session) for session in self._sessions.values()}
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[ChatFile]]:
         """Split the files to search into indexed files and files to read.

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.newest import Unsure
+from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.catalog.selection import listed_sessions
 from tests.sessions import logs, stores
@@ -98,6 +99,36 @@ def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(search: Searc
     (group,) = [each for each in with_all(search, store, ADA).groups if each.session.id == ASKER]
     assert {hit.file.id for hit in group.hits} == {ASKER, CHILD}
     assert group.session.format == "jsonl"
+
+
+def test_the_list_and_the_search_put_the_same_files_together(home: Path, tmp_path: Path) -> None:
+    """With copies, in the vault too, with sessions without a header, and with ids that begin alike."""
+    gemini, said = home / ".gemini", [logs.user("u", "common word"), logs.gemini("g", "an answer")]
+    stores.marker(gemini, "ada", str(ADA))
+    stores.session(gemini, COPIED, [logs.header(COPIED), *said], key="ada")
+    stores.legacy(gemini, COPIED, said, key=stores.hashed(str(ADA)))
+    for minute in ("2026-11-20T23-04", "2026-11-20T23-05"):
+        stores.session(gemini, ASKER, said, key="ada", minute=minute)
+    for end, minute in (("1", "2026-11-20T23-06"), ("2", "2026-11-20T23-07")):
+        id = f"{TWICE[:-1]}{end}"
+        stores.session(gemini, id, [logs.header(id), *said], key="ada", minute=minute)
+    lost = stores.session(gemini, CHILD, [logs.header(CHILD), *said], key="ada")
+    both = stores.session(gemini, stores.uuid(5), [logs.header(stores.uuid(5)), *said, said[0]], key="ada")
+    turn_on()
+    keep_all(gemini)
+    lost.unlink()
+    replaced = both.with_suffix(".new")
+    logs.write(replaced, [logs.header(stores.uuid(5)), logs.user("v", "common from the start")])
+    replaced.replace(both)
+    folder = tmp_path / "cache" / "search" / "x"
+    indexed(gemini, folder)
+    sessions = stores.read(gemini).sessions
+    assert sorted(len(each.names) for each in sessions) == [1, 1, 1, 1, 1, 2, 2]
+    with closing(Search(folder)) as search:
+        assert facts(by_index(search, gemini, None)) == facts(with_all(search, gemini, None))
+    with closing(Index(gemini, cache=tmp_path / "cache")) as index:
+        listed = {each.names for each in NewestSessions(index).listed(project=None, hidden=False)}
+    assert listed == {each.names for each in sessions}
 
 
 def test_only_summaries_of_what_is_found_are_read(search: Search, store: Path) -> None:

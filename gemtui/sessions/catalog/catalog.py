@@ -32,19 +32,20 @@ LIVE_FOR = timedelta(minutes=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 Identity = tuple[SessionKind, str, str]
-"""A key that is equal for all files of one session.
-
-It consists of the kind, the full id, and, for checkpoints, also the folder.
-"""
+"""A key that is equal for all files of one session."""
 
 
-def identity(summary: Summary) -> Identity:
+def identity(kind: SessionKind, id: str, project_key: str) -> Identity:
     """Return a key that is equal for all files of a session.
 
-    Sessions of different projects may also have equal keys; `apart` separates them.
+    It consists of the kind, the full id and, for checkpoints, also the store's folder. Sessions of
+    different projects may also have equal keys; `apart` separates them.
     """
-    checkpoint = summary.kind is SessionKind.CHECKPOINT
-    return summary.kind, summary.id, summary.project_key if checkpoint else ""
+    return kind, id, project_key if kind is SessionKind.CHECKPOINT else ""
+
+
+def _identity(summary: Summary) -> Identity:
+    return identity(summary.kind, summary.id, summary.project_key)
 
 
 def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
@@ -260,9 +261,9 @@ class Catalog:
 
         `stamp`: the state of the file when it was read (`ChatFile.stamp`).
         """
-        path, key = summary.name, identity(summary)
+        path, key = summary.name, _identity(summary)
         before = self._files.get(path)
-        if before is not None and identity(before[1]) != key:
+        if before is not None and _identity(before[1]) != key:
             self.drop(path)
         self._files[path] = stamp, summary
         self._groups.setdefault(key, {})[path] = summary
@@ -275,8 +276,8 @@ class Catalog:
         known = self._files.pop(path, None)
         self._partial.discard(path)
         if known is not None:
-            self._groups[identity(known[1])].pop(path)
-            self._changed.add(identity(known[1]))
+            self._groups[_identity(known[1])].pop(path)
+            self._changed.add(_identity(known[1]))
 
     def drop_all_but(self, paths: Container[str]) -> None:
         """Remove every entry except the ones for these files; nothing on disk is deleted."""
@@ -302,7 +303,7 @@ class Catalog:
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.name for summary in known}
-        sessions = chain.from_iterable(self._sessions[key] for key in set(map(identity, known)))
+        sessions = chain.from_iterable(self._sessions[key] for key in set(map(_identity, known)))
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import Head, SessionLine
-from gemtui.sessions.catalog.catalog import LIVE_FOR
+from gemtui.sessions.catalog.catalog import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import ProjectFolders
@@ -178,13 +178,12 @@ def _grouped(
     """
     count = Counter([head.id for _, head in heads])
     single: list[tuple[ChatFile, Head]] = []
-    groups: dict[tuple[str, str, str], list[tuple[ChatFile, Head]]] = {}
+    groups: dict[Identity, list[tuple[ChatFile, Head]]] = {}
     for each in heads:
         file, head = each
         if count[head.id] == 1:
             single.append(each)
         else:
-            key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
-            groups.setdefault((head.kind, head.id, key), []).append(each)
+            groups.setdefault(identity(SessionKind(head.kind), head.id, file.project_key), []).append(each)
     single += [group[0] for group in groups.values() if len(group) == 1]
     return single, [group for group in groups.values() if len(group) > 1]
