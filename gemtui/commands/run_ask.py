@@ -28,6 +28,7 @@ from gemtui.runs.gate.proposal import Form
 from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
+from gemtui.transcript.displays import hunks
 
 _AROUND = 8
 """How many rows of the terminal are needed for what is printed below a call.
@@ -328,7 +329,7 @@ def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
         yield Clean(f"  ! {counted(len(found), 'warning')}:")
     for caution in found:
         yield visible_line(f"  ! {caution.text}")
-    text = proposal.text if proposal.diff is None else _hunks(proposal.diff.diff)
+    text = proposal.text if proposal.diff is None else hunks(proposal.diff.diff) or proposal.diff.diff
     if folder := proposal.folder(project):
         yield visible_line(f"  in {folder}")
     mark = "$ " if proposal.form is Form.COMMAND else ""
@@ -338,11 +339,6 @@ def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
         yield Clean(f"  {words}")
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
-
-
-def _hunks(diff: str) -> str:
-    at = diff.find("\n@@ ")
-    return diff if at < 0 else diff[at + 1 :]
 
 
 def _words(asked: Asked) -> Iterator[Clean]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import assert_never
 
 from gemtui.calls.paths import asked_path
-from gemtui.transcript.displays import content_diff
+from gemtui.transcript.displays import content_diff, hunks
 from gemtui.transcript.media import image_text
 from gemtui.transcript.model import (
     Activity,
@@ -46,7 +46,6 @@ _LINES = frozenset({"start_line", "end_line", "offset", "limit"})
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
 _ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
-_HEADS = re.compile(r"^(?:Index: |=====|--- |\+\+\+ ).*$", re.M)
 
 
 # --- whole text ----------------------------------------------------------------------------------
@@ -316,17 +315,12 @@ def _changes(diff: str) -> str:
 
     The signs before the lines, the file names, and the line numbers are left out.
     """
-    found = hunks(diff)
-    if not found:
-        return "" if _HEADS.sub("", diff).strip() == "" else diff
-    lines = (line for line in found.split("\n") if not line.startswith(("@@", "\\")))
-    return "\n".join(line[1:] for line in lines)
+    from gemtui.transcript.diffs import GAP, diff_lines, is_diff_text  # slow, so not imported earlier
 
-
-def hunks(diff: str) -> str:
-    """Return a unified diff of one file without its header; "" if it has no hunks."""
-    _, at, rest = f"\n{diff}".partition("\n@@")
-    return f"@@{rest}" if at else ""
+    lines = [line for line in diff_lines(diff.split("\n")) if line.sign != GAP]
+    if not lines:
+        return diff if any(map(is_diff_text, diff.split("\n"))) else ""
+    return "\n".join(line.text for line in lines)
 
 
 def _lines(*lines: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher, unified_diff
 from itertools import dropwhile
 from typing import Any, NamedTuple
@@ -234,6 +234,44 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
         removed, added = _hunk(rest, int(head[2] or 1), int(head[4] or 1))
         found.append(Hunk(int(head[1]), removed, int(head[3]), added))
     return found
+
+
+GAP = "@"
+
+
+class DiffLine(NamedTuple):
+    """A line of a diff, as it is shown.
+
+    `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `old`, `new`: the 1-based
+    numbers of the line in both files, or of the next line in the file that lacks it.
+    """
+
+    sign: str
+    text: str = ""
+    old: int = 0
+    new: int = 0
+
+
+def diff_lines(diff: Iterable[str]) -> Iterator[DiffLine]:
+    """Yield the lines of one file's unified diff, even if it is truncated.
+
+    Headers and notes about missing newlines are left out.
+    """
+    old = new = 0
+    for line in diff:
+        if head := _HUNK.match(line):
+            if old or new:
+                yield DiffLine(GAP)
+            old, new = int(head[1]), int(head[3])
+        elif (old or new) and not line.startswith("\\"):
+            sign = line[:1] if line[:1] in ("+", "-") else " "
+            yield DiffLine(sign, line[1:], old, new)
+            old, new = old + (sign != "+"), new + (sign != "-")
+
+
+def is_diff_text(line: str) -> bool:
+    """Return whether a line of a diff without hunks has content, and isn't part of a header."""
+    return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:

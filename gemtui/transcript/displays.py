@@ -97,14 +97,19 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def hunks(diff: str) -> str:
+    """Return a unified diff of one file without its header; "" if it has no hunks."""
+    _, at, rest = f"\n{diff}".partition("\n@@")
+    return f"@@{rest}" if at else ""
+
+
 def count_changes(diff: str) -> tuple[int, int]:
     """Return how many lines a unified diff of one file adds and removes.
 
     The stored `diffStat` is not used, because it attributes lines to the model and the user in a
     way that doesn't add up to the diff.
     """
-    _, _, hunks = f"\n{diff}".partition("\n@@")
-    lines = hunks.split("\n")
+    lines = hunks(diff).split("\n")
     return sum(line[:1] == "+" for line in lines), sum(line[:1] == "-" for line in lines)
 
 

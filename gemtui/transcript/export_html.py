@@ -15,7 +15,8 @@ from html import escape
 from typing import Any, assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, hunks, shown_display
+from gemtui.transcript.call_text import display_text, shown_display
+from gemtui.transcript.displays import hunks
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,

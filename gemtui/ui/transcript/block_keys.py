@@ -50,6 +50,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested
 from gemtui.ui.kit.screens import KeyPart
 from gemtui.ui.transcript.cursor import Cursor
+from gemtui.ui.transcript.diff import first_line
 from gemtui.ui.transcript.message import Fence
 from gemtui.ui.transcript.search import SearchedView
 
@@ -243,29 +244,6 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
         return call.display.path or call.display.name, first_line(call.display.diff)
     path = asked_path(call.args)
     return (path, None) if path else None
-
-
-def first_line(diff: str) -> int | None:
-    """Return the number of a diff's first changed line, as counted in the new file.
-
-    Returns None if the diff has no hunks.
-    """
-    new: int | None = None
-    for line in diff.splitlines():
-        if line.startswith("@@"):
-            new = _hunk_start(line)
-        elif new is not None and line.startswith(("+", "-")):
-            return max(1, new)
-        elif new is not None:
-            new += 1
-    return new
-
-
-def _hunk_start(line: str) -> int | None:
-    """Return the new file's line number in a hunk header: 5 in "@@ -3,4 +5,6 @@"."""
-    start = next((word[1:] for word in line.split() if word.startswith("+")), "")
-    number = start.partition(",")[0]
-    return int(number) if number.isascii() and number.isdigit() else None
 
 
 class CopyScreen(DialogScreen[Copy | None]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -11,14 +10,13 @@ from msgspec.structs import replace
 from rich.style import Style
 
 from gemtui.text import Clean, visible
+from gemtui.transcript.diffs import GAP, diff_lines, is_diff_text
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, flat, lay_out, own, prefixed, tabless
 from gemtui.ui.draw.text_rows import LINES, Body, bounded_excerpt, left_out_line, text_rows
 from gemtui.ui.draw.theme import Look, Role
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
-GAP = "@"
 _ALIKE = 0.5
 """Minimum share of equal characters in two lines whose differing words are marked."""
 _FOLDED = 6
@@ -30,7 +28,7 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     facts = change_counts(display.added, display.removed, look)
     some = bounded_excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
-    if not changes and not any(map(_says, some.head)):
+    if not changes and not any(map(is_diff_text, some.head)):
         empty = not display.new and (display.is_new or not display.original)
         return Body(facts=facts, note=own("empty file" if empty else "no changes"))
     if not changes:
@@ -46,11 +44,6 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     if some.left_out:
         lines = (*lines, left_out_line(some.left_out, look))
     return Body(lines=lines, facts=facts)
-
-
-def _says(line: str) -> bool:
-    """Return whether a line of a diff has content, and isn't part of a header."""
-    return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
 def change_counts(added: int | None, removed: int | None, look: Look, *, front: str = "") -> tuple[Piece, ...]:
@@ -86,17 +79,18 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
 
     Headers and notes about missing newlines are left out.
     """
-    changes: list[Change] = []
-    old = new = 0
-    for line in diff:
-        if hunk := _HUNK.match(line):
-            changes += [Change(GAP, EMPTY)] if old or new else []
-            old, new = int(hunk[1]), int(hunk[2])
-        elif (old or new) and not line.startswith("\\"):
-            sign = line[:1] if line[:1] in ("+", "-") else " "
-            changes.append(Change(sign, Clean(line[1:]), old if sign == "-" else new))
-            old, new = old + (sign != "+"), new + (sign != "-")
-    return _compared(changes)
+    return _compared(
+        [Change(line.sign, Clean(line.text), line.old if line.sign == "-" else line.new) for line in diff_lines(diff)]
+    )
+
+
+def first_line(diff: str) -> int | None:
+    """Return the number of a diff's first changed line, as counted in the new file.
+
+    Returns None if the diff changes no line.
+    """
+    changed = (line.new for line in diff_lines(diff.split("\n")) if line.sign in ("+", "-"))
+    return next((max(1, number) for number in changed), None)
 
 
 def draw_changes(

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.transcript.model import Block, DiffDisplay, Image, Notice, NoticeLevel, Text, TextDisplay, ToolStatus
-from gemtui.ui.transcript.block_keys import copies_of_block, copy_of_block, copy_of_message, file_of, first_line
+from gemtui.ui.transcript.block_keys import copies_of_block, copy_of_block, copy_of_message, file_of
+from gemtui.ui.transcript.diff import first_line
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, thought, tool
 
@@ -68,7 +69,14 @@ def test_the_file_of_a_call_and_the_line_that_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("diff", "line"), [("@@ -0,0 +1 @@\n+new\n", 1), ("@@ x @@\n+a\n", None), ("", None), ("@@ -1 +0,0 @@\n-a\n", 1)]
+    ("diff", "line"),
+    [
+        ("@@ -0,0 +1 @@\n+new\n", 1),
+        ("@@ x @@\n+a\n", None),
+        ("", None),
+        ("@@ -1 +0,0 @@\n-a\n", 1),
+        ("@@ -7 +7 @@\n a\x0cb\u2028c\n\\ No\n+e\n", 8),
+    ],
 )
 def test_the_first_changed_line_of_a_diff(diff: str, line: int | None) -> None:
     assert first_line(diff) == line
