@@ -45,7 +45,8 @@ class Answers(Struct, frozen=True, array_like=True):
     * `long`: whether each of these answers has more than LONG_PROMPT input tokens.
     * `dropped`: whether they are no longer part of the conversation, because they were rewound,
       replaced, or part of a failed prompt.
-    * `unknown`: how many of the answers have no recorded tokens.
+    * `unknown`: how many of the answers don't have both their input and their output recorded,
+      without which their cost is unknown.
     """
 
     slot: int
@@ -83,7 +84,7 @@ class FileActivity(Struct, frozen=True, array_like=True):
 
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
-    file="activity.sqlite3", version=4, application=0x67656E00, decode=msgspec.msgpack.Decoder(FileActivity).decode
+    file="activity.sqlite3", version=5, application=0x67656E00, decode=msgspec.msgpack.Decoder(FileActivity).decode
 )
 
 
@@ -155,7 +156,8 @@ def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Ans
             usage = None if slot == UNKNOWN_TIME else line.usage
             found.setdefault((slot, line.model or "", long, dropped), []).append(usage)
     for key, usages in found.items():
-        yield Answers(*key, len(usages), usages.count(None), usage_sum(usages))
+        unknown = sum(usage is None or None in (usage.input, usage.output) for usage in usages)
+        yield Answers(*key, len(usages), unknown, usage_sum(usages))
 
 
 def _slot(time: datetime | None, otherwise: datetime) -> int:

@@ -35,7 +35,7 @@ class Sums:
     * `sessions`: their ids; what a subagent did counts for the session that called the subagent.
     * `usage`: the tokens of answers in the conversation.
     * `dropped`: the tokens of rewound, replaced or failed answers, which cost money as well.
-    * `unknown`: how many answers have no recorded tokens.
+    * `unknown`: how many answers don't have all tokens recorded that they cost.
     * `calls`: how many tool calls there were, by result.
     * `files`: the paths of the files written.
     * `cost`: in US dollars, for all answers whose model has a price.

@@ -119,11 +119,14 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """Return the six token counts of a message; None if missing or implausible."""
+    """Return the six token counts of a message; None if missing or implausible.
+
+    A count that is not a whole number makes all of them implausible.
+    """
     if not isinstance(tokens, dict):
         return None
-    counts = map(tokens.get, _COUNTS)
-    return plausible(Usage(*[count if type(count) is int else None for count in counts]))
+    counts = [tokens.get(name) for name in _COUNTS]
+    return plausible(Usage(*counts)) if all(count is None or type(count) is int for count in counts) else None
 
 
 def plausible(usage: Usage) -> Usage | None:

@@ -214,10 +214,10 @@ def test_a_worktree_counts_for_its_repository(tmp_path: Path) -> None:
     "absurd",
     [
         {"input": -5}, {"output": 10**18}, {"cached": 101}, {"total": -1}, {"input": 10**12},
-        {"total": 99},
+        {"total": 99}, {"input": 100.5}, {"input": 1e30}, {"output": "10"}, {"cached": True},
     ],
 )  # fmt: skip
-def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(tmp_path: Path, absurd: dict[str, int]) -> None:
+def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(tmp_path: Path, absurd: dict[str, Any]) -> None:
     tokens = {"input": 100, "output": 10, "cached": 0, "thoughts": 0, "tool": 0, "total": 110}
     answer = logs.gemini("g", "Yes", 5, model="gemini-2.5-pro", tokens=tokens | absurd)
     session(tmp_path, uuid(1), [logs.header(uuid(1)), logs.user("u", "Hello"), answer])
@@ -225,6 +225,15 @@ def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(tmp_path: Path, abs
     assert (totals["answers"], totals["answers_without_tokens"]) == (1, 1)
     assert set(totals["tokens"].values()) == {None}
     assert (totals["cost"], totals["models_without_price"]) == (None, [])
+
+
+@pytest.mark.parametrize("known", [{"input": 100}, {"output": 10}, {}])
+def test_an_answer_with_only_some_tokens_does_not_look_fully_priced(tmp_path: Path, known: dict[str, int]) -> None:
+    records = [logs.header(uuid(1)), logs.user("u", "Hello"), answer("g", 5, "gemini-2.5-pro", **known)]
+    session(tmp_path, uuid(1), records)
+    total = stats_of(tmp_path).total
+    assert total.unknown == 1
+    assert total.dollars == ("$0.00+" if known else "?")
 
 
 @pytest.mark.parametrize("time", ["1969-12-31T00:00:00Z", "0002-01-01T00:00:00Z", "9998-01-01"])
