@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
+import signal
 import sys
+from types import FrameType
 
 _COLLECTOR = (200_000, 20, 50)
 """Thresholds for the garbage collector, as arguments of `gc.set_threshold`.
@@ -14,8 +17,26 @@ nothing, many of them during imports. The app sets thresholds of its own.
 """
 
 
+_IMPORT = "<frozen importlib._bootstrap>"
+"""The file name of the code that imports modules."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt on SIGINT; but while a module is being imported, exit at once.
+
+    During an import, Python may ignore the exception, or turn it into a RuntimeError.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            os._exit(128 + number)
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Run the command that this process's arguments name, and return its exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not under nohup
+        signal.signal(signal.SIGINT, _interrupt)
     gc.set_threshold(*_COLLECTOR)
     atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:

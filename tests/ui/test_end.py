@@ -196,6 +196,32 @@ def test_a_signal_while_panes_are_made_ends_it_without_a_traceback(
         assert b"Traceback" not in place.raw
 
 
+INTERRUPTED = """
+import os, signal, sys
+left = [int(sys.argv.pop())]
+
+def profile(frame, event, _):
+    if event == "call" and frame.f_code.co_name == NAME:
+        left[0] -= 1
+        if not left[0]:
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGINT)
+
+from gemtui.__main__ import main
+sys.setprofile(profile)
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["cb", "__set_name__"])
+@pytest.mark.parametrize("at", [20, 200])
+def test_an_interrupt_where_an_import_would_ignore_it_ends_it(folder: Path, name: str, at: int) -> None:
+    """`cb` is a callback of the import system; errors of `__set_name__` become a RuntimeError."""
+    with terminal(folder, "-c", INTERRUPTED.replace("NAME", repr(name)), str(at)) as place:
+        assert place.wait() == 128 + signal.SIGINT
+        assert not place.raw
+
+
 def test_a_signal_and_then_a_terminal_that_is_gone_end_it(folder: Path) -> None:
     for _ in range(2):
         with terminal(folder, "-m", "gemtui") as place:
