@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -221,12 +222,22 @@ def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
 
 
 def _make_private(private: Path) -> None:
-    """Create the smallest repository that git accepts, in the folder `private`."""
+    """Create the smallest repository that git accepts, in the folder `private`.
+
+    Damaged files are replaced: git would fail because of them, or wait for a FIFO.
+    """
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
     for name, text in (("HEAD", b"ref: refs/heads/none\n"), ("config", b"[core]\n\tbare = false\n")):
-        with suppress(FileExistsError):
-            write_new(private / name, text)
+        file = private / name
+        with suppress(OSError):
+            if read_small(file) == text:
+                continue
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file)
+        file.unlink(missing_ok=True)
+        with suppress(FileExistsError):  # another program has just created it
+            write_new(file, text)
 
 
 def _top(root: Path) -> Path:

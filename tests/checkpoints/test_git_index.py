@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,21 @@ def anew(session: Session) -> STATES:
     with open_store(session.data / f"new{time.time_ns()}", session.root) as store:
         Taker(session.root, store).take(Reason.MANUAL)
         return {name: state for name, (state, _) in store.tree().items()}
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config"])
+@pytest.mark.parametrize("damage", [os.mkfifo, Path.mkdir, lambda file: file.write_bytes(b"[[[")])
+def test_a_damaged_file_of_our_repository_is_replaced(
+    indexed: Session, name: str, damage: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.checkpoints.tree._LIMIT", 1.0)
+    [file] = indexed.data.rglob(f"git/{name}")
+    before = file.read_bytes()
+    file.unlink()
+    damage(file)
+    put(indexed.root, b"ignored/new", b"one")
+    assert b"ignored/new" not in known(indexed)  # without git, nothing is known to be ignored
+    assert file.read_bytes() == before
 
 
 def test_every_kind_of_change_is_found_by_the_index(indexed: Session) -> None:
