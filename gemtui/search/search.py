@@ -374,8 +374,14 @@ def words_of(
     return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
 
 
-_ESCAPE = re.compile(rb"\\u(?!00)")
-"""Matches a JSON escape for a non-ASCII character, which may hide a word."""
+_HIDES = re.compile(rb'\\u(?!00)|\\u00[19]b|\}\s*,\s*\{\s*"text"\s*:', re.IGNORECASE)
+"""Matches what may hide a word in a file.
+
+That is a JSON escape for a character that is not ASCII, a colour in the middle of a word, or a text
+that is stored in several parts.
+"""
+_ADDED = frozenset({"image", "audio", "video", "file", "of", "unknown", "tool"})
+"""Words, apart from numbers, of names that gemtui gives to what has none."""
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
@@ -385,7 +391,7 @@ def may_match(query: Query) -> Callable[[Path], bool]:
     indexed.
     """
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
-    plain = [word.encode() for word in wanted if word.isascii()]
+    plain = [word.encode() for word in wanted if word.isascii() and not word.isdigit() and word not in _ADDED]
 
     def may_match(path: Path) -> bool:
         with open_regular(path) as stream:
@@ -393,6 +399,6 @@ def may_match(query: Query) -> Callable[[Path], bool]:
         if len(data) == _HUGE:
             return True
         folded = data.lower()
-        return all(word in folded for word in plain) or _ESCAPE.search(data) is not None
+        return all(word in folded for word in plain) or _HIDES.search(data) is not None
 
     return may_match if plain else lambda _: True

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import psutil
 import pytest
@@ -146,6 +147,36 @@ def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
         assert (len(some.hits), some.complete) == (3, False)
         *_, rare = search.find(parse_query("word7 ", now=NOW), sessions, limit=3)
         assert (rare.total_hits, rare.complete) == (1, True)
+
+
+def test_files_without_an_index_are_not_passed_over_for_how_words_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "AT_ONCE", 1)
+    home, folder = tmp_path / "other", tmp_path / "cache" / "search" / "other"
+    stores.marker(home, "proj", "/home/ada/proj")
+    shell: dict[str, Any] = {"name": "run_shell_command", "args": {"command": "ls"}}
+    screen = [[{"text": "fire", "bold": True, "fg": ""}, {"text": "fly", "bold": False, "fg": ""}]]
+    image = {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}}
+    stored = (
+        logs.gemini("g", "") | {"content": [{"text": "grass"}, {"text": "hopper"}]},
+        logs.gemini("g", "", toolCalls=[logs.call("t", **shell, resultDisplay="\x1b[1mdragon\x1b[0mfly")]),
+        logs.gemini("g", "", toolCalls=[logs.call("t", **shell, resultDisplay=screen)]),
+        logs.gemini("g", "", toolCalls=[logs.call("t", args={"file_path": "a", "offset": 6123, "limit": 77})]),
+        logs.user("u", "") | {"content": [image, image]},
+        logs.gemini("g", "", toolCalls=[logs.call("t") | {"name": ""}]),
+        logs.user("u", "\u00e9t\u00e9 cicada"),
+    )
+    for number, record in enumerate(stored):
+        stores.session(home, stores.uuid(number), [logs.header(stores.uuid(number)), record])
+    indexed(home, folder)
+    sessions = stores.read(home).sessions
+    with closing(Search(folder)) as search, closing(Search(None)) as direct:
+        for asked in ("grasshopper ", "dragonfly ", "firefly ", "6200 ", '"file 1 of 2"', "unknown ", "été cicada "):
+            *_, found = search.find(parse_query(asked, now=NOW), sessions)
+            *_, read = direct.find(parse_query(asked, now=NOW), sessions)
+            assert found.total_hits == 1, asked
+            assert [each.line for each in read.hits] == [each.line for each in found.hits], asked
 
 
 def test_a_warm_start_parses_no_line(store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
