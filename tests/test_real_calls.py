@@ -17,7 +17,7 @@ from gemtui.agent.output import NdjsonReader
 from gemtui.agent.stream import Stream
 from gemtui.policy.model.rules import CallStatus
 from gemtui.runs.call_history import recorded_calls
-from gemtui.sessions.catalog.catalog import is_live
+from gemtui.sessions.catalog.file_in_use import is_live
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import IN_FLIGHT, transcript_of

@@ -34,7 +34,7 @@ from gemtui.kept.files import copy_file, replace_with_copy, restore_file
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.catalog import is_live, merged, supersedes
+from gemtui.sessions.catalog.file_in_use import is_live, merged, supersedes
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import (
     COPIES,

@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec.msgpack
 from msgspec import Struct
 
-from gemtui.sessions.catalog.catalog import identity
+from gemtui.sessions.catalog.file_in_use import identity
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 

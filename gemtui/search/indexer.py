@@ -29,7 +29,7 @@ from gemtui.search.documents import FileDocuments
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex, only_writer, remove_gone
 from gemtui.search.read_documents import read_documents, readable_documents
-from gemtui.sessions.catalog.read_files import kind_and_id
+from gemtui.sessions.catalog.summarise import kind_and_id
 from gemtui.sessions.catalog.vault_files import store_with_kept
 from gemtui.sessions.read.conversation import message_fingerprints
 from gemtui.sessions.read.replay import Replay

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from gemtui.search.documents import FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
-from gemtui.sessions.catalog.read_files import kind_and_id
+from gemtui.sessions.catalog.summarise import kind_and_id
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.readers import Readers, answer_reads
 from gemtui.sessions.store.store import UNREADABLE, ChatFile

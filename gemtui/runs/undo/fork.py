@@ -20,7 +20,7 @@ from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.vault import is_on, keep
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.sessions.catalog.read_files import is_resumable
+from gemtui.sessions.catalog.summarise import is_resumable
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records

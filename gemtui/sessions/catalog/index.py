@@ -310,7 +310,7 @@ class Index:
         place = place or file_anywhere(path)
         if place is None:
             raise SessionNotFound(f"{path} does not exist or is not a regular file", searched=(path,))
-        from gemtui.sessions.catalog.read_files import summarise
+        from gemtui.sessions.catalog.summarise import summarise
         from gemtui.sessions.read.session_log import SessionLog
 
         with SessionLog.read(path) as log:

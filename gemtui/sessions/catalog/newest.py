@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import Head, SessionLine
-from gemtui.sessions.catalog.catalog import LIVE_FOR, Identity, identity
+from gemtui.sessions.catalog.file_in_use import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import ProjectFolders
