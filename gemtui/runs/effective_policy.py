@@ -86,6 +86,7 @@ def effective_policy(
         allowed_tools=tuple(allowed_tools),
         workspace=workspace,
         include_directories=tuple(include_directories),
+        home=read.home,
         stopped=next(iter(problems), None),
     )
     return EffectivePolicy(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -257,14 +259,13 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
         "mcpServers": {"m": {"command": "node", "args": ["--enable", "server.js"], "cwd": "srv"}},
         "agents": {"overrides": {"a": {"mcpServers": {"n": {"command": "./agent"}}}}},
         "tools": {"discoveryCommand": "bin/discover all"},
-        "policyPaths": ["rules", "none.toml"],
     }
     policy = GatePolicy(
         Policy(),
         Setup(workspace=tmp_path, settings=settings),
         ApprovalMode.AUTO_EDIT,
         {"PATH": f"/bin:{tmp_path}/on:."},
-        policies=[tmp_path / "named.toml"],
+        policies=[tmp_path / each for each in ("rules", "none.toml", "named.toml")],
     )
 
     def judged(named: str) -> Judgement:
@@ -385,3 +386,32 @@ def test_a_folder_that_the_run_includes_is_asked_about_not_refused(tmp_path: Pat
             about={"ask": True, "approval_mode": "default"},
         )
         assert GatePolicy.of(request, os.environ).judge(write).way is way
+
+
+def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp_path: Path) -> None:
+    home, work = tmp_path / "elsewhere", tmp_path / "work"
+    for folder in (home / ".gemini", home / "more", work):
+        folder.mkdir(parents=True)
+    settings = {"context": {"includeDirectories": ["~/more", "a\0b"]}, "policyPaths": ["~/more/rules"]}
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    included = [home / "more"]
+    asks = command(tmp_path, ask=True, approval_mode="auto_edit", include_directories=included)
+    request = Request(
+        id="run",
+        argv=asks.argv,
+        cwd=str(work),
+        environ={"GEMINI_CLI_HOME": str(home)},
+        about={"ask": True, "approval_mode": "auto_edit"},
+    )
+    policy = GatePolicy.of(request, os.environ)
+
+    def judged(path: Path) -> Judgement:
+        args = {"file_path": str(path), "content": ""}
+        does = effect("write_file", args, CallContext(project=work, model="gemini-2.5-pro"))
+        return policy.judge(Call("write_file", args), does)
+
+    assert judged(home / "more" / "notes.txt").way is not Way.ASK
+    assert judged(home / "more" / "rules" / "a.toml").why == "Later runs of Gemini CLI read their rules from this file."
+    write = Call("write_file", {"file_path": str(home / "more" / "notes.txt"), "content": ""})
+    alone = replace(request, argv=command(tmp_path, ask=True).argv, about={"ask": True, "approval_mode": "default"})
+    assert GatePolicy.of(alone, os.environ).judge(write).way is Way.ASK

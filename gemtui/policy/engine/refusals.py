@@ -17,8 +17,8 @@ from typing import Any
 
 from gemtui.calls.paths import named_path, percent_decoded, real_path, within
 from gemtui.calls.shell.parser import unwrapped
-from gemtui.paths import gemini_home, settings_path
-from gemtui.policy.engine.setup import Evaluation, Setup, names_at
+from gemtui.paths import gemini_home, setting_paths
+from gemtui.policy.engine.setup import Evaluation, Setup, table_at
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import ALIASES
@@ -222,10 +222,9 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
     """
     if setup.workspace is None:
         return ()
-    more = names_at(setup.settings, "context", "includeDirectories") or ()
-    home = gemini_home()
-    added = (*(settings_path(each, home) for each in more), *setup.include_directories)
-    return (setup.workspace, *(setup.workspace / each for each in added))
+    named = table_at(setup.settings, "context").get("includeDirectories")
+    added = setting_paths(named, setup.home or gemini_home(), setup.workspace)
+    return (setup.workspace, *added, *(setup.workspace / each for each in setup.include_directories))
 
 
 def own_path(tool: str) -> str:

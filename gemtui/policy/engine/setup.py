@@ -38,6 +38,7 @@ class Setup:
       the server names in the settings determine where the server part ends.
     * `workspace`: the run's folder; None leaves paths in commands unresolved.
     * `include_directories`: the values of `--include-directories`.
+    * `home`: the CLI's folder, to which `~` in the settings' paths refers; None means the user's.
     * `stopped`: why the CLI doesn't start on this machine; None if it starts.
     """
 
@@ -46,6 +47,7 @@ class Setup:
     mcp_tools: tuple[McpTool, ...] = ()
     workspace: Path | None = None
     include_directories: tuple[Path, ...] = ()
+    home: Path | None = None
     stopped: str | None = None
 
 

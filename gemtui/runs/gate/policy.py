@@ -24,7 +24,6 @@ from gemtui.calls.later_files import agents_that_start, is_program, starts_it
 from gemtui.calls.setting_effects import BROWSER_AGENT, lets_model_correct
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
-from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.refusals import edited_file, is_build_file, is_edit_tool, roots_of
 from gemtui.policy.engine.setup import Outcome
@@ -101,7 +100,8 @@ class GatePolicy:
     """Decides how a gated run handles its calls, by the run's rules.
 
     The rules are applied twice: as if the CLI could ask the user, and as the CLI applies them in a
-    headless run, where it can't. `policies`: the files and folders that `policy` was read from.
+    headless run, where it can't. `policies`: the files and folders that hold rules of this run or
+    later ones; they may not exist.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class GatePolicy:
         self._folders = tuple(resolved(each) for each in (self._workspace, *setup.include_directories))
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
-        self._rule_places = (*map(resolved, policies), *self._named_policies())
+        self._rule_places = tuple(map(resolved, policies))
         self.corrects = lets_model_correct(at(setup.settings, "tools", "disableLLMCorrection"))
         """Whether the CLI may let another model correct text before it is written."""
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
@@ -132,16 +132,11 @@ class GatePolicy:
         Raises OSError, OptionError.
         """
         found, mode = policy_of_run(request, environ)
-        policies = (*found.files, *found.admin)
+        folder = Path(request.cwd)
+        named = (*found.settings.user_policies(folder), *found.settings.admin_policies(folder))
+        policies = (*found.files, *found.admin, *named)
         environ = {**environ, **request.environ}
         return cls(found.policy, found.setup, mode, environ, policies=policies)
-
-    def _named_policies(self) -> Iterator[Path]:
-        """Yield the policy files and folders that settings name; they may not exist."""
-        home = gemini_home(self._environ)
-        for name in ("policyPaths", "adminPolicyPaths"):
-            value = self._settings.get(name)
-            yield from map(resolved, setting_paths(value, home, self._workspace))
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call.
