@@ -287,10 +287,13 @@ class AppBase(App[None]):
         example into an input that is about to close.
         """
         screen = self.screen
-        ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
         pumps = (self, screen, *screen.walk_children())
         busy = screen._callbacks or any(map(_has_more_to_do, pumps))
-        return ready and not busy and not self._opens_dialog()
+        return self._takes_keys() and not busy and not self._opens_dialog()
+
+    def _takes_keys(self) -> bool:
+        screen = self.screen
+        return not isinstance(screen, AnsweringScreen) or screen.takes_keys
 
     def _opens_dialog(self) -> bool:
         """Return whether the top screen is preparing a dialog that isn't visible yet."""
@@ -310,10 +313,11 @@ class AppBase(App[None]):
         """Handle the first held key; in a text field, handle all following typed text too.
 
         If the app is still busy, this waits, but only until the first key has been held for `_HELD`
-        or `_HELD_FOR_DIALOG` seconds (the latter if a dialog is opening).
+        or `_HELD_FOR_DIALOG` seconds (the latter if a dialog is opening). A screen that has just
+        opened gets no key before its widgets are there, however long a slow machine needs for them.
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
-        if self._at_rest() or monotonic() - self._held_since > most:
+        if self._at_rest() or (self._takes_keys() and monotonic() - self._held_since > most):
             event, self._held_since = self._held.popleft(), monotonic()
             typed = self._is_typed(event)
             await self._let_act(event)
