@@ -36,14 +36,14 @@ def covered(test: Path) -> frozenset[Path]:
 
 def digest(test: Path) -> str:
     """Return a number for the contents of all that `covered` returns and of all recorded data."""
-    files = sorted(covered(test) | _data())
-    parts = (f"{file.relative_to(ROOT)} {_content(file)}" for file in files)
-    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+    lines = sorted(map(_line, covered(test) | _data()))
+    return sha256("\n".join(line for _, line in lines).encode()).hexdigest()[:16]
 
 
 @cache
-def _content(file: Path) -> str:
-    return sha256(file.read_bytes()).hexdigest()
+def _line(file: Path) -> tuple[tuple[str, ...], str]:
+    """Return what sorts as the path does, and the path with a number for the contents."""
+    return file.parts, f"{file.relative_to(ROOT)} {sha256(file.read_bytes()).hexdigest()}"
 
 
 @cache

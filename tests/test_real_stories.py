@@ -44,8 +44,9 @@ def test_what_is_no_import_is_covered() -> None:
 
 @pytest.mark.parametrize("changed", ["gemtui/runs/adapter.py", "tests/data/policy/cases.jsonl"])
 def test_one_changed_file_changes_the_digest(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, content = covered.digest(GATE), covered._content
-    monkeypatch.setattr(covered, "_content", lambda file: "other" if file == ROOT / changed else content(file))
+    before, line = covered.digest(GATE), covered._line
+    other = (ROOT / changed).parts, "other"
+    monkeypatch.setattr(covered, "_line", lambda file: other if file == ROOT / changed else line(file))
     assert covered.digest(GATE) != before
 
 

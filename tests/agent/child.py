@@ -18,20 +18,19 @@ remove:PATH      a file is deleted
 tmp:PATH         the temporary folder to stdout, once a file is made there
 block:PATH       a file in the place of a folder, which is removed
 full             one line to stdout until the disk is full
+
+Hundreds of tests start it: each step imports what it alone needs.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SLEEPER = (
     "import signal, time\n"
@@ -65,6 +64,8 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def orphan(_: str) -> None:
+    import subprocess
+
     process = subprocess.Popen([sys.executable, "-c", SLEEPER], start_new_session=True, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
@@ -72,6 +73,8 @@ def orphan(_: str) -> None:
 
 
 def stray(kind: str) -> None:
+    import subprocess
+
     leave = '((env -i setsid --fork nohup "$@" 2> /dev/null &) &)'
     words = ["bash", "-c", leave, "bash", sys.executable, "-c", STRAY, kind]
     process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE)
@@ -81,17 +84,22 @@ def stray(kind: str) -> None:
     say(pid)
 
 
-def block(value: str) -> None:
-    path, gone = Path(value), Path(f"{value}-gone")
+def block(path: str) -> None:
+    import shutil
+
     while True:
-        path.rename(gone)
-        shutil.rmtree(gone)
-        with contextlib.suppress(FileExistsError):
-            path.touch(exist_ok=False)
-            return
+        os.rename(path, f"{path}-gone")
+        shutil.rmtree(f"{path}-gone")
+        try:
+            open(path, "x").close()
+        except FileExistsError:
+            continue
+        return
 
 
 def stubborn(_: str) -> None:
+    import signal
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
@@ -103,32 +111,51 @@ def fill(value: str) -> None:
 
 
 def full(_: str) -> None:
-    with contextlib.suppress(OSError):
+    try:
         while os.write(1, bytes(10_000)):
             pass
+    except OSError:
+        return
 
 
 def temporary(path: str) -> None:
-    place = Path(os.environ["TMPDIR"])
-    (place / path).parent.mkdir(parents=True, exist_ok=True)
-    (place / path).write_text("{}")
-    say(str(place))
+    place = os.environ["TMPDIR"]
+    write(os.path.join(place, path), "{}")
+    say(place)
 
 
 def until(path: str) -> None:
-    while not Path(path).exists():
+    while not os.path.exists(path):
         time.sleep(0.01)
 
 
 def make(value: str) -> None:
     path, _, text = value.partition("=")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(f"{text}\n")
+    write(path, f"{text}\n")
+
+
+def write(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def send(path: str) -> None:
-    sys.stdout.buffer.write(Path(path).read_bytes())
+    with open(path, "rb") as file:
+        sys.stdout.buffer.write(file.read())
     sys.stdout.flush()
+
+
+def partner(_: str) -> None:
+    import subprocess
+
+    subprocess.Popen([sys.executable, "-c", PARTNER, str(os.getpid())])
+
+
+def wait(_: str) -> None:
+    import threading
+
+    threading.Event().wait()
 
 
 STEPS: dict[str, Callable[[str], object]] = {
@@ -141,14 +168,14 @@ STEPS: dict[str, Callable[[str], object]] = {
     "stubborn": stubborn,
     "orphan": orphan,
     "stray": stray,
-    "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER, str(os.getpid())]),
+    "partner": partner,
     "flood": lambda value: sys.stderr.write("e" * int(value)),
     "line": lambda value: say("y" * int(value)),
-    "wait": lambda _: threading.Event().wait(),
+    "wait": wait,
     "fill": fill,
     "until": until,
     "make": make,
-    "remove": lambda path: Path(path).unlink(),
+    "remove": os.unlink,
     "full": full,
     "tmp": temporary,
     "exit": lambda value: sys.exit(int(value)),

@@ -58,7 +58,7 @@ def until(true: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + PATIENCE
     while not (value := true()):
         assert time.monotonic() < deadline, "it did not happen"
-        os.sched_yield()
+        time.sleep(0.002)
     return value
 
 

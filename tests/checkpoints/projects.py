@@ -66,9 +66,7 @@ def drop(root: Path, name: bytes) -> None:
 
 def wait_for_next_second() -> None:
     """Wait until what was changed so far is in an earlier second than all that follows."""
-    until = int(time.time()) + 1.03
-    while time.time() < until:
-        os.sched_yield()
+    time.sleep(1.03 - time.time() % 1)
 
 
 class Session:

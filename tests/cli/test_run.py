@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,14 +41,6 @@ def words(tmp_path: Path) -> list[str]:
 def prompt() -> str:
     (run,) = list_runs(runs_dir())
     return run.folder.prompt.read_bytes().decode()
-
-
-@pytest.fixture(autouse=True)
-def small_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start in a folder whose first checkpoint takes too little time to be announced."""
-    project = tmp_path / "current"
-    project.mkdir()
-    monkeypatch.chdir(project)
 
 
 # --- what is shown -------------------------------------------------------------------------------
@@ -298,12 +291,12 @@ def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
     process = running(f"line:{2_000_000}", says("x"), "wait")
     assert process.stdout.read(1)
     while not left():
-        pass
+        time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     assert b"stopping" in process.stderr.readline()
     (run,) = list_runs(runs_dir())
     while run.folder.exit() is None:
-        pass
+        time.sleep(0.005)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
 
