@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.query import parse_query
+from tests.deep import a_quarter_of
 from tests.search.test_oracle import NOW, indexed
 from tests.sessions import logs, stores
 
@@ -70,11 +73,6 @@ def answers(search: Search, home: Path) -> list[Any]:
     return found
 
 
-def files_of(index: Path) -> Iterator[Path]:
-    return (path for path in sorted(index.rglob("*")) if path.is_file())
-
-
-@pytest.mark.timeout(120)
 def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(store: Path, tmp_path: Path) -> None:
     whole = tmp_path / "search" / "whole"
     indexed(store, whole)
@@ -89,18 +87,20 @@ def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(store: Path,
     with closing(Search(whole)) as search:
         assert answers(search, store) == expected
         assert search.damage is None
-    for number, file in enumerate(files_of(whole)):
-        for at, damage in enumerate(DAMAGES):
-            broken = tmp_path / "search" / f"{number}-{at}"
-            shutil.copytree(whole, broken)
-            damage(broken / file.relative_to(whole))
-            with closing(Search(broken)) as search:
-                assert answers(search, store) == expected, (file.name, at)
-            indexed(store, broken)
-            with closing(Search(broken)) as search:
-                assert answers(search, store) == expected, (file.name, at)
-                assert search.damage is None, (file.name, at)
-            shutil.rmtree(broken)
+    files = [file for file in sorted(whole.rglob("*")) if file.is_file()]
+    places = list(product(files, enumerate(DAMAGES)))
+    random.Random(1).shuffle(places)
+    for number, (file, (at, damage)) in enumerate(a_quarter_of(places)):
+        broken = tmp_path / "search" / str(number)
+        shutil.copytree(whole, broken)
+        damage(broken / file.relative_to(whole))
+        with closing(Search(broken)) as search:
+            assert answers(search, store) == expected, (file.name, at)
+        indexed(store, broken)
+        with closing(Search(broken)) as search:
+            assert answers(search, store) == expected, (file.name, at)
+            assert search.damage is None, (file.name, at)
+        shutil.rmtree(broken)
 
 
 def test_half_an_index_gives_the_same_order(store: Path, tmp_path: Path) -> None:
