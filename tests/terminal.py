@@ -20,6 +20,8 @@ import pyte
 
 from tests.patience import PATIENCE
 
+_MOMENT = 0.1
+
 
 class _Screen(pyte.Screen):
     """Takes what programs say about the keyboard, which has the form of a colour, for no colour."""
@@ -111,8 +113,12 @@ class Terminal:
         self.until(lambda: all(text in self.text for text in texts), " and ".join(texts))
 
     def hides(self, text: str) -> None:
-        """Read until `text` stands nowhere on the screen."""
-        self.until(lambda: text not in self.text, f"the end of {text}")
+        """Read until `text` stands nowhere on the screen, and until no more is drawn for a moment.
+
+        What is being drawn again is gone for a moment too; a key would come to what still stands.
+        """
+        while text in self.text or (self.read(_MOMENT) and text in self.text):
+            self.until(lambda: text not in self.text, f"the end of {text}")
 
     def wait(self) -> int:
         """Read on until the program ends by itself; its exit code."""

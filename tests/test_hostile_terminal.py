@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.cli import main
 from gemtui.policy.file.policy_files import policies_dir
 from gemtui.text import clean, clean_line
 from tests import hostile
@@ -20,6 +21,8 @@ from tests.fake_cli import FakeCli
 from tests.terminal import Terminal
 
 ESCAPE, PAGE_DOWN, QUIT = "\x1b", "\x1b[6~", "\x11"
+SILENCE = 20.0
+"""Seconds without a byte after which a key has brought nothing."""
 
 
 @pytest.fixture
@@ -35,11 +38,15 @@ class Walk:
         self.terminal = terminal
 
     def to(self, *keys: str, shows: str) -> None:
-        """Press keys until they bring something: none acts while a pane still takes an answer."""
+        """Press keys until they bring something: none acts while a pane still takes an answer.
+
+        They are pressed again only if nothing came for long: a machine may be slow, and what brought
+        something late takes the same keys for something else.
+        """
         assert shows not in self.terminal.text, f"{shows} is shown before {keys}"
         for _ in range(10):
             self.terminal.press(*keys)
-            while shows not in self.terminal.text and self.terminal.read(6):
+            while shows not in self.terminal.text and self.terminal.read(SILENCE):
                 pass
             if shows in self.terminal.text:
                 return
@@ -230,9 +237,12 @@ def test_nothing_hostile_in_what_the_commands_print(store: list[str], words: tup
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html", "json", "unified"])
-def test_nothing_hostile_in_a_session_shown(store: list[str], form: str) -> None:
+def test_nothing_hostile_in_a_session_shown(
+    store: list[str], form: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     for id in store:
-        code, output, said = gemtui("show", id, "--format", form)
+        code = main(["show", id, "--format", form])
+        output, said = capfdbinary.readouterr()
         assert (code, hostile.CONTROLS.findall(output + said)) == (0, [])
         assert output.count(b"evil") > 50
         if form in ("json", "unified"):

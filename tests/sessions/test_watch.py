@@ -298,10 +298,9 @@ async def main():
             if changed.mode == "polling":
                 break
         print(changed.reason, flush=True)
-        append(others[-1], logs.user("n", "New"))
-        async for changed in changes:
-            if others[-1] in changed.paths:
-                return
+        while others[-1] not in changed.paths:  # what is new may first be told as all of the store
+            append(others[-1], logs.user("n", "New"))
+            changed = await anext(changes)
 
 
 asyncio.run(asyncio.wait_for(main(), 60))
