@@ -20,6 +20,7 @@ from gemtui.commands.shared_options import LaterCommand
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.rows import each_row
 
 DATA = Path(__file__).parent / "data" / "sessions"
 TEXTS = {path: path.read_text(encoding="utf-8") for path in documents()}
@@ -81,7 +82,7 @@ def test_every_picture_is_shown_on_a_page() -> None:
     assert len(re.findall(r"assets/[\w-]+\.svg", README)) == 1
 
 
-@pytest.mark.parametrize("picture", sorted(ASSETS.glob("*.svg")), ids=lambda path: path.name)
+@each_row("picture", sorted(ASSETS.glob("*.svg")))
 def test_no_text_of_a_picture_has_blanks_at_its_ends(picture: Path) -> None:
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
     assert [each for each in texts if each != each.strip() or re.search(r"^&#160;|&#160;$", each)] == []
@@ -133,7 +134,7 @@ def command_lines() -> Iterator[str]:
         yield from re.findall(r"`(gemtui [^`]+)`", written)
 
 
-@pytest.mark.parametrize("line", sorted(set(command_lines())))
+@each_row("line", sorted(set(command_lines())))
 def test_its_commands_exist(line: str) -> None:
     words = shlex.split(re.split("[|>]", line)[0])[1:]
     group: click.Command = root
@@ -150,7 +151,7 @@ def test_its_commands_exist(line: str) -> None:
     assert [word for word in words if word.startswith("-") and word not in shown] == []
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(r"python (?:-P )?-m (tests\.\w+)", str(TEXTS)))))
+@each_row("line", sorted(set(re.findall(r"python (?:-P )?-m (tests\.\w+)", str(TEXTS)))))
 def test_its_programs_for_developers_exist(line: str) -> None:
     place = HERE / line.replace(".", "/")
     assert place.with_suffix(".py").exists() or (place / "__main__.py").exists()

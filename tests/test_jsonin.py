@@ -11,6 +11,7 @@ from gemtui.jsonin import loads
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
+from tests.rows import each_row
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
@@ -39,7 +40,7 @@ def test_integers_beyond_64_bits_become_floats() -> None:
     assert type(loads(rb'[18446744073709551616, "\ud83d"]')[0]) is float
 
 
-@pytest.mark.parametrize("data", [b"{", b"", rb'{"a": "\ud83d"', b'["\\ud83d", \xff]', b"[1] [2]", b"\xff"])
+@each_row("data", [b"{", b"", rb'{"a": "\ud83d"', b'["\\ud83d", \xff]', b"[1] [2]", b"\xff"])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads(data)

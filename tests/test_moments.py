@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gemtui.moments import period
+from tests.rows import each_row
 
 NOW = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
 
@@ -17,7 +18,7 @@ def day(year: int, month: int, number: int) -> datetime:
     return datetime(year, month, number, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "start", "end"),
     [
         ("today", day(2026, 11, 20), day(2026, 11, 21)),
@@ -36,7 +37,7 @@ def test_what_is_meant_begins_and_ends(text: str, start: datetime, end: datetime
     assert period(text, NOW) == (start, end)
 
 
-@pytest.mark.parametrize("text", ["", "someday", "2026-13", "2026-02-30", "9999", "99999y", "7x"])
+@each_row("text", ["", "someday", "2026-13", "2026-02-30", "9999", "99999y", "7x"])
 def test_what_is_no_moment_is_none(text: str) -> None:
     assert period(text, NOW) is None
 

@@ -10,11 +10,12 @@ import pytest
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.text import Clean, clean_line
 from tests.hostile import ATTACK, ESCAPES, FILE_NAME, LONG, ORDER, UNTERMINATED
+from tests.rows import each_row
 
 NOTICE = Notification(title=Clean("gemtui: api"), text=Clean("Fix it; then test: it asks."))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "osc"),
     [
         ({"TERM": "xterm-kitty"}, 99),
@@ -47,7 +48,7 @@ def test_inside_tmux_the_terminal_outside_counts(tmp_path: Path) -> None:
         assert ringing_terminal(environ) == RingingTerminal(None, tmux=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("terminal", "written"),
     [
         (RingingTerminal(), "\a"),
@@ -68,8 +69,8 @@ def test_the_bytes_of_each_terminal(terminal: RingingTerminal, written: str) -> 
     assert notification_sequence(NOTICE, terminal) == written
 
 
-@pytest.mark.parametrize("osc", [9, 99, 777])
-@pytest.mark.parametrize("hostile", [ATTACK, *ESCAPES, *ORDER, LONG, UNTERMINATED, FILE_NAME])
+@each_row("osc", [9, 99, 777])
+@each_row("hostile", [ATTACK, *ESCAPES, *ORDER, LONG, UNTERMINATED, FILE_NAME])
 def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -> None:
     text = clean_line(hostile)
     inside = notification_sequence(Notification(title=text, text=text), RingingTerminal(osc)).removeprefix("\a")

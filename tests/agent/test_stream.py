@@ -28,6 +28,7 @@ from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.run_folder import Limit
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.wire import WireDelta, parse_line
+from tests.rows import each_row
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
 Object = dict[str, Any]
@@ -132,7 +133,7 @@ def test_an_input_that_is_no_object(given: object, read: Object) -> None:
     assert said[1].payload == ToolUse(tool_name="unknown_tool", tool_use_id="tool-1", input=read)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("more", "status"),
     [
         ({"status": "success"}, ResultStatus.SUCCESS),
@@ -204,7 +205,7 @@ def test_nothing_after_the_result_counts() -> None:
     assert done(said).status is DoneStatus.SUCCESS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ending", "status", "code"),
     [
         (EXITED, DoneStatus.SUCCESS, "GEMINI_NO_RESULT"),
@@ -290,7 +291,7 @@ def test_the_recordings_are_there() -> None:
     assert {path.stem for path in RECORDED} >= ENDED.keys()
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@each_row("path", RECORDED)
 def test_a_recorded_stream(path: Path) -> None:
     stream, reader = Stream(cwd="/home/dev"), NdjsonReader()
     data = path.with_suffix(".jsonl").read_bytes()
@@ -328,8 +329,8 @@ ALMOST_FRAGMENTS = [
 ]
 
 
-@pytest.mark.parametrize("line", [orjson.dumps(each) for each in ALMOST_FRAGMENTS])
-@pytest.mark.parametrize("harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")])
+@each_row("line", [orjson.dumps(each) for each in ALMOST_FRAGMENTS])
+@each_row("harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")])
 def test_fragments_are_parsed_separately_without_a_difference(line: bytes, harm: tuple[bytes, bytes]) -> None:
     lines = orjson.dumps(INIT) + b"\n" + line.replace(*harm) + b"\n" + line + b"\n" + orjson.dumps(OK)
     for output in (lines, line):

@@ -8,6 +8,7 @@ import pytest
 
 from gemtui.calls.edits import block
 from gemtui.calls.effect import CallContext, Effect, EffectKind, effect, unescaped, unescapes, unwritable
+from tests.rows import each_row
 
 
 def write(project: Path, path: str, content: str = "new\n", **context: Any) -> Effect:
@@ -52,7 +53,7 @@ def test_undeclared_arguments_are_not_handed_back(tmp_path: Path) -> None:
     assert found.arguments.keys() == {"file_path", "content"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "means"),
     [
         ("gemini-2.5-flash", False),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.calls.later_files import describe_settings_change, why_runs_later
+from tests.rows import each_row
 
 PROJECT = Path("/home/me/parser")
 SETTINGS = PROJECT / ".gemini" / "settings.json"
@@ -36,12 +37,12 @@ venv/a.py gemini/settings.json settings.json environment.py .environment docs/.e
 """
 
 
-@pytest.mark.parametrize("name", LATER.split())
+@each_row("name", LATER.split())
 def test_a_file_that_decides_what_runs_later_is_known(name: str) -> None:
     assert why_runs_later(PROJECT / name, PROJECT)
 
 
-@pytest.mark.parametrize("name", ORDINARY.split())
+@each_row("name", ORDINARY.split())
 def test_an_ordinary_file_is_none_of_them(name: str) -> None:
     assert why_runs_later(PROJECT / name, PROJECT) is None
 
@@ -95,7 +96,7 @@ ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
 HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}]}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "said"),
     [
         (None, ALLOWED, ["Adds tools.allowed. write_file and glob run without asking."]),
@@ -144,7 +145,7 @@ def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: l
     assert all(each.startswith(words) for each, words in zip(found, said, strict=True))
 
 
-@pytest.mark.parametrize("value", [3, "x", None, [], {}, [1, {}], {"a": 1}, {"a": {"b": [None]}}])
+@each_row("value", [3, "x", None, [], {}, [1, {}], {"a": 1}, {"a": {"b": [None]}}])
 def test_values_of_any_type_are_no_error(value: Any) -> None:
     names = ("tools", "mcpServers", "hooks", "security", "general", "policyPaths", "mcp")
     describe_settings_change(SETTINGS, None, json.dumps(dict.fromkeys(names, value)))

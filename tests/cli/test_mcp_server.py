@@ -8,9 +8,9 @@ import threading
 from typing import Any
 
 import msgspec
-import pytest
 
 from gemtui.commands.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
+from tests.rows import each_row
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ def call(**arguments: Any) -> bytes:
     return ask("tools/call", name="echo", arguments=arguments)
 
 
-@pytest.mark.parametrize("version", [*VERSIONS, "2099-01-01", 5, None])
+@each_row("version", [*VERSIONS, "2099-01-01", 5, None])
 def test_the_version_is_the_client_s_if_it_is_known(version: Any) -> None:
     answer: Any = server().answer(ask("initialize", protocolVersion=version))
     assert answer["result"]["protocolVersion"] == (version if version in VERSIONS else VERSIONS[0])
@@ -63,7 +63,7 @@ def test_tools_have_a_strict_schema() -> None:
     assert tool["annotations"]["readOnlyHint"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "text", "bad"),
     [
         ({"text": "a", "times": 2}, "aa", False),
@@ -80,7 +80,7 @@ def test_a_call_has_a_result_or_words_for_the_model(arguments: dict[str, Any], t
     assert text in answer["result"]["content"][0]["text"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "code"),
     [
         (b"{", -32700),
@@ -107,7 +107,7 @@ def test_what_is_no_message_is_an_error(line: bytes, code: int) -> None:
     assert answer["error"]["code"] == code
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"",

@@ -17,6 +17,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.sentence_parser import read_sentences, rules_of, sentence_completions, sentence_of
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
+from tests.rows import each_row
 
 PROJECT = Path("/home/me/app")
 GOAL = "allow read; allow edit src/**; allow npm test; deny git push; deny everything else"
@@ -101,7 +102,7 @@ def test_a_denied_path_is_found_however_it_is_named() -> None:
     assert decided(text, "read_file", {"file_path": ".environment"}) is ALLOW
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ("permit edit", "begin with allow"),
@@ -119,7 +120,7 @@ def test_what_makes_no_rule_says_why(text: str, problem: str) -> None:
     assert problem in found.problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *GOAL.split("; "),
@@ -139,7 +140,7 @@ def test_what_makes_no_rule_says_why(text: str, problem: str) -> None:
         "allow glob",
     ],
 )
-@pytest.mark.parametrize("project", [PROJECT, None], ids=["project", "no project"])
+@each_row("project", [PROJECT, None])
 def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) -> None:
     (rule,) = rules_of(read_sentences(text, project))
     assert sentence_of(rule) == text

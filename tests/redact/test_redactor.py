@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gemtui.redact.redactor import Redactor
 from tests.redact.secrets import ENV, KEY_LINES, PEM, SECRETS, TEXTS, TOKENS, URL
+from tests.rows import each_row
 
 
 def redacted(value: Any) -> Any:
@@ -20,7 +21,7 @@ def redacted(value: Any) -> Any:
     return redactor.apply(value)
 
 
-@pytest.mark.parametrize(("kind", "secret"), [(kind, each) for kind, some in TOKENS.items() for each in some])
+@each_row(("kind", "secret"), [(kind, each) for kind, some in TOKENS.items() for each in some])
 def test_a_token_is_replaced_wherever_it_stands(kind: str, secret: str) -> None:
     placeholder = f"[redacted:{kind}-1]"
     half = len(secret) // 2
@@ -41,7 +42,7 @@ def test_a_token_is_replaced_wherever_it_stands(kind: str, secret: str) -> None:
     assert redacted(screen) == [[{"text": placeholder, "bold": True}, {"text": " end"}]]
 
 
-@pytest.mark.parametrize(("text", "secret"), TEXTS)
+@each_row(("text", "secret"), TEXTS)
 def test_a_secret_that_its_surroundings_give_away_is_replaced(text: str, secret: str) -> None:
     found = redacted(text)
     assert secret not in found
@@ -73,7 +74,7 @@ def call(args: dict[str, Any], output: str) -> dict[str, Any]:
     return {"id": "c1", "name": "read_file", "args": args, "result": [{"text": output}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "args",
     [
         {"file_path": "/w/.env"},
@@ -82,7 +83,7 @@ def call(args: dict[str, Any], output: str) -> dict[str, Any]:
         {"command": "cat app/.env | sort"},
     ],
 )
-@pytest.mark.parametrize("line", ["{}", "+{}", "export {}", "  12\t{}", ".env:3:{}"])
+@each_row("line", ["{}", "+{}", "export {}", "  12\t{}", ".env:3:{}"])
 def test_values_of_environment_files_are_replaced(args: dict[str, Any], line: str) -> None:
     lines = (f"{name}={value}" for name, value in ENV.items())
     output = "# DB\n" + "\n".join(map(line.format, lines))
@@ -116,7 +117,7 @@ LEFT_ALONE = [
 ]
 
 
-@pytest.mark.parametrize("text", LEFT_ALONE)
+@each_row("text", LEFT_ALONE)
 def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
     assert redacted(text) == text
 

@@ -13,6 +13,7 @@ from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.store.store import SessionKind
+from tests.rows import each_row
 from tests.sessions import logs, stores
 
 HOMES = sorted(stores.DATA.glob("**/.gemini"))
@@ -27,7 +28,7 @@ def asked(*calls: dict[str, Any], id: str = "s1") -> list[Any]:
     return [logs.header(id), logs.user("u", "Go"), logs.gemini("g", "", toolCalls=list(calls))]
 
 
-@pytest.mark.parametrize("home", HOMES, ids=lambda home: home.parent.name)
+@each_row("home", HOMES)
 def test_all_calls_that_the_sessions_count(home: Path) -> None:
     snapshot = stores.read(home)
     sessions = sessions_with_calls(snapshot)

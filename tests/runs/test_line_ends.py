@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gemtui.runs.gate.proposal import comparable, line_end_changes
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "told"),
     [
         ("a\n", "b\n", []),

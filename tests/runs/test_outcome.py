@@ -21,6 +21,7 @@ from gemtui.runs.ending import Status
 from gemtui.runs.outcome import RunOutcome, RunProgress, plain_message, refusal_words, retry_words
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
+from tests.rows import each_row
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
@@ -150,7 +151,7 @@ def outcome(output: bytes, ending: Ending, stderr: str = "") -> RunOutcome:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_what_is_counted_is_what_the_transcript_shows(name: str) -> None:
     stream, reader, progress = Stream(cwd="/p"), NdjsonReader(), RunProgress()
     fold = Fold("x", began=datetime.now(UTC))
@@ -186,7 +187,7 @@ def said(*lines: str, code: int | None = 0, stderr: str = "", **ending: object) 
     return outcome(output, Ending(code=code, stderr=stderr, **ending), stderr)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_every_recorded_stream_has_its_words(name: str) -> None:
     found = recorded(name)
     status, headline = ENDINGS.get(name, (Status.OK, DONE))
@@ -316,7 +317,7 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
     assert found.headline == "Done, but a policy names a tool that does not exist: globx"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "headline"),
     [
         (41, NO_LOGIN),

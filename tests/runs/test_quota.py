@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from gemtui.runs.causes import renewed_at
+from tests.rows import each_row
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "stderr", "after"),
     [
         ("Your quota will reset after 8h44m7s.", "", timedelta(hours=8, minutes=44, seconds=7)),

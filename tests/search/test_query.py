@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, parse_query, query_completions
+from tests.rows import each_row
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 
@@ -52,7 +53,7 @@ def test_fields_narrow_down() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ("2026-11-20", datetime(2026, 11, 20, tzinfo=NOW.tzinfo)),
@@ -75,7 +76,7 @@ def test_several_times_hold_together() -> None:
     assert query.before == datetime(2026, 11, 15, tzinfo=NOW.tzinfo)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "note"),
     [
         ('an "open quote', 'a closing quotation mark " is missing'),

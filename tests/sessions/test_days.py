@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-import pytest
 from msgspec.structs import replace
 
 from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, Sort, View
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.store import SessionKind
+from tests.rows import each_row
 from tests.sessions.summaries import NOW, summary
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -32,8 +32,8 @@ def test_each_of_the_last_days_has_a_name_and_then_come_months() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("tz", [UTC, BERLIN, None])
-@pytest.mark.parametrize("now", [NOW, datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)])
+@each_row("tz", [UTC, BERLIN, None])
+@each_row("now", [NOW, datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)])
 def test_a_span_holds_just_the_times_that_are_called_so(now: datetime, tz: ZoneInfo | None) -> None:
     days = Days(now, tz)
     for hours in range(-30, 24 * 40):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from gemtui.marks import Mark
@@ -24,6 +23,7 @@ from gemtui.sessions.catalog.listing import (
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import short_path
+from tests.rows import each_row
 from tests.sessions.summaries import summary
 
 EVERYWHERE = View(everywhere=True)
@@ -51,7 +51,7 @@ SEARCHED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "found"),
     [
         ("", ["4ba95511-271c", "c0ffee00-1f7e", "7024884b-dece"]),
@@ -74,7 +74,7 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
     assert rows.total == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "found"),
     [
         ("project:api", "b"),
@@ -104,7 +104,7 @@ def test_fields_are_those_of_the_full_text_search(query: str, found: str) -> Non
     assert " ".join(row.entry.summary.id for row in rows if isinstance(row, SessionRow)) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "found"),
     [
         ("after:3h", ["4ba95511-271c", "c0ffee00-1f7e"]),
@@ -145,7 +145,7 @@ SORTED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sort", "order", "reversed_order"),
     [
         (Sort.UPDATED, "new mid old", "old mid new"),
@@ -276,7 +276,7 @@ MARKS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("view", "found"),
     [
         (EVERYWHERE, ["Pinned", "old", "Others", "new"]),

@@ -15,6 +15,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import ToolCall, Usage
+from tests.rows import each_row
 from tests.sessions.logs import texts
 from tests.sessions.stores import DATA, MAIN, read
 
@@ -207,7 +208,7 @@ def test_what_a_list_shows() -> None:
     assert shown == sorted(shown, key=lambda each: each.when, reverse=True)
 
 
-@pytest.mark.parametrize("path", sorted(DATA.rglob("chats/**/*.json*")), ids=lambda path: path.name)
+@each_row("path", sorted(DATA.rglob("chats/**/*.json*")))
 def test_dropped_messages_stand_between_the_others_once(path: Path) -> None:
     with SessionLog(path) as log:
         log.refresh()

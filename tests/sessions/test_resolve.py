@@ -11,6 +11,7 @@ from gemtui import list_sessions, load_session
 from gemtui.errors import NotASession, SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
+from tests.rows import each_row
 from tests.sessions import logs
 from tests.sessions.stores import DATA, LONG_AGO, MAIN, hashed, legacy, load, marker, session, set_time, talk, uuid
 
@@ -19,7 +20,7 @@ def find(home: Path, wanted: str, project: Path | None = None) -> Summary:
     return Index(home, cache=None).find(wanted, project=project)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "id"),
     [
         ("7024884b", "7024884b"),

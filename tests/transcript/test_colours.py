@@ -14,6 +14,7 @@ from gemtui.transcript.model import AnsiSpan, Author, Message, ScreenDisplay, Tr
 from gemtui.transcript.tool_output import BASIC, coloured
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
+from tests.rows import each_row
 from tests.sessions.summaries import summary
 from tests.transcript.raw_calls import raw_call, reply
 from tests.ui.talks import look
@@ -21,7 +22,7 @@ from tests.ui.talks import look
 RED, GREEN = BASIC[1], BASIC[2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "spans"),
     [
         ("\x1b[31mred\x1b[0m plain", [AnsiSpan(text="red", fg=RED), AnsiSpan(text=" plain")]),

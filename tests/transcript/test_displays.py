@@ -24,6 +24,7 @@ from gemtui.transcript.model import (
     Todo,
     TodosDisplay,
 )
+from tests.rows import each_row
 from tests.transcript.raw_calls import json_values
 
 FILE_DIFF = (
@@ -54,7 +55,7 @@ def test_nothing_to_show(value: Any) -> None:
     assert display_of(value) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "display"),
     [
         ("hello", TextDisplay(text="hello")),
@@ -167,8 +168,6 @@ def test_lists_of_flat_objects_are_tables(
     assert display_of(text) == TableDisplay(columns=columns, rows=rows)
 
 
-@pytest.mark.parametrize(
-    "text", ["[]", "[1]", '[{"a": [1]}]', '[{"a": 1}, 2]', "[{}]", '[{"a": 1}', '{"a": 1}', "[not json]"]
-)
+@each_row("text", ["[]", "[1]", '[{"a": [1]}]', '[{"a": 1}, 2]', "[{}]", '[{"a": 1}', '{"a": 1}', "[not json]"])
 def test_other_json_stays_text(text: str) -> None:
     assert display_of(text) == TextDisplay(text=text)

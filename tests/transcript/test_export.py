@@ -55,6 +55,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.transcript.parts import image_of
+from tests.rows import each_row
 from tests.transcript.pictures import inline, png
 
 
@@ -420,8 +421,8 @@ ASKED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("export", EXPORTS)
-@pytest.mark.parametrize("args", ASKED)
+@each_row("export", EXPORTS)
+@each_row("args", ASKED)
 def test_every_argument_of_a_call_is_exported(args: dict[str, Any], export: Export) -> None:
     name = "run_shell_command" if "command" in args else "mcp_x_y"
     call = ToolCall(id="c", name=name, args=args, status=ToolStatus.SUCCESS)
@@ -635,7 +636,7 @@ def test_html_holds_the_pictures_by_what_their_bytes_are() -> None:
     assert unescape(html).count('"><script>x</script>.png, image/png, recorded as text/html') == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     "image",
     [
         held(b"<svg xmlns='http://www.w3.org/2000/svg' onload='x()'/>", "image/svg+xml"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gemtui.transcript.tool_output import FileLines, lines_read
+from tests.rows import each_row
 
 PART = """
 IMPORTANT: The file content has been truncated.
@@ -29,7 +30,7 @@ def test_a_file_that_begins_with_these_words_keeps_them(shown: str) -> None:
     assert lines_read(PART, shown, {}) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "first"),
     [
         ({}, 1),

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from gemtui.text import Clean, clean, clean_line
 from gemtui.transcript.export_markdown import code, escaped, paragraph
 from gemtui.transcript.untrusted_markdown import BRACKETS, LONGEST, defused, fenced, highlighted, rendered
+from tests.rows import each_row
 
 PIECES = ["<script>", "</p>", "<!--", "<b>", "`", "``", "```", "```py", "~~~", "# ", "## x", "===", "---"]
 PIECES += ["> ", "- ", "1. ", "    ", "\n", "\n\n", "![a](http://x/y.png)", "[a](javascript:b)", "|", "\\"]
@@ -37,7 +38,7 @@ def test_no_markdown_escapes_its_place_in_a_document(text: Clean) -> None:
     assert not re.search(r"<(script|b|img)\b|<!|href=\"(javascript|data):", page)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "safe"),
     [
         ("plain *words*\n\n- a\n- b", "plain *words*\n\n- a\n- b"),

@@ -15,6 +15,7 @@ from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, ima
 from gemtui.transcript.model import Image
 from gemtui.transcript.parts import image_of
 from gemtui.transcript.tools import tool_call
+from tests.rows import each_row
 from tests.transcript.pictures import inline, png
 from tests.transcript.raw_calls import raw_call
 
@@ -71,7 +72,7 @@ def test_the_image_of_a_file_that_was_read_has_its_name() -> None:
     assert [each.name for each in other.images] == ["image"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "area"),
     [
         (png(7, 9), (7, 9)),
@@ -130,7 +131,7 @@ def test_of_an_address_alone_nothing_can_be_saved() -> None:
         image_bytes(video)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "data", "file"),
     [
         ("shot.png", png(), "shot.png"),

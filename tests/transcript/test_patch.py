@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gemtui.transcript.diffs import NoPatch, apply_diff, file_patch
 from tests.deep import some_of
+from tests.rows import each_row
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
 CONTENT = st.none() | st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -52,7 +53,7 @@ HEAD = "Index: a.txt\n=====\n--- a.txt\tCurrent\n+++ a.txt\tProposed\n"
 HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "diff", "after"),
     [
         ("one\ntwo\n", HEAD + HUNK, "one\n2\n"),
@@ -81,7 +82,7 @@ def test_a_recorded_diff_makes_of_the_one_text_the_other(before: str, diff: str,
 SECOND = "diff --git a/../evil b/../evil\nnew file mode 120000\n--- /dev/null\n+++ b/../evil\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "diff",
     [
         f"{HUNK}{SECOND}@@ -0,0 +1 @@\n+/etc/passwd\n",
@@ -104,7 +105,7 @@ def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> 
         apply_diff("one\ntwo\n", diff)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         ".git/hooks/post-checkout", "sub/.GIT/config", ".git", "git~1/x", ".git ./x",

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from gemtui.transcript.model import DiffDisplay, Image, TableDisplay, ToolStatus
 from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
+from tests.rows import each_row
 from tests.transcript.raw_calls import json_values, raw_call, reply
 
 ASKED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -54,7 +55,7 @@ def test_deep_nesting_is_named_instead() -> None:
     assert tool_call(raw_call(result=reply(output=deep))).output == ("(nested too deeply to be shown)")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kind"),
     [
         ("read_file", ToolKind.READ),
@@ -75,7 +76,7 @@ def test_kinds_of_new_old_and_foreign_names(name: str, kind: ToolKind) -> None:
     assert kind_of(name) is kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "status"),
     [
         ({}, ToolStatus.SUCCESS),
@@ -115,7 +116,7 @@ def test_all_text_of_a_result_is_kept() -> None:
     assert tool_call(raw_call(result=parts)).output == "one\ntwo\nthree"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "output", "error"),
     [
         (None, None, None),
@@ -142,7 +143,7 @@ def test_output_and_error(result: Any, output: str | None, error: str | None) ->
     assert (call.output, call.error) == (output, error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "code"),
     [
         ("Output: x\nExit Code: 3\nProcess Group PGID: 12", 3),
@@ -217,7 +218,7 @@ def test_duration_counts_from_the_asking_record() -> None:
     assert tool_call(raw_call(timestamp="0001-01-01T00:00:00+14:00"), asked=ASKED).time is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "args", "about"),
     [
         ("read_file", {"file_path": "/a", "start_line": 3}, "/a"),
@@ -247,7 +248,7 @@ def test_target(name: str, args: Any, about: str) -> None:
 DIFF = {"fileDiff": "@@ -0,0 +1,1 @@\n+x\n", "fileName": "a", "filePath": "/abs/a"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "path"),
     [
         ({"args": {"file_path": "a"}, "resultDisplay": DIFF}, "/abs/a"),

@@ -14,6 +14,7 @@ from gemtui.calls.paths import asked_path
 from gemtui.policy.model.rules import Call, short
 from gemtui.transcript.parts import usage_of
 from gemtui.transcript.unified import UnifiedMessage, parse_message
+from tests.rows import each_row
 from tests.transcript.raw_calls import json_values, raw_call, record, reply
 
 PNG = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
@@ -46,7 +47,7 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
 # --- stored sessions -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "args", "unified", "wanted"),
     [
         ("read_file", {"absolute_path": "/m.py"}, "Read", {"file_path": "/m.py"}),
@@ -121,7 +122,7 @@ def test_thinking(thought: dict[str, str], words: str) -> None:
     assert blocks(record(thoughts=[thought])) == [{"type": "thinking", "thinking": words}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "content", "is_error"),
     [
         ({"result": [*reply(output="a"), {"text": "b"}]}, "a\nb", False),
@@ -151,8 +152,8 @@ def test_a_prompt_is_one_text_block() -> None:
     assert blocks(record("user", content=[{"text": "hel"}, "lo\n\n"])) == [text]
 
 
-@pytest.mark.parametrize("type", ["user", "gemini", "info"])
-@pytest.mark.parametrize(("content", "kept"), [("", ""), (" \n", " \n"), ([], ""), ([{"text": ""}], ""), (None, "")])
+@each_row("type", ["user", "gemini", "info"])
+@each_row(("content", "kept"), [("", ""), (" \n", " \n"), ([], ""), ([{"text": ""}], ""), (None, "")])
 def test_without_any_block_content_is_the_stored_string(type: str, content: Any, kept: str) -> None:
     assert parse_message(record(type, content=content)).content == kept
 
@@ -217,7 +218,7 @@ def test_json_shape() -> None:
     }
 
 
-@pytest.mark.parametrize("tokens", [None, {}, [], {"input": None}, {"input": "5"}, {"input": True}])
+@each_row("tokens", [None, {}, [], {"input": None}, {"input": "5"}, {"input": True}])
 def test_unknown_counters_are_left_out(tokens: Any) -> None:
     shape = parse_message(record(tokens=tokens)).to_dict()
     assert "usage" not in shape

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.command_safety import CommandSafety, judge
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -224,7 +225,7 @@ def test_a_workspace_may_be_a_link(workspace: Path) -> None:
     assert judge(f"ls {workspace}/sub", workspace=link) is CommandSafety.SAFE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "judgement"),
     [
         ("ls sub", CommandSafety.SAFE),

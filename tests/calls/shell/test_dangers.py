@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.dangers import NOT_PARSED, TOO_MUCH, dangers
+from tests.rows import each_row
 
 
 def marked(command: str) -> list[str]:
     return [command[each.start : each.end] for each in dangers(command)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("pytest -q tests", []),
@@ -62,7 +63,7 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
     assert marked(command) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "quiet"),
     [
         ("awk 'BEGIN { system(\"id\") }'", "awk -F: '{ print $1\"|\"$2 }' a"),

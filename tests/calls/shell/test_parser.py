@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from gemtui.calls.shell.parser import has_redirection, parse_command, unwrapped
 from gemtui.calls.shell.words import shell_words
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "parts"),
     [
         ("ls", ["ls"]),
@@ -62,7 +63,7 @@ def test_a_command_is_split_into_its_parts(command: str, parts: list[str]) -> No
     assert [part.whole for part in reading.parts] == [text == command for text in parts]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *("", "  ", "\n", "git 'x", 'git "x', "ls |", "(ls", "if ls", "A=1", "''", "\ufeff", "$(("),
@@ -75,7 +76,7 @@ def test_what_can_not_be_parsed_has_no_parts(command: str) -> None:
     assert (reading.parsed, reading.parts, reading.roots) == (False, (), ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "redirected"),
     [
         *((f"git {x}", True) for x in ("> o", ">> o", ">| o", "2>&1", "< f", "<<< x", ">&2", "&> o")),
@@ -99,7 +100,7 @@ def test_a_part_knows_whether_it_redirects_alone() -> None:
     assert [p.redirected for p in parse_command("echo $(a > o) > x; b").parts] == [True, False, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "inner"),
     [
         ("bash -c 'git push'", "git push"),
@@ -143,7 +144,7 @@ def test_the_names_of_commands(command: str, roots: tuple[str, ...]) -> None:
     assert parse_command(command).roots == roots
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "found"),
     [
         ("ls -la  x", ["ls", "-la", "x"]),
@@ -187,13 +188,12 @@ def test_no_text_is_too_odd(command: str) -> None:
         assert part.inner is None or part.inner == unwrapped(part.text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *("a;" * 50_000, "é;" * 50_000, "(" * 1_000_000, "$(" * 500_000, "'" * 999_999),
         *("x" * 1_000_000, "\0" * 1_000_000, "< " * 500_000, "\ud800" * 1_000_000),
     ],
-    ids=lambda command: repr(command[:2]),
 )
 def test_a_very_long_text_is_read_in_bounded_work(command: str) -> None:
     start = time.thread_time()

@@ -13,6 +13,7 @@ from gemtui.calls.javascript import BLANKS
 from gemtui.calls.shell.reads_only import GIT_READERS, READERS
 from gemtui.calls.shell.unasked import why_ask
 from gemtui.calls.shell.words import Unclear, plain_commands
+from tests.rows import each_row
 
 CONFIG = """\
 [core]
@@ -178,7 +179,7 @@ def test_what_may_do_more_is_asked_about(project: Path, command: str, why: str) 
     assert why in found
 
 
-@pytest.mark.parametrize("name", [*READERS, *(f"git {name}" for name in GIT_READERS)])
+@each_row("name", [*READERS, *(f"git {name}" for name in GIT_READERS)])
 def test_each_program_of_the_list_is_documented_with_what_it_could_do(name: str) -> None:
     facts = (Path(__file__).parents[3] / "assets/gemini-cli.md").read_text()
     facts = facts.partition("| Commands | Could also |")[2]

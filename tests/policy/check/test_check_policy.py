@@ -10,6 +10,7 @@ from gemtui.policy.check.check_policy import check_files, check_text
 from gemtui.policy.edit.document import Document
 from gemtui.policy.match.command_patterns import allowed
 from gemtui.policy.model.rules import Finding, Severity
+from tests.rows import each_row
 
 DATA = Path(__file__).parents[2] / "data/policy/cases.jsonl"
 SHELL = 'toolName = "run_shell_command"\n'
@@ -60,7 +61,7 @@ def test_a_plain_policy_has_no_findings() -> None:
 # --- what the CLI drops with the whole file ------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number", "message"),
     [
         (rule(GLOB, DENY) + rule("toolName = \n"), 2, "line 6, column 12: "),
@@ -82,7 +83,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, 
     assert finding.way_out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "field", "message", "way_out"),
     [
         (DENY, "toolName", "toolName is missing", '"*" for any tool'),
@@ -144,7 +145,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
 # --- what the CLI ends with, drops, ignores or never matches -------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "field", "message", "way_out"),
     [
         (f'toolName = ""\n{DENY}', "toolName", "exits immediately", '"*"'),
@@ -199,9 +200,7 @@ def test_a_rule_that_does_not_do_what_it_says(fields: str, field: str, message: 
     says(finding, field, message, way_out)
 
 
-@pytest.mark.parametrize(
-    "name", ["*", "mcp_*", "mcp_s_*", "mcp_un_der_*", "mcp_s_x", "generalist", "discovered_tool_x"]
-)
+@each_row("name", ["*", "mcp_*", "mcp_s_*", "mcp_un_der_*", "mcp_s_x", "generalist", "discovered_tool_x"])
 def test_names_that_rules_do_match(name: str) -> None:
     assert check_text(rule(f'toolName = "{name}"\n{DENY}'), "work.toml") == ()
 
@@ -209,7 +208,7 @@ def test_names_that_rules_do_match(name: str) -> None:
 # --- what was hardly meant -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "field", "message", "way_out"),
     [
         (f"{GLOB}{DENY}interactve = true\n", "interactve", "does not recognise the key", "interactive"),

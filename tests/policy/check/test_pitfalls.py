@@ -16,6 +16,7 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Severity
 from tests.policy.rule_strategies import RULES
+from tests.rows import each_row
 
 SHELL = "run_shell_command"
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
@@ -58,7 +59,7 @@ def field_of(one: Rule) -> tuple[str, ...]:
     return tuple(each.field for each in found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "plain",
     [
         prefix(ALLOW, "git status", "pytest"),
@@ -140,9 +141,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("one", "field", "missed", "wrong", "right"), CASES, ids=[rules_to_toml([c[0]]) for c in CASES]
-)
+@each_row(("one", "field", "missed", "wrong", "right"), CASES)
 def test_the_offered_rule_does_what_was_meant(
     one: Rule, field: str, missed: list[Call], wrong: list[Call], right: list[Call]
 ) -> None:
@@ -244,7 +243,7 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
     assert outcome(better, run(command)) is ALLOW
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "message"),
     [
         (prefix(ALLOW, "rm"), '"rm" allows everything that rm can do'),

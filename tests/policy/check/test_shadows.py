@@ -11,6 +11,7 @@ from gemtui.policy.check.check_policy import related
 from gemtui.policy.engine.decide import Engine, McpTool, Setup
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from tests.rows import each_row
 
 SHELL = "run_shell_command"
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
@@ -53,7 +54,7 @@ NEVER = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), NEVER)
+@each_row(("first", "second"), NEVER)
 def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule) -> None:
     ((number, message),) = said(first, second)
     assert number == 2
@@ -74,7 +75,7 @@ def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
     assert "rule 1 (priority 300, deny) and rule 2 (priority 200, ask_user) are" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "second"),
     [
         (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", "read_file")),

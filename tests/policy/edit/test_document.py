@@ -15,6 +15,7 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.file.toml_dialect import parse_toml
 from gemtui.policy.model.rules import Decision, Rule
 from tests.policy.rule_strategies import RULES, told
+from tests.rows import each_row
 
 ALLOW = Rule(tools=("read_file",), decision=Decision.ALLOW, priority=5)
 
@@ -98,7 +99,7 @@ def test_a_file_without_rules_takes_one(text: str) -> None:
     assert decided(document) == [("read_file", "allow")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("[[rule]]\ntoolName = \n", "line 2, column 12"),
@@ -286,8 +287,8 @@ def test_a_removed_rule_takes_its_comments_along(index: int) -> None:
     assert "\n\n\n" not in left.text
 
 
-@pytest.mark.parametrize("index", [0, 1, 2])
-@pytest.mark.parametrize("to", [0, 1, 2])
+@each_row("index", [0, 1, 2])
+@each_row("to", [0, 1, 2])
 def test_a_rule_moves_with_its_comments_and_back(index: int, to: int) -> None:
     document = parse(FILE)
     moved = document.move(index, to)

@@ -14,6 +14,7 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.file.policy_files import find_policy, policies_dir
 from gemtui.policy.model.rules import Decision, Rule
+from tests.rows import each_row
 
 RULE = Rule(tools=("glob",), decision=Decision.DENY, priority=1)
 TEXT = '# mine\n[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 1\n'
@@ -238,7 +239,7 @@ def test_a_new_policy_is_for_its_user_alone(own_places: None) -> None:
     assert store.create("other.toml").file.name == "other"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "message"),
     [
         ("", "needs a name"),

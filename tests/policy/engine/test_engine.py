@@ -10,6 +10,7 @@ import pytest
 from gemtui.policy.engine.decide import Engine, Explanation, McpTool, Setup, decide
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
+from tests.rows import each_row
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 SHELL = "run_shell_command"
@@ -157,7 +158,7 @@ def test_a_deny_on_invoke_agent_hides_it_even_if_one_agent_is_allowed() -> None:
 # --- MCP -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "server", "matches"),
     [
         ("mcp_*", None, True),
@@ -182,7 +183,7 @@ def test_the_names_of_mcp_tools(tool: str, server: str | None, matches: bool) ->
     assert answer.offered is matches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "found", "matches"),
     [
         ({"readOnlyHint": True}, {"readOnlyHint": True, "title": "x"}, True),
@@ -231,8 +232,8 @@ def test_a_server_can_leave_out_tools(server: dict[str, Any]) -> None:
     assert said(tool="mcp_srv_plain", mode="yolo", settings=settings).found is False
 
 
-@pytest.mark.parametrize("value", [None, True, 5, 1.5, "plain", [["plain"]], [1, None], {"a": 1}])
-@pytest.mark.parametrize("field", ["excludeTools", "includeTools"])
+@each_row("value", [None, True, 5, 1.5, "plain", [["plain"]], [1, None], {"a": 1}])
+@each_row("field", ["excludeTools", "includeTools"])
 def test_settings_of_a_server_may_be_anything(field: str, value: object) -> None:
     settings = {"mcpServers": {"srv": {"command": "x", field: value}}}
     found = said(tool="mcp_srv_plain", mode="yolo", settings=settings).found
@@ -314,7 +315,7 @@ def test_tools_core_knows_tools_by_their_class_names_as_well(name: str) -> None:
     assert said(rule("glob", ALLOW, 260), tool="glob", settings=settings).found is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("excluded", "tool"),
     [
         ("read_file", "read_file"),
@@ -469,8 +470,8 @@ def test_commands_that_hold_one_another_deeply_end() -> None:
 # --- protected files -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["package.json", "a/Makefile", "x/../setup.py", "a.MK", "a\\BUILD"])
-@pytest.mark.parametrize("interactive", [True, False])
+@each_row("name", ["package.json", "a/Makefile", "x/../setup.py", "a.MK", "a\\BUILD"])
+@each_row("interactive", [True, False])
 def test_no_rule_allows_writing_a_build_file(name: str, interactive: bool) -> None:
     one = rule("*", ALLOW, 999, tier=Tier.ADMIN)
     answer = said(one, mode="yolo", interactive=interactive, file_path=name, content="")
@@ -536,7 +537,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
     assert answer.because == "Rule 1 of a.toml allows it."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "call", "because"),
     [
         ((), {}, "A built-in rule of Gemini CLI denies it for all arguments, so the"),

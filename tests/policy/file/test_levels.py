@@ -13,6 +13,7 @@ from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, approval_mode, rules
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from tests.rows import each_row
 
 TOOLS = {
     "file_write": ["replace", "write_file"],
@@ -25,7 +26,7 @@ def short(found: tuple[Rule, ...]) -> list[tuple[str, str, int]]:
     return [(rule.tools[0], rule.decision.value, int(rule.priority)) for rule in found]
 
 
-@pytest.mark.parametrize("levels", itertools.product(Level, repeat=3))
+@each_row("levels", itertools.product(Level, repeat=3))
 def test_every_combination_of_levels(levels: tuple[Level, Level, Level]) -> None:
     policy = PermissionPolicy(**dict(zip(TOOLS, levels, strict=True)))
     found = rules(Permissions(levels=policy))
@@ -78,9 +79,9 @@ def test_yolo_keeps_denies_and_asks_and_needs_no_allow(name: str) -> None:
     assert short(found) == [("run_shell_command", "deny", 999), ("glob", "allow", 999), ("*", "deny", 998)]
 
 
-@pytest.mark.parametrize("mode", ApprovalMode)
-@pytest.mark.parametrize("level", Level)
-@pytest.mark.parametrize("named", TOOLS)
+@each_row("mode", ApprovalMode)
+@each_row("level", Level)
+@each_row("named", TOOLS)
 def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(mode: ApprovalMode, level: Level, named: str) -> None:
     found = rules(Permissions(mode=mode, levels=PermissionPolicy(**{named: level})))
     kept = level is not Level.ALLOW or mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)

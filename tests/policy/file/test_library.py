@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gemtui import ApprovalMode, Call, Decision, Level, OptionError, PermissionPolicy, Policy, Setup, decide
+from tests.rows import each_row
 
 WORK = """
 [[rule]]
@@ -97,7 +98,7 @@ def test_settings_and_flags_come_by_the_setup(work: Policy) -> None:
         assert decide(work, call, setup=setup).headless is Decision.ALLOW
 
 
-@pytest.mark.parametrize("words", itertools.product(("allow", "ask", "deny"), repeat=3))
+@each_row("words", itertools.product(("allow", "ask", "deny"), repeat=3))
 def test_levels_are_words_too_and_make_a_policy(words: tuple[str, str, str]) -> None:
     levels = dict(zip(TOOLS, words, strict=True))
     policy = PermissionPolicy(**levels)

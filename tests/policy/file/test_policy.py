@@ -10,6 +10,7 @@ import pytest
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE, Policy
 from gemtui.policy.model.rules import Decision, Rule, Severity, Tier
+from tests.rows import each_row
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
 
@@ -192,7 +193,7 @@ def test_a_single_table_drops_the_file() -> None:
     assert Policy.parse(RULE.format(tool="glob").replace("[[rule]]", "[rule]")).rules == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

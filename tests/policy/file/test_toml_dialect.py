@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from gemtui.policy.file.toml_dialect import TomlDate, TomlError, parse_toml
 from tests.deep import some_of
 from tests.policy.file.cli_toml import CliToml
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("a = { b = 1, }\n", {"b": 1}),
@@ -34,7 +35,7 @@ def test_what_the_cli_reads(text: str, value: Any) -> None:
     assert parse_toml(text) == {"a": value}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "column"),
     [
         ("\ufeffa = 1\n", 1, 1),
@@ -54,7 +55,7 @@ def test_what_the_cli_does_not_read_has_its_place(text: str, line: int, column: 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key"),
     [
         ("a = [1, 'x']\n", "a"),

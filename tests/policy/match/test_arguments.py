@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.policy.match.matching import arguments_text, json_text
+from tests.rows import each_row
 
 
 def test_marks_stand_round_every_pair_of_the_outermost_object_only() -> None:
@@ -23,7 +24,7 @@ def test_no_arguments_are_an_empty_object() -> None:
     assert arguments_text({}) == "{}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"),
     [
         ("é🙂\u2028/", '"é🙂\u2028/"'),

@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from gemtui.policy.match.path_patterns import describe_files, files_pattern, folder_pattern
+from tests.rows import each_row
 
 ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 
 
-@pytest.mark.parametrize("roots", ROOTS, ids=len)
-@pytest.mark.parametrize("folder", ["src", "src/a.b", "my files", "a+b (c)", "ünï", "x|y", "$[1]"])
+@each_row("roots", ROOTS)
+@each_row("folder", ["src", "src/a.b", "my files", "a+b (c)", "ünï", "x|y", "$[1]"])
 def test_a_proposed_folder_is_said_back(folder: str, roots: tuple[str, ...]) -> None:
     assert describe_files(folder_pattern(folder, roots)) == f"files below {folder}/"
 
@@ -27,7 +28,7 @@ def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
     assert describe_files('"file_path":"(src/|tests/)') == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         "",

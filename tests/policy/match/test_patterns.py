@@ -20,13 +20,14 @@ from gemtui.policy.match.patterns import PatternError, PatternTimeout, compile_p
 from tests.deep import some_of
 from tests.patience import PATIENCE
 from tests.policy.engine.test_cases import CASES
+from tests.rows import each_row
 
 
 def _short(value: str) -> str:
     return ascii(value)[1:25]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "found"),
     [
         ("a", "bab", True),
@@ -73,7 +74,7 @@ def test_patterns_match_as_in_javascript(pattern: str, text: str, found: bool) -
     assert compile_pattern(pattern).matches(text) is found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "found"),
     [
         ("^.$", "😀", False),
@@ -104,7 +105,7 @@ def test_half_characters_count_as_in_javascript(pattern: str, text: str, found: 
     assert compile_pattern(pattern).matches(text) is found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "why"),
     [
         ("(?P<n>a)", "`(?` is followed by something that JavaScript does not support"),
@@ -134,7 +135,6 @@ def test_half_characters_count_as_in_javascript(pattern: str, text: str, found: 
         ("(?<1>a)", "invalid token"),
         ("(" * 300 + ")" * 300, "the groups are nested too deeply"),
     ],
-    ids=_short,
 )
 def test_what_javascript_refuses_is_an_error_in_words(pattern: str, why: str) -> None:
     with pytest.raises(PatternError) as caught:
@@ -143,25 +143,23 @@ def test_what_javascript_refuses_is_an_error_in_words(pattern: str, why: str) ->
     assert not slow(pattern)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         *("(a+)+", "(a*)*", "(a?){2}", "(?:a|b)*", "(?:ab)+", "(a{2})+", "(a+)b(c)*", "(?=a)*"),
         *("\\(a+\\)*", "[(+]x)*", "x" * 2049, "😀" * 1025),
     ],
-    ids=_short,
 )
 def test_what_the_cli_finds_unsafe(pattern: str) -> None:
     assert unsafe(pattern)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         *("(a|b)*", "(ab)+", "a+b*", "(a+)", "(a+)b", "((a))*", "(a)+(b)*", "(a+\n)\n*", "(a+\n)*", ""),
         *("(a)*b+)*", "(\n+\na)b", "x" * 2048, "😀" * 1024, '(?:[\\s"]|\\\\")'),
     ],
-    ids=_short,
 )
 def test_what_the_cli_does_not_find_unsafe(pattern: str) -> None:
     assert unsafe(pattern) is None
@@ -186,12 +184,12 @@ QUICK = [
 ]
 
 
-@pytest.mark.parametrize("pattern", SLOW, ids=_short)
+@each_row("pattern", SLOW)
 def test_a_pattern_that_may_be_slow_is_told(pattern: str) -> None:
     assert slow(pattern)
 
 
-@pytest.mark.parametrize("pattern", QUICK, ids=_short)
+@each_row("pattern", QUICK)
 def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
     assert not slow(pattern)
 

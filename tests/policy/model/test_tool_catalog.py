@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from gemtui.policy.model.tool_catalog import AGENTS, FORMER, TOOLS, nearest, tool
+from tests.rows import each_row
 
 DATA = Path(__file__).parents[2] / "data/policy/cases.jsonl"
 
@@ -36,7 +35,7 @@ def test_an_alias_is_its_tool_and_a_former_name_is_none() -> None:
     assert not any(tool(old) for old in FORMER)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "meant"),
     [
         ("write_fil", "write_file"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
+from tests.rows import each_row
 
 PROPOSED = {
     "pytest -q tests/x.py": "pytest",
@@ -150,7 +149,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "prefix"), PROPOSED.items())
+@each_row(("command", "prefix"), PROPOSED.items())
 def test_a_prefix_says_what_is_done(command: str, prefix: str) -> None:
     found = prefix_of(command)
     assert isinstance(found, Prefix)
@@ -158,7 +157,7 @@ def test_a_prefix_says_what_is_done(command: str, prefix: str) -> None:
     assert found.opens.startswith("with any arguments")
 
 
-@pytest.mark.parametrize("command", REFUSED)
+@each_row("command", REFUSED)
 def test_what_could_do_anything_gets_none(command: str) -> None:
     found = prefix_of(command)
     assert isinstance(found, NoPrefix)

@@ -13,6 +13,7 @@ from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.match import patterns
 from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Rule
 from gemtui.policy.suggest.suggest import Evidence, Suggestions, suggest
+from tests.rows import each_row
 
 HOME = Path("/home/dev/app")
 PLAIN = Policy()
@@ -130,7 +131,7 @@ DANGEROUS = [
 ]
 
 
-@pytest.mark.parametrize("command", DANGEROUS)
+@each_row("command", DANGEROUS)
 def test_no_rule_for_what_is_dangerous_or_not_to_be_told_apart(command: str) -> None:
     found = suggest([shell(command)], PLAIN)
     assert found.suggestions == ()
@@ -241,7 +242,7 @@ def test_files_beside_the_folders_are_named_one_by_one() -> None:
     assert allows(engine, [write(path) for path in beside]) == [False] * len(beside)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "/etc/hosts",

@@ -23,6 +23,7 @@ from gemtui.transcript.model import (
     ToolStatus,
 )
 from gemtui.ui.draw.text_rows import bounded_excerpt, line_count
+from tests.rows import each_row
 from tests.ui.transcript.samples import called, drawn
 
 OUTPUT = "a line of output with some words\n" * 100_000
@@ -63,8 +64,8 @@ LONG: dict[str, Block] = {
 }
 
 
-@pytest.mark.parametrize("kind", LONG)
-@pytest.mark.parametrize("folded", [True, False, None], ids=["folded", "unfolded", "default"])
+@each_row("kind", LONG)
+@each_row("folded", [True, False, None])
 def test_long_content_is_drawn_in_bounded_time_and_space(kind: str, folded: bool | None) -> None:
     drawn(LONG[kind], folded=folded)  # what is imported on first use does not count
     start = thread_time()

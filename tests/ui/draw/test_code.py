@@ -11,6 +11,7 @@ from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.lines import plain
 from gemtui.ui.draw.theme import Role
 from tests.hostile import ATTACK
+from tests.rows import each_row
 from tests.ui.transcript.samples import look
 
 _NAMES = """python javascript jsx typescript tsx json html xml css scss bash console docker yaml
@@ -34,13 +35,13 @@ def shown(code: str, language: str) -> str:
     return "\n".join(plain(row) for row in highlight(Clean(code), Clean(language), look(80)))
 
 
-@pytest.mark.parametrize("language", [*LANGUAGES, "no such language", ""])
-@pytest.mark.parametrize("code", [clean(ATTACK), PYTHON * 20, "", "\n\n\n", "\tx\n", "<<A\n" * 500, "'" * 400])
+@each_row("language", [*LANGUAGES, "no such language", ""])
+@each_row("code", [clean(ATTACK), PYTHON * 20, "", "\n\n\n", "\tx\n", "<<A\n" * 500, "'" * 400])
 def test_no_character_is_lost(code: str, language: str) -> None:
     assert shown(code, language).rstrip("\n") == code.expandtabs(4).rstrip("\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "role"),
     [
         ("import", Role.KEYWORD),
@@ -62,7 +63,7 @@ def test_a_long_file_is_coloured_to_its_end() -> None:
     assert rows[-2][0].style == look(80)[Role.KEYWORD]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "code"),
     [
         ("java", "a b " * 3000),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from gemtui.text import Clean
 from gemtui.transcript.model import Author, Text
 from gemtui.ui.draw.lines import Piece, fit, fit_end, plain, wrap, wrap_anywhere
 from gemtui.ui.draw.theme import Role, plain_look
 from gemtui.ui.transcript.message import Drawn, draw_message
+from tests.rows import each_row
 from tests.ui.transcript.samples import NOW, body, drawn, look, said
 
 
@@ -22,7 +21,7 @@ def prompt(text: str, width: int = 40) -> Drawn:
     return drawn(Text(text=text), width=width, author=Author.USER)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         ("# One\ntext", ["One", "", "text"]),
@@ -140,7 +139,7 @@ def pieces(text: str) -> tuple[Piece, ...]:
     return (Piece(Clean(text), look(80)[Role.TEXT]),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "width", "expected"),
     [
         ("one two three", 7, ["one two", "three"]),

@@ -21,6 +21,7 @@ from gemtui.transcript.model import AnsiSpan
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import ASCII, DARK, LIGHT, THEMES, UNICODE, Look, Role, look_of, plain_look, span_style
 from gemtui.ui.transcript.diff import draw_changes, read_diff
+from tests.rows import each_row
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 TEXTS = (Role.MUTED, Role.ACCENT, Role.MODEL, Role.SUCCESS, Role.WARNING, Role.ERROR)
@@ -28,8 +29,8 @@ GROUNDS = (Role.ADDED_LINE, Role.REMOVED_LINE, Role.ADDED_WORD, Role.REMOVED_WOR
 SYNTAX = (Role.KEYWORD, Role.NAME, Role.STRING, Role.NUMBER)
 
 
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("role", TEXTS)
+@each_row("dark", [True, False])
+@each_row("role", TEXTS)
 def test_our_themes_are_readable(dark: bool, role: Role) -> None:
     theme = DARK if dark else LIGHT
     style = plain_look(80, now=NOW, dark=dark)[role]
@@ -39,8 +40,8 @@ def test_our_themes_are_readable(dark: bool, role: Role) -> None:
     assert contrast(Color.from_rich_color(style.color), ground) >= 4.5
 
 
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("role", GROUNDS)
+@each_row("dark", [True, False])
+@each_row("role", GROUNDS)
 def test_code_is_readable_on_the_ground_of_a_change(dark: bool, role: Role) -> None:
     look = plain_look(80, now=NOW, dark=dark)
     ground = look[role].bgcolor
@@ -143,8 +144,8 @@ def test_glyphs_are_one_cell_and_their_other_form_is_ascii() -> None:
     assert all(glyph.isascii() for glyph in astuple(ASCII))
 
 
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("number", range(16))
+@each_row("dark", [True, False])
+@each_row("number", range(16))
 def test_the_basic_colours_of_stored_output_are_readable_in_our_themes(number: int, dark: bool) -> None:
     look, theme = plain_look(80, now=NOW, dark=dark), DARK if dark else LIGHT
     basic = RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor().hex

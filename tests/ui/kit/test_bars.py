@@ -6,6 +6,7 @@ from textual.content import Content
 from gemtui.text import Clean, cells
 from gemtui.ui.kit.bars import joined
 from gemtui.ui.kit.text_view import wrapped
+from tests.rows import each_row
 
 TITLE = "A title that is longer than anything"
 
@@ -48,8 +49,8 @@ def test_wide_characters_count_twice() -> None:
     assert line(["日本語"], ["x"], 12) == "日本語     x"
 
 
-@pytest.mark.parametrize("text", ["", "one", "日本語のテキスト\n\nabc", "x" * 100, "🙏" * 9])
-@pytest.mark.parametrize("width", [1, 2, 7])
+@each_row("text", ["", "one", "日本語のテキスト\n\nabc", "x" * 100, "🙏" * 9])
+@each_row("width", [1, 2, 7])
 def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
     lines = wrapped(Clean(text), width)
     assert "".join(lines) == text.replace("\n", "")

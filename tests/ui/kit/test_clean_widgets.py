@@ -20,6 +20,7 @@ from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import FieldValues, Start
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, NoControls, Option, OptionList, Select, Static
 from gemtui.ui.run.options_dialog import ChosenOptions, OptionsScreen
+from tests.rows import each_row
 
 PLACE = Path(gemtui.ui.__file__).parent
 DOOR = PLACE / "kit" / "clean_widgets.py"
@@ -65,7 +66,7 @@ def _is_clean_call(node: ast.expr) -> bool:
     return isinstance(node, (ast.Call, ast.Constant)) or (isinstance(node, ast.Attribute) and node.attr == "help")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "dialog.border_title = name",
@@ -126,7 +127,7 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
     assert text == "raw ␛]0;owned␇[/x][@click=app.quit]boom[/]\ufffd\ufffd2J\ufffd\ufffd"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "drawn"),
     [
         ("a 👩\u200d👩\u200d👧 b", "a 👩 b"),

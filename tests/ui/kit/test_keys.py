@@ -15,13 +15,14 @@ import gemtui.ui
 from gemtui.ui.kit.key_table import FOOTER
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
 from gemtui.ui.kit.screens import HasParts, KeyPart
+from tests.rows import each_row
 
 
 def test_ids_are_unique() -> None:
     assert len(BY_ID) == len(KEYS)
 
 
-@pytest.mark.parametrize("where", Where)
+@each_row("where", Where)
 def test_a_key_means_one_thing_in_one_place(where: Where) -> None:
     used = Counter(key for entry in keys_of(where) for key in entry.keys.split(","))
     assert [key for key, times in used.items() if times > 1] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from gemtui.ui.policy.rule_table import rows
 from gemtui.ui.policy.side_pane import MOST_LINES, text_diff
 from gemtui.ui.rules.draft import Draft, move_rule, priority_order
 from gemtui.ui.rules.form import MODES, FieldProblem, rule_of, values_of
+from tests.rows import each_row
 
 
 def rule(tool: str, priority: int, decision: Decision = Decision.ALLOW) -> Rule:
@@ -92,8 +92,8 @@ def test_the_strongest_rule_comes_first_and_equals_stay_as_in_the_file() -> None
     assert tools(shown) == ["b", "d", "a", "c"]
 
 
-@pytest.mark.parametrize("start", range(4))
-@pytest.mark.parametrize("step", [-1, 1])
+@each_row("start", range(4))
+@each_row("step", [-1, 1])
 def test_a_rule_moves_past_its_neighbour_and_past_nothing_else(start: int, step: int) -> None:
     shown = document(rule("a", 5), rule("b", 9), rule("c", 5), rule("d", 1))
     before = tools(shown)
@@ -226,7 +226,7 @@ def test_what_can_not_be_drawn_stays_where_nobody_touches_it() -> None:
     assert rule_of(values | {"priority": "5"}, made) == replace(made, priority=5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "text"),
     [
         ("priority", "1000"),
@@ -246,7 +246,7 @@ def test_a_field_that_cannot_be_read_is_named(field: str, text: str) -> None:
 PROJECT = "/home/mara/tide"
 
 
-@pytest.mark.parametrize("text", ["src", "src/", "./src/", "src/**", f"{PROJECT}/src/", " src/ "])
+@each_row("text", ["src", "src/", "./src/", "src/**", f"{PROJECT}/src/", " src/ "])
 def test_a_folder_of_the_form_is_a_pattern_for_the_files_below_it(text: str) -> None:
     base = replace(NEW_RULE, tools=("write_file",))
     rule = rule_of(values_of(base) | {"folder": text}, base, PROJECT)
@@ -274,7 +274,7 @@ def test_a_rule_without_its_folder_has_no_pattern() -> None:
     assert rule_of(values_of(base) | {"folder": ""}, base) == NEW_RULE
 
 
-@pytest.mark.parametrize("text", ["/", ".", "../other", "~/src", "/etc", "src/*.py", 'a"b', "a\\b"])
+@each_row("text", ["/", ".", "../other", "~/src", "/etc", "src/*.py", 'a"b', "a\\b"])
 def test_what_is_no_folder_of_the_project_is_said(text: str) -> None:
     found = rule_of(values_of(NEW_RULE) | {"folder": text}, NEW_RULE, PROJECT)
     assert isinstance(found, FieldProblem)

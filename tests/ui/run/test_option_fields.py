@@ -9,6 +9,7 @@ import pytest
 from gemtui.agent.options import AgentOptions, parse_seconds, seconds_text
 from gemtui.errors import OptionError
 from gemtui.ui.run.options_dialog import options_from_texts, texts_of
+from tests.rows import each_row
 
 
 def test_fields_that_nobody_touched_change_nothing(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_what_can_not_be_read_names_its_option(tmp_path: Path, name: str, text: 
     assert error.value.option == name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "again"),
     [
         ("90", 90, "90s"),
@@ -71,7 +72,7 @@ def test_time_limits(text: str, value: float, again: str) -> None:
     assert parse_seconds(again) == value
 
 
-@pytest.mark.parametrize("text", ["", "m", "1d", "1m30s", "nan", "inf", "1e3", "٣", "-5", "10 min"])
+@each_row("text", ["", "m", "1d", "1m30s", "nan", "inf", "1e3", "٣", "-5", "10 min"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(OptionError, match="is not a duration"):
         parse_seconds(text)

@@ -6,14 +6,13 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from gemtui.agent.detect import ALIASES, MODELS
 from gemtui.stats.prices import Price, Prices
 from gemtui.stats.report import Sums
 from gemtui.transcript.model import Author, Outline, Usage
 from gemtui.ui.run.spending import spent_words
 from tests.fake_cli import INIT, FakeCli, says, uses
+from tests.rows import each_row
 from tests.sessions import logs
 from tests.ui.people import WIDE, person
 from tests.ui.run.test_screen import project, runner
@@ -33,7 +32,7 @@ def spent(cost: float, *, unknown: int = 0) -> Sums:
     return Sums(cost=cost, priced=True, unknown=unknown)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "today", "words"),
     [
         (None, None, []),

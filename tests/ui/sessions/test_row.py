@@ -15,6 +15,7 @@ from gemtui.text import Clean, clean_line
 from gemtui.transcript.model import Usage
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look
 from gemtui.ui.sessions.row import RowContext, draw_row, row_height
+from tests.rows import each_row
 from tests.sessions.summaries import NOW, summary
 
 PLAIN = RowContext(query=ListQuery(""))
@@ -115,7 +116,7 @@ def test_a_very_wide_pane_has_all_columns() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("flags", "sign", "words"),
     [
         ((Flag.LIVE,), "●", "live"),
@@ -157,7 +158,7 @@ def test_words_that_say_the_same_twice_are_left_out() -> None:
     assert drawn(ghost, 44)[1].strip() == "ghost · gemtui · 2.5-pro · 212k tokens"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("total", "words"),
     [
         (0, "0 tokens"),
@@ -240,8 +241,8 @@ def test_a_long_path_loses_its_beginning() -> None:
     assert strip.text == " ▾ …/path/to/a/project      3 "
 
 
-@pytest.mark.parametrize("width", [44, 80, 130])
-@pytest.mark.parametrize(
+@each_row("width", [44, 80, 130])
+@each_row(
     ("sort", "shows"),
     [
         (Sort.STARTED, "began 2h"),
@@ -256,10 +257,8 @@ def test_what_the_list_is_sorted_by_is_shown(width: int, sort: Sort, shows: str)
     assert shows in squeezed(drawn(PARSER, width, around))
 
 
-@pytest.mark.parametrize("width", [44, 80, 130])
-@pytest.mark.parametrize(
-    ("sort", "shows"), [(Sort.TOKENS, "? tokens"), (Sort.TOOLS, "0 tools"), (Sort.FAILURES, "2 failed")]
-)
+@each_row("width", [44, 80, 130])
+@each_row(("sort", "shows"), [(Sort.TOKENS, "? tokens"), (Sort.TOOLS, "0 tools"), (Sort.FAILURES, "2 failed")])
 def test_zero_and_unknown_are_shown_where_they_order_the_list(width: int, sort: Sort, shows: str) -> None:
     bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2, ended_badly=True)
     around = RowContext(query=ListQuery(""), projects=False, sort=sort)

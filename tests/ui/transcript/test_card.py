@@ -27,6 +27,7 @@ from gemtui.transcript.tools import args_hold_controls, tool_call
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.card import HOOKED
 from gemtui.ui.transcript.message import default_folded
+from tests.rows import each_row
 from tests.ui.transcript.samples import AT, DIFF, body, called, drawn, look
 
 FULL = called(
@@ -55,7 +56,7 @@ def test_a_long_path_keeps_its_end_and_a_long_command_its_beginning() -> None:
     assert title(command, 40) == "┌ ✓ run_shell_command  pytest -q --wi… ┐"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "sign", "word"),
     [
         (ToolStatus.ERROR, "✗", "failed"),
@@ -285,7 +286,7 @@ MATCHES = MatchesDisplay(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "text", "role"),
     [
         (called("run_shell_command", TextDisplay(text='{"a": 1}')), '"a"', Role.NAME),
@@ -377,7 +378,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("call", "sought"), SHOWN.values(), ids=SHOWN)
+@each_row(("call", "sought"), SHOWN.values())
 def test_what_a_card_shows_is_found(call: ToolCall, sought: set[str]) -> None:
     found = call_text(call)
     shown = " ".join("\n".join(body(drawn(call, width=60, folded=False))).split())

@@ -7,6 +7,7 @@ from gemtui.transcript.model import Block, DiffDisplay, Image, Notice, NoticeLev
 from gemtui.ui.transcript.block_keys import copies_of_block, copy_of_block, copy_of_message, file_of
 from gemtui.ui.transcript.diff import first_line
 from gemtui.ui.transcript.viewport import Viewport
+from tests.rows import each_row
 from tests.ui.talks import Talk, answer, look, thought, tool
 
 HUNK = "@@ -10,3 +20,4 @@\n same\n-old\n+new\n+more\n"
@@ -33,7 +34,7 @@ def test_of_several_pieces_of_code_one_can_choose() -> None:
     assert [what for _, what in copies(text)] == ["sh code", "code", "text, 7 lines"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("block", "text", "what"),
     [
         (Text(text="a\nb"), "a\nb", "text, 2 lines"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.transcript.message import draw_message
+from tests.rows import each_row
 from tests.ui.transcript.samples import look, messages
 
 PLACE = Path(__file__).parents[2] / "data" / "drawings"
@@ -22,8 +21,8 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+@each_row("form", FORMS)
+@each_row("number", range(len(NAMES)))
 def test_a_message_looks_as_agreed(number: int, form: str) -> None:
     width, glyphs, folded = FORMS[form]
     text = _drawing(number, width, glyphs, folded)

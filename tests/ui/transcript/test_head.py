@@ -11,6 +11,7 @@ from gemtui.transcript.model import Author, Block, Dropped, Message, Text, Thoug
 from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.message import draw_message, estimate
+from tests.rows import each_row
 from tests.ui.transcript.samples import AT, look, said
 
 USAGE = Usage(input=1700, output=120, cached=900, thoughts=80, tool=0, total=1900)
@@ -70,7 +71,7 @@ def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(why: Dropp
     assert colors == {muted}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "text"),
     [
         (0, "0"),
