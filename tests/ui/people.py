@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
+import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
+from syrupy.location import PyTestLocation
+from syrupy.types import SnapshotIndex
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.pilot import Pilot
@@ -34,11 +37,39 @@ from tests.ui.quick_pilot import draw, frames, settle
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
+Size = tuple[int, int]
 WIDE, NARROW = (120, 36), (80, 24)
+BOTH = (0, 0)
+"""For `person`: it begins wide; what is seen is then seen in the other size, where the next keys are pressed."""
 _MOST_PAUSES = 50
 """After so many looks, the next ones are no rarer: what is waited for needs the processor too."""
 _LATE = 20.0
 """Seconds until a picture that still differs from the accepted one has failed."""
+
+
+class _Picture(SVGImageExtension):  # type: ignore[misc]
+    """A picture of a test; one that has a name of its own has it behind the test's parameters."""
+
+    @classmethod
+    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
+        name: str = super().get_snapshot_name(test_location=test_location)
+        if not isinstance(index, str):
+            return name
+        return f"{name.removesuffix(']')}-{index}]" if name.endswith("]") else f"{name}[{index}]"
+
+
+def in_sizes(scenes: Iterable[str], *, apart: Collection[str] = ()) -> Iterator[Any]:
+    """Parameters of a test of pictures: each scene, and None for a wide app that becomes narrow.
+
+    `apart`: those in which another pane is shown, or another part of it, when the app is narrow from
+    its start; they are shown by two apps, whose sizes are given.
+    """
+    for scene in scenes:
+        if scene in apart:
+            yield pytest.param(scene, WIDE, id=f"{scene}-wide")
+            yield pytest.param(scene, NARROW, id=f"{scene}-narrow")
+        else:
+            yield pytest.param(scene, None, id=scene)
 
 
 def copy_store(folder: Path) -> Path:
@@ -52,6 +83,8 @@ def _unbroken(text: str) -> str:
 
 
 _HEARD = WeakKeyDictionary[App[Any], list[str]]()
+_TURNING = WeakSet[App[Any]]()
+"""Those of `BOTH` sizes."""
 
 
 def _listen(app: GemtuiApp) -> None:
@@ -109,6 +142,12 @@ class Person:
 
     async def sees(self, *texts: str) -> None:
         """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
+        await self._see(texts)
+        if self.app in _TURNING:
+            await self.pilot.resize_terminal(*(NARROW if self.app.size == WIDE else WIDE))
+            await self._see(texts)
+
+    async def _see(self, texts: tuple[str, ...]) -> None:
         wanted = [_unbroken(text) for text in texts]
         looked_at: object = None
 
@@ -122,13 +161,13 @@ class Person:
 
         await self.until(seen)
 
-    async def looks_as(self, snapshot: SnapshotAssertion) -> None:
+    async def looks_as(self, snapshot: SnapshotAssertion, name: str | None = None) -> None:
         """Compare the screen with the accepted one, waiting for late parts.
 
         Nothing tells when a thread or a program that a busy machine starves will draw again, so
         a picture that differs is taken again until `_LATE` seconds have passed.
         """
-        snapshot = snapshot.use_extension(SVGImageExtension)
+        snapshot = snapshot.use_extension(_Picture)(name=name)
         accepted, _ = snapshot._recall_data(snapshot.index)
         end = monotonic() + _LATE
         while True:
@@ -139,6 +178,15 @@ class Person:
                 break
             await asyncio.sleep(0.05)
         assert picture == snapshot, self.text
+
+    async def looks_in(self, size: Size | None, snapshot: SnapshotAssertion) -> None:
+        """Compare the screen with the accepted one; without a size, also the narrow one it becomes."""
+        if size is not None:
+            await self.looks_as(snapshot)
+            return
+        await self.looks_as(snapshot, "wide")
+        await self.pilot.resize_terminal(*NARROW)
+        await self.looks_as(snapshot, "narrow")
 
     async def painted(self, pane: RunScreen) -> None:
         """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""
@@ -205,7 +253,9 @@ async def person(
     """The app on a store, read whole, with its first rows on the screen."""
     app = GemtuiApp(Start(home=home, **start), config or Config(), clock=lambda: NOW)
     _listen(app)
-    async with app.run_test(size=size) as pilot:
+    if size == BOTH:
+        _TURNING.add(app)
+    async with app.run_test(size=WIDE if size == BOTH else size) as pilot:
         somebody = Person(app, pilot)
         await somebody.until(lambda: somebody.has_read)
         await pilot.pause()

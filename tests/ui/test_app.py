@@ -23,7 +23,7 @@ from tests.terminal import Terminal
 from tests.ui.draw.test_theme import contrast
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
-DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b", "\x1bOQ", "\x11"
+DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b[27u", "\x1bOQ", "\x11"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from gemtui.extension.content import write
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import extension_dir
 from tests.extension.stand_in import LINKS, stand_in
-from tests.ui.people import NARROW, WIDE, copy_store, person
+from tests.ui.people import BOTH, NARROW, WIDE, copy_store, person
 
 
 @pytest.fixture
@@ -42,12 +42,9 @@ async def test_the_answers_are_seen_however_low_the_screen_is(
         await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_it_is_installed_and_taken_out(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
-) -> None:
+async def test_it_is_installed_and_taken_out(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, monkeypatch)
-    async with person(store, size) as me:
+    async with person(store, BOTH) as me:
         await me.press("f8")
         await me.sees("Install the extension?", "run in every Gemini CLI session")
         await me.press("down", "down")

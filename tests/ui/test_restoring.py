@@ -13,7 +13,7 @@ from gemtui.kept.vault import keep
 from gemtui.runs.listing import runs_dir
 from gemtui.sessions.catalog.index import Index
 from tests.runs.test_listing import add_run
-from tests.ui.people import NARROW, WIDE, copy_store, person
+from tests.ui.people import BOTH, NARROW, copy_store, person
 
 TITLE = "Write a haiku file"
 
@@ -36,9 +36,8 @@ def lost(store: Path) -> tuple[Path, ...]:
     return files
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_lost_session_is_put_back(store: Path, lost: tuple[Path, ...], size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
+async def test_a_lost_session_is_put_back(store: Path, lost: tuple[Path, ...]) -> None:
+    async with person(store, BOTH) as me:
         assert TITLE not in me.text
         await me.press("f4")
         await me.sees("Restore a session?", TITLE, "63a18d40")

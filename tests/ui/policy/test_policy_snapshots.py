@@ -13,10 +13,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.fake_cli import FakeCli
-from tests.ui.people import NARROW, WIDE
+from tests.ui.people import WIDE, Size, in_sizes
 from tests.ui.planners import Planner, planner, policy
 
-SIZES = {"wide": WIDE, "narrow": NARROW}
 Scene = Callable[[Planner], Awaitable[None]]
 
 
@@ -64,17 +63,21 @@ SCENES: dict[str, Scene] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(("scene", "size"), in_sizes(SCENES, apart=("changed", "tools")))
 async def test_each_state_of_the_policy_pane(
-    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str, size: str
+    home: Path,
+    fake_cli: FakeCli,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
+    size: Size | None,
 ) -> None:
     monkeypatch.setenv("HOME", str(home.parent))
     monkeypatch.setenv("GEMTUI_CONFIG", str(home.parent / ".config/gemtui/config.toml"))
     fake_cli()
     if scene != "empty":
         policy("work")
-    async with planner(home, SIZES[size]) as me:
+    async with planner(home, size or WIDE) as me:
         await SCENES[scene](me)
         await me.settled()
-        await me.looks_as(snapshot)
+        await me.looks_in(size, snapshot)

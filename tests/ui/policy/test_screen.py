@@ -23,10 +23,9 @@ from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE, person
+from tests.ui.people import BOTH, NARROW, WIDE, person
 from tests.ui.planners import WORK, planner, policy
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 BARS = str.maketrans("", "", "▁▂▃▄▅▆▇█")
 """Scroll bars are drawn plainly by the program, not by its tests."""
 FIRST = """\
@@ -46,9 +45,8 @@ def rules(path: Path) -> list[dict[str, object]]:
 # --- what is shown -------------------------------------------------------------------------------
 
 
-@SIZES
-async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(home: Path, size: tuple[int, int]) -> None:
-    async with planner(home, size) as me:
+async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(home: Path) -> None:
+    async with planner(home, BOTH) as me:
         await me.sees("No policy yet.", "A policy says which tools")
         await me.sees("s   Suggest rules from past sessions", "l   Switch between")
         await me.sees("a add", "^s save", "s suggest")
@@ -69,10 +67,9 @@ async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: 
     assert not any("No policy yet" in each or "0 rules" in each for each in seen)
 
 
-@SIZES
-async def test_the_strongest_rule_stands_first_with_its_words(home: Path, size: tuple[int, int]) -> None:
+async def test_the_strongest_rule_stands_first_with_its_words(home: Path) -> None:
     policy("work")
-    async with planner(home, size) as me:
+    async with planner(home, BOTH) as me:
         await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
         assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
 
@@ -151,10 +148,9 @@ async def test_text_of_a_file_does_not_reach_the_terminal_as_it_is(home: Path) -
 # --- changing rules ------------------------------------------------------------------------------
 
 
-@SIZES
-async def test_a_rule_is_added_in_a_form_and_saved(home: Path, size: tuple[int, int]) -> None:
+async def test_a_rule_is_added_in_a_form_and_saved(home: Path) -> None:
     path = policy("work", FIRST)
-    async with planner(home, size) as me:
+    async with planner(home, BOTH) as me:
         await me.press("a")
         await me.fill(tools="run_shell_command", command_prefixes="git status")
         await me.press("ctrl+s")
@@ -362,9 +358,8 @@ async def test_nothing_moves_beyond_the_ends(home: Path) -> None:
 # --- levels --------------------------------------------------------------------------------------
 
 
-@SIZES
-async def test_levels_are_chosen_by_arrows_and_become_rules(home: Path, size: tuple[int, int]) -> None:
-    async with planner(home, size) as me:
+async def test_levels_are_chosen_by_arrows_and_become_rules(home: Path) -> None:
+    async with planner(home, BOTH) as me:
         await me.press("l")
         await me.sees("Write files", "(●) unset")
         await me.press("left", "left", "left")

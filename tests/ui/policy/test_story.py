@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.kit.row_list import RowList
@@ -13,9 +11,7 @@ from gemtui.ui.policy.screen import PolicyScreen
 from gemtui.ui.simulator.calls import CallScreen
 from gemtui.ui.simulator.suggest import SuggestScreen
 from tests.ui.histories import Trier, write_history
-from tests.ui.people import NARROW, WIDE, person
-
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+from tests.ui.people import BOTH, WIDE, person
 
 
 async def choose(me: Trier, text: str) -> None:
@@ -29,10 +25,9 @@ async def choose(me: Trier, text: str) -> None:
     raise AssertionError(f"no row with {text}:\n{me.text}")
 
 
-@SIZES
-async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
     home, project = write_history(tmp_path)
-    async with person(home, size, project=project) as somebody:
+    async with person(home, BOTH, project=project) as somebody:
         me = Trier(somebody.app, somebody.pilot)
         await me.press("3")
         await me.sees("No policy yet.")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from tests.ui.people import NARROW, WIDE
+from tests.ui.people import BOTH
 from tests.ui.planners import WORK, planner, policy
 
 GOAL = "allow edit src/**; allow npm test; deny git push; deny everything else"
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-async def test_a_goal_in_one_line_becomes_rules(home: Path, size: tuple[int, int]) -> None:
-    async with planner(home, size) as me:
+async def test_a_goal_in_one_line_becomes_rules(home: Path) -> None:
+    async with planner(home, BOTH) as me:
         await me.press("w")
         await me.sees("Rules from sentences", "All other calls in mode default")
         await me.type("permit")

@@ -14,7 +14,7 @@ from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.runs.reviewed import LINES, recorded, shell, with_checkpoints
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, Person, person
 from tests.ui.run.test_screen import runner
 
 
@@ -36,9 +36,8 @@ async def reviewing(me: Person) -> ReviewScreen:
     return screen
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(project: Path, size: tuple[int, int]) -> None:
-    async with person(gemini_home(), size) as me:
+async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(project: Path) -> None:
+    async with person(gemini_home(), BOTH) as me:
         screen = await reviewing(me)
         await me.sees("a.txt", "write_file", "you", "run_shell_command: sed -i")
         await me.press("down", "enter", "down", "down", "down", "c")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,15 +21,15 @@ from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.transcript.model import Consent
 from gemtui.ui.kit.text_area import ChangeScreen
+from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE, person, type_at
+from tests.ui.people import BOTH, NARROW, WIDE, person, type_at
 from tests.ui.run.test_screen import Runner, project, runner
 
 __all__ = ["project"]
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 ESCAPE = "\x1b[27u"
 """The key as terminals send it that tell it from the start of another: text may follow at once."""
 SHELL = "run_shell_command"
@@ -83,11 +84,8 @@ async def somebody(
         yield me
 
 
-@SIZES
-async def test_a_question_takes_the_keys_and_yes_lets_it_run(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
-    async with somebody(home, project, fake_cli, size) as me:
+async def test_a_question_takes_the_keys_and_yes_lets_it_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         await me.asked(1, because="a rule asks")
         await me.sees("? Gemini asks", SHELL, "$ git push --force", "Why: a rule asks")
         await me.sees("! git push --force: it can discard", "2 Run ?", "? ask")
@@ -116,12 +114,18 @@ async def test_no_and_stop_are_one_key_and_no_takes_a_reason(home: Path, project
         assert await me.answered(3) == Approval.deny("use a branch")
 
 
-async def test_a_word_is_offered_as_long_as_the_run_hears_it(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_word_is_offered_as_long_as_the_run_hears_it(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         assert "send now" not in me.text
-        me.pane.prompt.hears = True
+        run = SimpleNamespace(hears=False)  # the pane asks it each time it shows the next run's options
+        monkeypatch.setattr(LiveRun, "accepts_messages", property(lambda _: run.hears))
+        run.hears = True
+        me.pane.show_options()
         await me.sees("send now")
-        me.pane.prompt.hears = False
+        run.hears = False
+        me.pane.show_options()
         await me.until(lambda: "send now" not in me.text)
 
 
@@ -486,11 +490,8 @@ HOSTILE_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-@SIZES
-async def test_hostile_arguments_are_drawn_and_pass_unchanged(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
-    async with somebody(home, project, fake_cli, size) as me:
+async def test_hostile_arguments_are_drawn_and_pass_unchanged(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         for number, (tool, arguments) in enumerate(HOSTILE_CALLS, 1):
             await me.asked(number, tool, arguments=arguments, because=HOSTILE)
             await me.ready(number)
@@ -597,13 +598,12 @@ async def test_leaving_says_that_the_question_waits(home: Path, project: Path, f
 LONG_COMMAND = "\n".join(f"echo step {number}" for number in range(60)) + "\nrm -rf /\n"
 
 
-@SIZES
 @pytest.mark.parametrize("key", ["y", "a", "A"])
 async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int], key: str
+    home: Path, project: Path, fake_cli: FakeCli, key: str
 ) -> None:
     content = "".join(f"line {number}\n" for number in range(60))
-    async with somebody(home, project, fake_cli, size) as me:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": content})
         await me.ready(1)
         await me.sees("more lines below (y scrolls down)")
@@ -623,11 +623,10 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
         assert (await me.answered(1)).consent is Consent.ALLOWED
 
 
-@SIZES
 async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    async with somebody(home, project, fake_cli, size) as me:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         await me.asked(1, arguments={"command": LONG_COMMAND})
         await me.ready(1)
         await me.sees("! rm -rf /: it can delete", "$ echo step 0", "more lines below")
@@ -705,12 +704,9 @@ async def test_letters_that_look_like_others_are_pointed_out(home: Path, project
 # --- what a call does ----------------------------------------------------------------------------
 
 
-@SIZES
-async def test_the_real_file_and_all_that_becomes_of_it_are_shown(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
+async def test_the_real_file_and_all_that_becomes_of_it_are_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
     (project / "a.txt").write_bytes(b"one\r\n")
-    async with somebody(home, project, fake_cli, size) as me:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         args = {"file_path": "a%2etxt", "content": "two"}
         await me.asked(1, "write_file", arguments=args, again=4, because="The file has changed.")
         await me.sees(f"reads this path as {project}/a.txt", "a.txt +1 −1", "1 − one", "1 + two")
@@ -727,12 +723,11 @@ async def test_the_real_file_and_all_that_becomes_of_it_are_shown(
         assert shown is None or found.shown == shown.proposal.effect.mark
 
 
-@SIZES
 async def test_the_command_that_bash_runs_and_its_folder_are_shown(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     (project / "sub").mkdir()
-    async with somebody(home, project, fake_cli, size) as me:
+    async with somebody(home, project, fake_cli, BOTH) as me:
         await me.asked(1, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
         await me.sees("removes the outer shell", f"in {project}/sub", "$ rm -rf x")
 

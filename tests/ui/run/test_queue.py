@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from textual.widgets import Input, TextArea
 
 from gemtui.runs.listing import list_runs, prune_runs, runs_dir
@@ -17,12 +16,11 @@ from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.queue_dialog import QueueScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import NARROW, WIDE, person
+from tests.ui.people import BOTH, WIDE, person
 from tests.ui.run.test_screen import Runner, project, runner
 
 __all__ = ["project"]
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 START = f"print:{INIT}"
 END = f"print:{OK}"
 FAILS = 'print:{"type":"result","status":"error","error":{"message":"no"}}'
@@ -69,12 +67,11 @@ async def queuer(
         yield me
 
 
-@SIZES
 async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    async with queuer(home, project, fake_cli, f"until:{gate}", END, size=size) as me:
+    async with queuer(home, project, fake_cli, f"until:{gate}", END, size=BOTH) as me:
         await me.queue("one", "two", "tree", "four")
         await me.sees("4 queued")
         await me.listed()
@@ -97,12 +94,11 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         assert {(each.folder.request().about or {}).get("resume") for each in runs} == {None, "s1"}  # type: ignore[union-attr]
 
 
-@SIZES
 async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    async with queuer(home, project, fake_cli, f"until:{gate}", FAILS, size=size) as me:
+    async with queuer(home, project, fake_cli, f"until:{gate}", FAILS, size=BOTH) as me:
         await me.queue("one", "two", "three")
         gate.touch()
         await me.sees("✗ failed", "3 waiting", "3 queued prompts (ctrl+r")

@@ -24,9 +24,8 @@ from tests.checkpoints.projects import put
 from tests.checkpoints.test_repositories import repository
 from tests.fake_cli import FakeCli
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, NOW, WIDE, Person, person
+from tests.ui.people import NOW, WIDE, Person, Size, in_sizes, person
 
-SIZES = {"wide": WIDE, "narrow": NARROW}
 AT = "2026-11-21T00:59:{:02}.000Z"
 MOMENT = int(NOW.timestamp() * 1000)
 """What the clock says for an event that brings no time of its own."""
@@ -224,10 +223,14 @@ SCENES: dict[str, Scene] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(("scene", "size"), in_sizes(SCENES, apart=("files",)))
 async def test_each_state_of_a_run(
-    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str, size: str
+    home: Path,
+    fake_cli: FakeCli,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
+    size: Size | None,
 ) -> None:
     project = home / "project"
     project.mkdir()
@@ -243,12 +246,12 @@ async def test_each_state_of_a_run(
     monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)
     fake_cli()
-    async with person(home / ".gemini", SIZES[size], project=project) as me:
+    async with person(home / ".gemini", size or WIDE, project=project) as me:
         await me.press("2")
         await me.sees("enter starts a run", "gemini 0.61.0")
         await SCENES[scene](me, fake_cli)
         try:
-            await me.looks_as(snapshot)
+            await me.looks_in(size, snapshot)
         finally:
             for run in me.app.runs.alive:
                 run.stop()

@@ -39,9 +39,8 @@ from tests.runs.test_orphans import kill_watchers, start
 from tests.runs.test_outcome import STREAMS
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 START = f"print:{INIT}"
 END = f"print:{OK}"
 
@@ -120,14 +119,13 @@ async def test_what_asking_alone_needs_is_for_runs_that_ask(home: Path, project:
         await me.until(lambda: not away.disabled)
 
 
-@SIZES
 async def test_a_run_streams_and_its_card_goes_from_running_to_done(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:
     gate, last = tmp_path / "gate", tmp_path / "last"
     steps = [START, says("I write it."), uses("t1", "write_file", "a.txt"), f"until:{gate}"]
     fake_cli(*steps, ends("t1"), says("Written."), f"until:{last}", END)
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.ask("write a file")
         await me.sees("● write_file", "I write it.", "● running")
         gate.touch()
@@ -136,14 +134,13 @@ async def test_a_run_streams_and_its_card_goes_from_running_to_done(
         await me.sees("✓ done", "enter continue")
 
 
-@SIZES
 async def test_an_answer_that_goes_on_below_what_is_read_says_so(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     long = "".join(f"line {number}\\\\n\\\\n" for number in range(40))
     fake_cli(START, says(long), f"until:{gate}", says("The last word."), "wait")
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.ask("tell me")
         await me.sees("line 39", "following")
         await me.press("escape", "pageup")
@@ -207,7 +204,7 @@ async def test_files_that_something_else_changed_are_seen(home: Path, project: P
         assert "a.txt +1 seen" not in me.text
 
 
-@SIZES
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 async def test_what_a_command_did_to_files_and_what_was_in_them(
     home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
 ) -> None:
@@ -270,12 +267,9 @@ async def test_narrow_has_its_headings_in_ascii_too(home: Path, project: Path, f
         await me.sees("Files changed", "A a.txt +1")
 
 
-@SIZES
-async def test_ctrl_c_stops_the_run_and_says_what_it_did(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
+async def test_ctrl_c_stops_the_run_and_says_what_it_did(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli(START, says("On and on"), "wait")
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.ask("go on")
         await me.sees("On and on")
         await me.press("ctrl+c")
@@ -342,12 +336,9 @@ async def test_what_was_said_before_much_else_counts_for_the_end(home: Path, pro
         await me.sees("✗ A policy file is broken", "TOML parsing failed", "✗ failed")
 
 
-@SIZES
-async def test_a_failed_run_says_why_and_what_one_can_do(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
+async def test_a_failed_run_says_why_and_what_one_can_do(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli("err:Please set an Auth method", "exit:41")
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.ask("hello")
         await me.sees("✗", "Please set an Auth method", "to close this", "Run again")
         await me.ended()
@@ -474,13 +465,10 @@ async def test_two_runs_at_once_and_the_list_that_leads_to_them(home: Path, proj
         assert [run.prompt for run in me.app.runs.alive] == ["run two"]
 
 
-@SIZES
-async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
-    home: Path, project: Path, size: tuple[int, int]
-) -> None:
+async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(home: Path, project: Path) -> None:
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.press("ctrl+l")
         await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 denied")
         await me.press("slash", *"denied")
@@ -748,12 +736,9 @@ async def test_the_exact_command_before_it_runs(home: Path, project: Path, fake_
         await me.sees("The command that enter will run", "--output-format=stream-json --session-id=")
 
 
-@SIZES
-async def test_options_are_taken_over_and_wrong_ones_named(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
+async def test_options_are_taken_over_and_wrong_ones_named(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli()
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.press("ctrl+o")
         await me.sees("The next run", "auto, pro, flash, or a full name")
         await me.type("gemini-2.5-pro")

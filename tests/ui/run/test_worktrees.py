@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gemtui.paths import make_own_folder
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.listing import list_runs, runs_dir
@@ -15,12 +13,10 @@ from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import put, tree_of
 from tests.checkpoints.test_repositories import repository
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import NARROW, WIDE, Person
+from tests.ui.people import BOTH, Person
 from tests.ui.run.test_screen import project, runner
 
 __all__ = ["project"]
-
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 
 
 async def opened(me: Person) -> WorktreesScreen:
@@ -32,14 +28,13 @@ async def opened(me: Person) -> WorktreesScreen:
     return screen
 
 
-@SIZES
 async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     repository(project, other="other\n")
     before = tree_of(project)
     fake_cli(f"print:{INIT}", "make:made.txt=made", says("Written."), f"print:{OK}")
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         await me.press("f6")
         await me.until(lambda: me.pane.options.worktree)
         await me.ask("Make it")
@@ -70,17 +65,14 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         assert me.pane.options.cwd == project
 
 
-@SIZES
-async def test_two_worktrees_are_shown_side_by_side(
-    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
-) -> None:
+async def test_two_worktrees_are_shown_side_by_side(home: Path, project: Path, fake_cli: FakeCli) -> None:
     del fake_cli
     repository(project, other="other\n")
     for word in ("left", "right"):
         tree = make_worktree(project, f"The {word} one")[0].tree
         put(tree, b"other", f"{word} \x1b[2J\n".encode())
         put(tree, b"tracked", b"alike\n")
-    async with runner(home, project, size) as me:
+    async with runner(home, project, BOTH) as me:
         screen = await opened(me)
         await me.press("space", "down")
         await me.sees("2 files, 1 identical", "tracked  identical in both")

@@ -13,7 +13,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.sessions.files_screen import FileRow, FilesScreen, HistoryScreen
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, WIDE, Person, person
 
 EVIL = "[b]x\x1b]0;owned\x07\n\u202e.py"
 
@@ -55,11 +55,8 @@ def shown(me: Person) -> list[FileRow]:
     return list(screen.rows.items)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_files_of_this_project_the_one_written_last_first(
-    home: Path, project: Path, size: tuple[int, int]
-) -> None:
-    async with on_files(home, size, project=project) as me:
+async def test_the_files_of_this_project_the_one_written_last_first(home: Path, project: Path) -> None:
+    async with on_files(home, BOTH, project=project) as me:
         assert [row.path.name for row in shown(me)] == ["moon.py", EVIL, "sun.py"]
         assert [(row.writes, row.sessions) for row in shown(me)] == [(2, 2), (1, 1), (1, 1)]
         await me.sees("src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py")

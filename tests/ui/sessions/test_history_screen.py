@@ -14,7 +14,7 @@ from gemtui.ui.transcript.cursor import Cursor
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, session, talk, uuid
 from tests.sessions.writes import wrote
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, Person, person
 
 HOSTILE = "src/[b]x[/b]\x1b]0;owned\x07\n\u202e[@click=app.exit]y.py"
 
@@ -68,9 +68,8 @@ def told(screen: HistoryScreen) -> str:
     return screen.query_one(LineView).text
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_card_leads_to_all_writes_of_its_file(home: Path, size: tuple[int, int]) -> None:
-    async with person(home, size) as me:
+async def test_a_card_leads_to_all_writes_of_its_file(home: Path) -> None:
+    async with person(home, BOTH) as me:
         await read_first(me)
         await me.press("W")
         screen = await on_history(me)

@@ -19,12 +19,11 @@ from gemtui.ui.sessions.live import follow_live
 from tests.extension.live_files import hook_input, process, write_live
 from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
-from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+from tests.ui.people import BOTH, NARROW, Person, copy_store, person
 
 HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
 FRUIT = "cc1b3512-9f81-4eb0-b0f9-e9621be330ba"
 STOCK = "eca88b17-7ab6-4ac8-a5ef-17d0b817feb7"
-SIZES = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["narrow", "wide"])
 
 
 @pytest.fixture
@@ -52,11 +51,8 @@ def row(me: Person, title: str) -> str:
     return " ".join(lines[at : at + 2])
 
 
-@SIZES
-async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(
-    store: Path, size: tuple[int, int]
-) -> None:
-    async with person(store, size) as me:
+async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(store: Path) -> None:
+    async with person(store, BOTH) as me:
         tell("BeforeTool", HAIKU)
         await me.sees("● 1 working")
         assert "● Write a haiku" in row(me, "haiku")
@@ -167,12 +163,9 @@ async def test_that_nothing_goes_on_is_told_first() -> None:
     assert told == [()]
 
 
-@SIZES
-async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(
-    store: Path, size: tuple[int, int]
-) -> None:
+async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(store: Path) -> None:
     tell("Notification", HAIKU)
-    async with person(store, size) as me:
+    async with person(store, BOTH) as me:
         await me.sees("1 waiting")
         await me.press("L")
         await me.sees(

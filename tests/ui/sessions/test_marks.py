@@ -17,7 +17,7 @@ from gemtui.sessions.catalog.listing import DayHeading, Heading, SessionRow
 from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 from tests.ui.sessions.test_several import confirmed, content, said, store, trash
 
 __all__ = ["store", "trash"]
@@ -42,9 +42,8 @@ async def open_dialog(me: Person) -> MarksScreen:
 # --- the dialog --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path, size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
+async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
+    async with person(store, BOTH) as me:
         id = me.chosen.id
         await open_dialog(me)
         await me.sees("first question")
@@ -144,9 +143,8 @@ async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) 
 # --- pins and the archive ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_pinned_sessions_come_first_below_a_heading(store: Path, size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
+async def test_pinned_sessions_come_first_below_a_heading(store: Path) -> None:
+    async with person(store, BOTH) as me:
         await me.press("end", "p")
         last = me.chosen
         await me.sees("Pinned", f"★ {last.title}")

@@ -14,7 +14,7 @@ from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote
 from tests.transcript.test_patch import apply
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, Person, person
 
 
 @pytest.fixture
@@ -61,11 +61,8 @@ async def write(me: Person, name: str) -> None:
     await me.press("enter")
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_the_patch_of_selected_sessions_is_written_and_applies(
-    home: Path, project: Path, size: tuple[int, int]
-) -> None:
-    async with person(home, size) as me:
+async def test_the_patch_of_selected_sessions_is_written_and_applies(home: Path, project: Path) -> None:
+    async with person(home, BOTH) as me:
         await me.sees("Let it wane", "Draw the moon")
         await me.press("space", "space", "E")
         await on_patch(me)

@@ -12,7 +12,7 @@ from gemtui.ui.kit.text_view import LineView
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, Person, person
 
 
 @pytest.fixture
@@ -45,11 +45,8 @@ async def on_recovered(me: Person) -> LineView:
     return me.app.screen.query_one(LineView)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(
-    home: Path, project: Path, size: tuple[int, int]
-) -> None:
-    async with person(home, size, project=project) as me:
+async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(home: Path, project: Path) -> None:
+    async with person(home, BOTH, project=project) as me:
         view = await on_recovered(me)
         await me.sees("write_file, session", "replace, session")
         assert "? line 3  guessed" in view.text

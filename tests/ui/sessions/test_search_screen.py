@@ -11,7 +11,7 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
-from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 
 
 @pytest.fixture
@@ -25,9 +25,8 @@ async def begin(me: Person) -> None:
     await me.until(lambda: isinstance(me.app.screen, SearchScreen))
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_few_letters_lead_to_the_words_in_a_transcript(store: Path, size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
+async def test_a_few_letters_lead_to_the_words_in_a_transcript(store: Path) -> None:
+    async with person(store, BOTH) as me:
         await begin(me)
         await me.type("leaps")
         await me.sees("Write a haiku file", "frog leaps in", "in 1 session")
@@ -93,9 +92,8 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.sees("No matches")
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_what_could_not_be_read_stands_apart_from_the_count(store: Path, size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
+async def test_what_could_not_be_read_stands_apart_from_the_count(store: Path) -> None:
+    async with person(store, BOTH) as me:
         await begin(me)
         await me.type("is:odd leaps")
         await me.sees("0 hits in 0 sessions  is:odd is not valid; use failed, thought")

@@ -19,7 +19,7 @@ from gemtui.sessions.catalog.summary import Flag
 from gemtui.ui.kit.text_view import RawText
 from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append
-from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 
 
 @pytest.fixture
@@ -163,12 +163,9 @@ async def test_several_are_not_written_into_the_store(store: Path) -> None:
 # --- deleting and bringing back ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_several_are_deleted_at_once_and_brought_back_at_once(
-    store: Path, trash: Path, size: tuple[int, int]
-) -> None:
+async def test_several_are_deleted_at_once_and_brought_back_at_once(store: Path, trash: Path) -> None:
     before = content(store)
-    async with person(store, size) as me:
+    async with person(store, BOTH) as me:
         await me.press("space", "down", "space")
         gone = me.rows.selected
         await me.press("d")

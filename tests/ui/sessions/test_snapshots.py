@@ -27,7 +27,7 @@ from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.live_sessions import LiveQuestionScreen
 from tests.extension.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
-from tests.ui.people import NARROW, NOW, WIDE, Person, person
+from tests.ui.people import NARROW, NOW, WIDE, Person, Size, in_sizes, person
 
 Scene = Callable[[Person], Awaitable[None]]
 SIZES = {"wide": WIDE, "narrow": NARROW}
@@ -200,12 +200,26 @@ STATES: dict[str, Scene] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("state", STATES)
-async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str, size: str) -> None:
-    async with person(demo, SIZES[size], demo=True) as me:
+APART = (
+    "grouped",
+    "hidden",
+    "transcript",
+    "failure",
+    "unfolded",
+    "find",
+    "help",
+    "palette",
+    "export",
+    "copied",
+    "marked",
+)
+
+
+@pytest.mark.parametrize(("state", "size"), in_sizes(STATES, apart=APART))
+async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str, size: Size | None) -> None:
+    async with person(demo, size or WIDE, demo=True) as me:
         await STATES[state](me)
-        await me.looks_as(snapshot)
+        await me.looks_in(size, snapshot)
 
 
 async def vault_question(me: Person) -> None:
@@ -228,33 +242,34 @@ async def vault(me: Person) -> None:
     await me.sees("turn it off")
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scene", [vault_question, kept, vault])
+OF_THE_VAULT = {"vault_question": vault_question, "kept": kept, "vault": vault}
+
+
+@pytest.mark.parametrize(("scene", "size"), in_sizes(OF_THE_VAULT, apart=("kept", "vault")))
 async def test_the_vault(
-    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: Scene, size: str
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: str, size: Size | None
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
-    if scene is not vault_question:
+    if scene != "vault_question":
         turn_on()
         keep_all(demo)
         for name in ("session-*-689ff8da.jsonl", "session-*-43f7b105.jsonl"):
             for path in demo.glob(f"tmp/*/chats/{name}"):
                 path.unlink()
-    async with person(demo, SIZES[size]) as me:
-        await scene(me)
-        await me.looks_as(snapshot)
+    async with person(demo, size or WIDE) as me:
+        await OF_THE_VAULT[scene](me)
+        await me.looks_in(size, snapshot)
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("store", ["missing", "empty", "damaged"])
-async def test_stores_without_sessions(demo: Path, snapshot: SnapshotAssertion, store: str, size: str) -> None:
+async def test_stores_without_sessions(demo: Path, snapshot: SnapshotAssertion, store: str) -> None:
     shutil.rmtree(demo)
     if store != "missing":
         (demo / "tmp" / "tidewatch" / "chats").mkdir(parents=True)
     if store == "damaged":
         (demo / "tmp" / "tidewatch" / "chats" / "session-no.jsonl").write_text("no session\n")
-    async with person(demo, SIZES[size]) as me:
-        await me.looks_as(snapshot)
+    async with person(demo) as me:
+        await me.looks_in(None, snapshot)
 
 
 @pytest.mark.parametrize("theme", ["gemtui-light", "ansi-dark"])
@@ -311,13 +326,12 @@ async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, size: str, 
         await me.looks_as(snapshot)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion, size: str) -> None:
+async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion) -> None:
     question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
         pid=4711, session="s", state=LiveState.WAITING, since=NOW, project="/home/ada/tidewatch", question=question
     )
-    async with person(demo, SIZES[size]) as me:
+    async with person(demo) as me:
         await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3"))
         await me.sees("return 2")
-        await me.looks_as(snapshot)
+        await me.looks_in(None, snapshot)

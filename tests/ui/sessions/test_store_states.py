@@ -13,12 +13,11 @@ from gemtui.ui.kit.keys import acting
 from tests.conftest import nobody
 from tests.sessions import logs
 from tests.sessions.stores import session, uuid
-from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_no_store_says_where_we_looked_and_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with person(tmp_path / ".gemini", size) as me:
+async def test_no_store_says_where_we_looked_and_what_to_do(tmp_path: Path) -> None:
+    async with person(tmp_path / ".gemini", BOTH) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
         await me.sees("Check the same folder again", "Choose another folder")
         await me.until(lambda: "r try again" in me.text.splitlines()[-1])

@@ -19,15 +19,13 @@ from gemtui.ui.simulator.call_scan import CallHistory
 from gemtui.ui.simulator.calls import PickCallScreen
 from gemtui.ui.simulator.replay import ReplayScreen
 from tests.ui.histories import EVIL, call, trier
-from tests.ui.people import NARROW, WIDE
+from tests.ui.people import BOTH
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 READ = "8 calls in 2 sessions"
 
 
-@SIZES
-async def test_the_numbers_and_the_rules_behind_them(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(ReplayScreen, tmp_path, size) as me:
+async def test_the_numbers_and_the_rules_behind_them(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path, BOTH) as me:
         await me.sees(READ)
         words = ("✓ allow ", "? ask ", "⊘ deny ", "◌ not offered ")
         counted = [me.line(word).partition(word)[2].split()[:2] for word in words]

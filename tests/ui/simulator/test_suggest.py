@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator.suggest import SuggestScreen
 from tests.ui.histories import EVIL, call, trier
-from tests.ui.people import NARROW, WIDE
+from tests.ui.people import BOTH, NARROW
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 READ = "8 calls in 2 sessions"
 
 
-@SIZES
-async def test_rules_are_proposed_with_their_evidence(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(SuggestScreen, tmp_path, size, policy="") as me:
+async def test_rules_are_proposed_with_their_evidence(tmp_path: Path) -> None:
+    async with trier(SuggestScreen, tmp_path, BOTH, policy="") as me:
         await me.sees(READ, "files below src/", 'prefix "pytest"', "Left out", "rm")
         await me.until(lambda: "evidence" in me.text and "also allows" in me.text)
         assert "2 calls in 1 session" in me.line("evidence")
@@ -35,9 +31,8 @@ async def test_nothing_is_chosen_and_nothing_added_without_a_key(tmp_path: Path)
         await me.until(lambda: me.taken == ())
 
 
-@SIZES
-async def test_chosen_rules_come_back(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(SuggestScreen, tmp_path, size, policy="") as me:
+async def test_chosen_rules_come_back(tmp_path: Path) -> None:
+    async with trier(SuggestScreen, tmp_path, BOTH, policy="") as me:
         await me.sees("files below src/")
         while "files below src/" not in me.line("▌"):
             await me.press("down")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual.widgets import Input, TextArea
 
 from gemtui.policy.model.rules import Call, Decision
@@ -12,18 +11,15 @@ from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator.try_call import CallForm, TryScreen
 from tests.hostile import ATTACK
 from tests.ui.histories import trier
-from tests.ui.people import NARROW, WIDE, Person
-
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+from tests.ui.people import BOTH, Person
 
 
 def args_of(me: Person) -> str:
     return me.app.screen.query_one("#args", TextArea).text
 
 
-@SIZES
-async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(TryScreen, tmp_path, size) as me:
+async def test_the_answer_comes_while_one_types(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.sees("run_shell_command", '"command": ""', "also accepts")
         await me.type("rm x")
         await me.sees('"command": "rm x"', "⊘ deny  by rule 1", "Nothing is removed here.")
@@ -34,9 +30,8 @@ async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int,
         await me.sees("✓ allow  by rule 2", "yes, the model sees")
 
 
-@SIZES
-async def test_every_rule_that_was_looked_at_says_why(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(TryScreen, tmp_path, size) as me:
+async def test_every_rule_that_was_looked_at_says_why(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.type("pytest")
         await me.sees("Rules considered", "4.300  no")
         await me.press("tab", "end")
@@ -88,9 +83,8 @@ async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
         await me.sees("Not a built-in tool")
 
 
-@SIZES
-async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with trier(TryScreen, tmp_path, size) as me:
+async def test_a_call_of_a_past_session_is_tried(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.press("ctrl+l")
         await me.sees("Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
         assert "web_fetch" not in me.text

@@ -22,17 +22,12 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
 from tests.sessions.stores import uuid
-from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 from tests.ui.undo.conftest import HOSTILE, to_second_prompt
 
-SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 
-
-@SIZES
-async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(
-    project: Path, size: tuple[int, int]
-) -> None:
-    async with person(gemini_home(), size, project=project) as me:
+async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(project: Path) -> None:
+    async with person(gemini_home(), BOTH, project=project) as me:
         await to_second_prompt(me)
         await me.press("U")
         await me.sees("Undo to before prompt 2 of 3: Draw the moon.", "files and chat")
