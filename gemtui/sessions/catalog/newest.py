@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
 from pathlib import Path
 
 from gemtui.jsonout import encode
@@ -56,7 +55,7 @@ class NewestSessions:
         """
         folders = None if project is None else ProjectFolders(project)
         wanted = self._wanted(project, hidden=hidden)
-        wanted.sort(key=itemgetter(0, 1), reverse=True)
+        wanted.sort(reverse=True)
         for session in self._in_order(wanted):
             if folders is not None and session.project not in folders:
                 continue
@@ -105,16 +104,17 @@ class NewestSessions:
         Some of the sessions may turn out to be hidden or to belong to a different project.
         """
         inside = None if project is None else {each.name for each in self._index.files(project)}
+        main = SessionKind.MAIN.value
         wanted = [
             (head.when, head.id, [file])
             for file, head in self._single
-            if (hidden or not (head.hidden or head.kind != SessionKind.MAIN))
+            if (hidden or not (head.hidden or head.kind != main))
             and (inside is None or file.name in inside)
         ]
         wanted += [
             (*max((head.when, head.id) for _, head in group), [file for file, _ in group])
             for group in self._several
-            if hidden or group[0][1].kind == SessionKind.MAIN
+            if hidden or group[0][1].kind == main
         ]
         return wanted
 
