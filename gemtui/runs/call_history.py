@@ -16,7 +16,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, never, problem_of
 from gemtui.transcript.model import ToolStatus
 from gemtui.transcript.parts import instant, mapping, string
-from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
+from gemtui.transcript.tools import UNKNOWN_TOOL, call_end, stored_args
 
 BATCH = 200
 """The most calls in one step of the scan."""
@@ -120,8 +120,9 @@ def _recorded(log: SessionLog, session: Summary, agents: dict[str, str]) -> Iter
 
 def _ended(raw: Mapping[str, Any]) -> CallStatus:
     """Return how a stored call ended; a non-zero exit code counts as a failure."""
-    ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
-    return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
+    status, exit_code = call_end(raw)
+    ended = _ENDED.get(status, CallStatus.UNKNOWN)
+    return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code else ended
 
 
 def _size(args: Mapping[str, Any]) -> int:

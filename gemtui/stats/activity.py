@@ -18,7 +18,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 from gemtui.transcript.parts import instant, string
-from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
+from gemtui.transcript.tools import UNKNOWN_TOOL, call_end, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 """The limits of plausible times; any other time is replaced by the session's."""
@@ -128,9 +128,9 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     for raw in calls_of(log):
         if log.is_inherited(instant(raw.get("timestamp"))):
             continue
-        status = call_status(raw)
+        status, exit_code = call_end(raw)
         slot = _slot(instant(raw.get("timestamp")), otherwise)
-        failed = status is ToolStatus.SUCCESS and exit_code_of(raw)
+        failed = status is ToolStatus.SUCCESS and exit_code
         ended = EXIT_CODE if failed else status.value
         calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
         if path := written_path(raw, status):

@@ -65,7 +65,7 @@ def image_of(part: Part) -> Image | None:
     Returns None for other parts.
     """
     data, file = part.get("inlineData"), part.get("fileData")
-    if isinstance(data, Mapping):
+    if isinstance(data, dict):
         stored = data.get("data")
         return Image(
             mime_type=string(data.get("mimeType")),
@@ -73,7 +73,7 @@ def image_of(part: Part) -> Image | None:
             name=string(data.get("displayName")) or None,
             data=stored if isinstance(stored, str) else "",
         )
-    if isinstance(file, Mapping):
+    if isinstance(file, dict):
         return Image(
             mime_type=string(file.get("mimeType")),
             name=string(file.get("displayName")) or None,

@@ -132,9 +132,9 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
     """
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
-    status = call_status(raw)
     parts = _result_parts(raw)
     output, error = _output(parts), _error(parts)
+    status = _status(raw, parts, error)
     time = instant(raw.get("timestamp"))
     return ToolCall(
         id=string(raw.get("id")) or _response_id(parts),
@@ -150,7 +150,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
         duration=_duration(asked, time),
         agent_id=string(raw.get("agentId")) or None,
         images=_images(parts, name, args),
-        exit_code=exit_code_of(raw),
+        exit_code=_exit_code(raw, output),
     )
 
 
@@ -226,13 +226,25 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     headless runs don't support, or a built-in tool that doesn't exist in this mode. If a call has
     no status, it is derived from its response.
     """
+    parts = _result_parts(raw)
+    return _status(raw, parts, _error(parts))
+
+
+def call_end(raw: Mapping[str, Any]) -> tuple[ToolStatus, int | None]:
+    """Return how a stored call ended, and the exit code recorded for a shell command.
+
+    The exit code is None for other tools, and if none is recorded, which is usual after a success.
+    """
+    parts = _result_parts(raw)
+    return _status(raw, parts, _error(parts)), _exit_code(raw, _output(parts))
+
+
+def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> ToolStatus:
     status = raw.get("status")
     if status == "cancelled":
         return ToolStatus.CANCELLED
     if status in _UNFINISHED:
         return ToolStatus.UNCONFIRMED
-    parts = _result_parts(raw)
-    error = _error(parts)
     if error is None and status != "error":
         ended = status == "success" or parts
         if ended and kind_of(string(raw.get("name"))) is ToolKind.SHELL and _is_refused(parts):
@@ -245,15 +257,8 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     )
 
 
-def exit_code_of(raw: Mapping[str, Any]) -> int | None:
-    """Return the exit code recorded for a stored shell command.
-
-    Returns None for other tools, and if no exit code is recorded, which is usual after a success.
-    """
-    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
-        return None
-    output = _output(list(_result_parts(raw)))
-    if tool_output.exit_code(output) is None:
+def _exit_code(raw: Mapping[str, Any], output: str | None) -> int | None:
+    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL or tool_output.exit_code(output) is None:
         return None
     return tool_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
 
@@ -346,7 +351,7 @@ def _part_output(part: Part) -> str | None:
         text = part.get("text")
         return _unwrapped(text) if isinstance(text, str) and not part.get("thought") else None
     response = _response_part(part).get("response")
-    if not isinstance(response, Mapping):
+    if not isinstance(response, dict):
         return None if response is None else _as_text(response)
     if "output" in response:
         return None if response["output"] is None else _as_text(response["output"])

@@ -108,8 +108,7 @@ class NewestSessions:
         wanted = [
             (head.when, head.id, [file])
             for file, head in self._single
-            if (hidden or not (head.hidden or head.kind != main))
-            and (inside is None or file.name in inside)
+            if (hidden or not (head.hidden or head.kind != main)) and (inside is None or file.name in inside)
         ]
         wanted += [
             (*max((head.when, head.id) for _, head in group), [file for file, _ in group])

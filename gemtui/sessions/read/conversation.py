@@ -575,7 +575,7 @@ def _named_calls(record: Mapping[str, Any], stored: list[Mapping[str, Any]], cal
     known = {string(raw.get("id")) for raw in stored} - {""}
     for part in parts_of(record.get("content")):
         call = part.get("functionCall")
-        if isinstance(call, Mapping) and (id := string(call.get("id"))) not in known:
+        if isinstance(call, dict) and (id := string(call.get("id"))) not in known:
             raw = calls.call(id)
             yield call_from_parts(call, calls.reply(id)) if raw is None else tool_call(raw)
 
@@ -627,10 +627,10 @@ def _answer(content: object) -> str:
     pieces = []
     for part in parts_of(content):
         code, result = part.get("executableCode"), part.get("codeExecutionResult")
-        if isinstance(code, Mapping):
+        if isinstance(code, dict):
             language = string(code.get("language")).lower()
             pieces.append(f"\n\n```{language}\n{string(code.get('code'))}\n```\n\n")
-        elif isinstance(result, Mapping):
+        elif isinstance(result, dict):
             pieces.append(f"\n\n```\n{string(result.get('output'))}\n```\n\n")
         elif not part.get("thought"):
             pieces.append(string(part.get("text")))

@@ -22,15 +22,7 @@ from msgspec.structs import replace
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import (
-    UNKNOWN_TOOL,
-    ToolKind,
-    call_status,
-    exit_code_of,
-    kind_of,
-    raw_from_parts,
-    written_path,
-)
+from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, call_end, kind_of, raw_from_parts, written_path
 
 # --- facts about one record ----------------------------------------------------------------------
 
@@ -188,9 +180,9 @@ def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _call(raw: Mapping[str, Any]) -> CallFact:
-    status = call_status(raw)
+    status, exit_code = call_end(raw)
     time = instant(raw.get("timestamp"))
-    failed = status.failed or bool(exit_code_of(raw))
+    failed = status.failed or bool(exit_code)
     error = status.failed and status is not ToolStatus.REFUSED
     return CallFact(_id(raw), failed, error, written_path(raw, status), time, _tool(raw) or UNKNOWN_TOOL)
 
