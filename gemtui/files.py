@@ -41,6 +41,17 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     return b"".join(pieces)
 
 
+def read_if_present(path: Path, most: int = SMALL) -> bytes | None:
+    """Read all of a small regular file as `read_small` does; None if nothing is there.
+
+    Nothing is there, either, if a parent is not a folder. Raises OSError.
+    """
+    try:
+        return read_small(path, most)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def open_regular(path: Path) -> io.FileIO:
     """Open a regular file for reading. Raises OSError.
 

@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 
+from gemtui.calls.effect import on_disk
 from gemtui.files import (
     files_below,
     is_file,
     is_folder,
     locked,
     path_exists,
+    read_if_present,
     read_small,
     resolved,
     size_of,
@@ -208,6 +210,16 @@ def test_missing_and_unreadable_files_are_told_apart(tmp_path: Path) -> None:
         stat_if_present(tmp_path / "loop", follow=True)
     assert stat_if_possible(tmp_path / "loop", follow=True) is None
     assert (size_of(tmp_path / "link"), size_of(tmp_path / "loop")) == (4, 0)
+
+
+def test_a_file_that_is_not_there_has_no_contents(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"text")
+    assert read_if_present(tmp_path / "file") == b"text"
+    for gone in ("none", "file/below"):
+        assert read_if_present(tmp_path / gone) is None
+        assert on_disk(str(tmp_path / gone)) == ""
+    with pytest.raises(OSError, match="larger than 1 bytes"):
+        read_if_present(tmp_path / "file", 1)
 
 
 def test_a_folder_is_walked_without_following_links(tmp_path: Path) -> None:

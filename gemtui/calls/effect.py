@@ -19,7 +19,7 @@ from typing import Any
 from gemtui.calls import javascript, paths
 from gemtui.calls.edits import EditOutcome, block, edited
 from gemtui.errors import reason_of
-from gemtui.files import read_small
+from gemtui.files import read_if_present, read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
 LARGEST = 64_000_000
@@ -389,7 +389,5 @@ def on_disk(path: str) -> str:
 
     Raises OSError, ValueError.
     """
-    try:
-        return digest(read_small(Path(path), LARGEST))
-    except FileNotFoundError:
-        return ""
+    data = read_if_present(Path(path), LARGEST)
+    return "" if data is None else digest(data)

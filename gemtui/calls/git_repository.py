@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gemtui.errors import reason_of
-from gemtui.files import read_small, resolved
+from gemtui.files import read_if_present, read_small, resolved
 from gemtui.text import visible_line
 
 _HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
@@ -114,10 +114,8 @@ def why_not_searched(folder: Path) -> str | None:
         return "its folder looks like a bare git repository, which has its own configuration"
     for config in _configs(found):
         try:
-            if _SHOWS_ELSEWHERE.search(read_small(config)):
+            if _SHOWS_ELSEWHERE.search(read_if_present(config) or b""):
                 return "the git repository's configuration changes the paths that searches show"
-        except (FileNotFoundError, NotADirectoryError):
-            continue
         except OSError as error:
             return f"the git repository's configuration can't be read: {reason_of(error)}"
     return None

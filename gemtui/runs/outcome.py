@@ -30,7 +30,7 @@ from gemtui.agent.output import meaningful_lines
 from gemtui.agent.run_folder import Limit, Request, RunFolder
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
-from gemtui.files import changed_at, read_small, size_of
+from gemtui.files import changed_at, read_if_present, size_of
 from gemtui.jsonfile import read_object
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
@@ -669,11 +669,12 @@ def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) ->
     changed = changed_at(path)
     late = ended is not None and changed > ended.timestamp() + _SLACK
     try:
-        text = _plain(read_small(path).decode())
-    except FileNotFoundError:
-        return None if late else False
+        data = read_if_present(path)
+        text = None if data is None else _plain(data.decode())
     except (OSError, ValueError):
         return None
+    if text is None:
+        return None if late else False
     found = _holds(call, text)
     if found is None and call.time is not None and changed < call.time.timestamp() - _SLACK:
         return False

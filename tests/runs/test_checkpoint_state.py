@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.checkpoints.store import Reason, only_one, open_store
+from gemtui.checkpoints.store import GONE, Reason, only_one, open_store
 from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs.undo import checkpointing
 from gemtui.runs.undo.checkpointing import CheckpointPhase, RunCheckpoints, checkpoint_state, project_of
@@ -61,6 +61,13 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         assert [call.use for call in project.store.calls().values()] == ["1"]
         assert covered_calls(project.store) == frozenset()
         assert not any(change.sure for _, change in project.store.changes() if change.call)
+
+
+def test_a_file_whose_folder_is_a_file_does_not_exist_before_a_call(folder: RunFolder) -> None:
+    root = folder.path.parent / "project"
+    (root / "docs").write_text("a file")
+    assert checkpointing._before(root, b"docs/a.txt", time.time() + 60) == GONE
+    assert checkpointing._before(root, b"docs", time.time() + 60) != GONE
 
 
 def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(folder: RunFolder) -> None:

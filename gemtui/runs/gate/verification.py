@@ -23,9 +23,9 @@ from gemtui.agent import wire
 from gemtui.agent.approval import Difference, GateFolder
 from gemtui.agent.events import ResultStatus
 from gemtui.agent.output import NewEvents
-from gemtui.calls.effect import LARGEST, Effect, digest
+from gemtui.calls.effect import LARGEST, Effect, digest, on_disk
 from gemtui.errors import GemtuiError
-from gemtui.files import read_small, resolved, write_whole
+from gemtui.files import read_if_present, read_small, resolved, write_whole
 from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
@@ -233,10 +233,8 @@ class ApprovedWrites:
         effect, data = write.effect, None
         assert effect.path is not None
         try:
-            data = read_small(Path(effect.path), LARGEST)
-            is_now = digest(data)
-        except FileNotFoundError:
-            is_now = ""
+            data = read_if_present(Path(effect.path), LARGEST)
+            is_now = "" if data is None else digest(data)
         except (OSError, ValueError):
             is_now = "unreadable"
         if is_now in wanted and resolved(Path(effect.path)) == Path(effect.path):
@@ -281,7 +279,7 @@ def restore_former(gate: GateFolder, number: int) -> Path:
     path = Path(found.path)
     if resolved(path) != path:
         raise PutBackError(f"{path} now leads to a different file")
-    if _digest_now(path) != found.is_now:
+    if on_disk(str(path)) != found.is_now:
         raise PutBackError(f"{path} has changed since; restore it by hand")
     if not found.was:
         path.unlink(missing_ok=True)
@@ -293,10 +291,3 @@ def restore_former(gate: GateFolder, number: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, [data], durable=True)
     return path
-
-
-def _digest_now(path: Path) -> str:
-    try:
-        return digest(read_small(path, LARGEST))
-    except FileNotFoundError:
-        return ""

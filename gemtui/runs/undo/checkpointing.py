@@ -36,7 +36,7 @@ from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError, GemtuiError
-from gemtui.files import make_private, read_small, resolved, write_whole
+from gemtui.files import make_private, read_if_present, resolved, stat_if_present, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
 from gemtui.transcript.parts import string
@@ -412,12 +412,12 @@ def _before(root: Path, name: bytes, when: float) -> Before:
     """
     path = root / os.fsdecode(name)
     try:
-        seen = path.lstat()
+        if (seen := stat_if_present(path)) is None:
+            return GONE
         if seen.st_ctime >= when - _TICK:
             return UNKNOWN
-        return seen.st_mode & 0o777, read_small(path, LARGEST)
-    except FileNotFoundError:
-        return GONE
+        data = read_if_present(path, LARGEST)
+        return GONE if data is None else (seen.st_mode & 0o777, data)
     except OSError:
         return UNKNOWN
 
