@@ -83,10 +83,28 @@ def main(args: Sequence[str] | None = None) -> int:
     except GemtuiError as error:
         return _complain(error, 2 if isinstance(error, _USAGE) else 1, str(error))
     except OSError as error:
+        _discard_what_stdout_refuses()
         return _complain(error, 1, message_of(error))
+    except UnicodeEncodeError as error:
+        if sys.getfilesystemencoding() == "utf-8":
+            raise
+        return _complain(
+            error, 1, f"a path can't be written in the locale's encoding, {error.encoding}: set PYTHONUTF8=1"
+        )
     except (click.Abort, KeyboardInterrupt):
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _discard_what_stdout_refuses() -> None:
+    """Discard what click has printed, such as help, if stdout doesn't take it, as on a full disk."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        from gemtui.commands.output import discard_stdout
+
+        discard_stdout()
 
 
 def _complain(error: Exception | None, code: int, words: str) -> int:

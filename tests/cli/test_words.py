@@ -108,17 +108,25 @@ def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_a_full_disk_is_said(store: Path) -> None:
+@pytest.mark.parametrize("words", [["sessions", "--json"], ["--help"], ["--version"]])
+def test_a_full_disk_is_said(store: Path, words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "gemtui", "sessions", "--json"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=PATIENCE,
-            check=False,
+            [sys.executable, "-m", "gemtui", *words], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
         )
     assert done.returncode == 1
     assert done.stderr.decode() == "gemtui: No space left on device\n"
+
+
+def test_a_path_that_the_locale_has_no_bytes_for_is_said(store: Path) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    add_session(store, "t-project", "44444444-0000", "Hello")
+    (store / "tmp/t-project/.project_root").write_text("/home/dev/\u00c9t\u00e9")
+    done = start("sessions", "--everywhere", environ=plain)
+    assert done.returncode == 1
+    words = b"gemtui: a path can't be written in the locale's encoding, ascii: set PYTHONUTF8=1\n"
+    assert done.stderr == words
+    assert start("sessions", "--everywhere", environ=plain | {"PYTHONUTF8": "1"}).returncode == 0
 
 
 def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui) -> None:
