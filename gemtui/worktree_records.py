@@ -7,6 +7,7 @@ worktree, because sessions that ran in the worktree still belong to the original
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -96,6 +97,14 @@ def list_worktrees() -> tuple[Worktree, ...]:
             if (each := _read(place.name)) is not None and not each.removed:
                 found.append(each)
     return tuple(sorted(found, key=lambda each: (each.made, each.name), reverse=True))
+
+
+def unreadable_worktrees() -> tuple[Path, ...]:
+    """Return the folders of worktrees whose record is damaged, so that they are in no list."""
+    with suppress(OSError):
+        places = sorted(worktrees_dir().iterdir())
+        return tuple(each for each in places if os.path.lexists(each / _RECORD) and _read(each.name) is None)
+    return ()
 
 
 def find_worktree(wanted: str) -> Worktree:

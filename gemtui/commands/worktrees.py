@@ -28,7 +28,7 @@ from gemtui.runs.worktrees import (
 )
 from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.diffs import NoPatch
-from gemtui.worktree_records import LATEST, Worktree, find_worktree, list_worktrees, made_at
+from gemtui.worktree_records import LATEST, Worktree, find_worktree, list_worktrees, made_at, unreadable_worktrees
 
 _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
 _PROMPT = 60
@@ -59,14 +59,16 @@ def worktrees(ctx: click.Context, as_json: bool) -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the worktrees with their branch, repository, run, and number of changed files."""
-    found, runs = list_worktrees(), list_runs(runs_dir())
+    found, damaged, runs = list_worktrees(), unreadable_worktrees(), list_runs(runs_dir())
+    for folder in damaged:
+        note(f"{folder}: its record is damaged, but its files are there: save what you need, then delete the folder")
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
         json_to_stdout({"worktrees": rows})
         return
     if found:
         lines_to_stdout(columns([_HEAD, *(_cells(each, runs_of(each, runs)) for each in found)]))
-    else:
+    elif not damaged:
         note("no worktrees: create one with gemtui run --worktree")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gemtui.agent import trust
+from gemtui.paths import worktrees_dir
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.worktrees import make_worktree
 from gemtui.worktree_records import list_worktrees
@@ -74,6 +76,17 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert list(removed) == names(SHAPES["worktrees remove"])
     assert [each["branch_left"] for each in removed["removed"]] == [False, False]
     assert list_worktrees() == ()
+
+
+@pytest.mark.parametrize("damage", [os.mkfifo, Path.touch, lambda file: file.write_bytes(b"[" * 5000)])
+def test_a_worktree_whose_record_is_damaged_is_named(damage: Callable[[Path], object], gemtui: Gemtui) -> None:
+    record = worktrees_dir() / "fix-1234" / "worktree.json"
+    record.parent.mkdir(parents=True)
+    damage(record)
+    listed = gemtui("worktrees", "list")
+    assert (listed.code, listed.out) == (0, "")
+    assert listed.err.startswith(f"gemtui: {record.parent}: its record is damaged")
+    assert listed.err.count("\n") == 1
 
 
 def test_names_complete(top: Path, gemtui: Gemtui) -> None:
