@@ -183,7 +183,12 @@ def _same(before: Summary | None, now: Summary) -> Summary:
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
     """Return sessions in the default sort order of lists, newest first."""
-    return tuple(sorted(sessions, key=lambda each: (each.when, each.id, each.name), reverse=True))
+    return tuple(sorted(sessions, key=age_order, reverse=True))
+
+
+def age_order(session: Summary) -> tuple[float, str, str]:
+    """Return a session's sort key in lists, of which the newest session has the greatest."""
+    return session.when.timestamp(), session.id, session.name
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import Head, SessionLine
+from gemtui.sessions.catalog.catalog import age_order
 from gemtui.sessions.catalog.file_in_use import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
@@ -89,7 +90,7 @@ class NewestSessions:
                 line = _line_of(session)
                 if line is not None:
                     new[session.name] = line
-                found.append((*_order(session), line or session))
+                found.append((*age_order(session), line or session))
         if len(new) > _FEW:
             self._index.put_lines(lines | new)
         found.sort(reverse=True)
@@ -127,14 +128,9 @@ class NewestSessions:
         while start < len(wanted) or read:
             some, start, count = wanted[start : start + count], start + count, 2 * count
             read += self._index.sessions_in([file for *_, group in some for file in group])
-            read.sort(key=_order)
-            while read and (start >= len(wanted) or _order(read[-1])[:2] > wanted[start][:2]):
+            read.sort(key=age_order)
+            while read and (start >= len(wanted) or age_order(read[-1])[:2] > wanted[start][:2]):
                 yield read.pop()
-
-
-def _order(session: Summary) -> tuple[float, str, str]:
-    """Return the sort key of a session, as in `newest_first`."""
-    return session.when.timestamp(), session.id, session.name
 
 
 def _line_of(session: Summary) -> SessionLine | None:
@@ -145,7 +141,7 @@ def _line_of(session: Summary) -> SessionLine | None:
     if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
         return None
     text = encode(session.to_dict())
-    when, id, _ = _order(session)
+    when, id, _ = age_order(session)
     return SessionLine(when, id, session.project, session.project_hash, text)
 
 
