@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench import (
@@ -37,38 +36,29 @@ def main() -> None:
     """Run what was asked for; a row is printed as soon as it is known, beside what it was."""
     wanted = _parser().parse_args()
     wanted.parts = wanted.parts or [part for part in PARTS if part not in OPTED]
-    with _folder(wanted.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
         print(f"{HEAD} recorded |\n| --- | ---: | --- | ---: | ---: | ---: | --- |", flush=True)
         before, measured = recorded(), []
-        for row in _rows(folder, wanted):
+        for row in _rows(Path(folder), wanted):
             measured.append(figures(row))
             print(f"{line(measured[-1])} {beside(measured[-1], before)} |", flush=True)
     if wanted.record:
         record(measured)
 
 
-@contextmanager
-def _folder(kept: Path | None) -> Iterator[Path]:
-    """The folder for stores: one that is kept, or else a temporary one."""
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-        return
-    with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
-        yield Path(folder)
-
-
 def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
+    stores = wanted.folder or folder
+    stores.mkdir(parents=True, exist_ok=True)
     if "start" in wanted.parts:
-        yield from starting.rows(folder, wanted.sessions, wanted.repeat)
+        yield from starting.rows(stores, wanted.sessions, wanted.repeat)
     if "rest" in wanted.parts:
-        yield from starting.resting(folder, wanted.sessions, min(wanted.repeat, 3))
+        yield from starting.resting(stores, wanted.sessions, min(wanted.repeat, 3))
     if "list" in wanted.parts:
-        yield from listing.rows(folder, wanted.sessions, wanted.repeat)
+        yield from listing.rows(stores, wanted.sessions, wanted.repeat)
     if "stores" in wanted.parts:
-        yield from reading.stores(folder, wanted.sessions, wanted.repeat)
+        yield from reading.stores(stores, wanted.sessions, wanted.repeat)
     if "search" in wanted.parts:
-        yield from searching.rows(folder, wanted.sessions, wanted.repeat)
+        yield from searching.rows(stores, wanted.sessions, wanted.repeat)
     if "session" in wanted.parts:
         yield from reading.session(folder, wanted.size * MEGABYTE, wanted.repeat)
     if "open" in wanted.parts:
@@ -80,7 +70,7 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
     if "huge" in wanted.parts:
         yield from reading.session(folder, 1_000 * MEGABYTE, 1)
     if "stops" in wanted.parts:
-        yield from stalling.rows(folder, max(wanted.sessions), wanted.repeat)
+        yield from stalling.rows(stores, max(wanted.sessions), wanted.repeat)
     if "run" in wanted.parts:
         yield from running.rows(folder, wanted.repeat)
     if "hooks" in wanted.parts:
