@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from textual import events
-from textual.app import ComposeResult
 from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
@@ -22,7 +21,7 @@ from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
 from gemtui.ui.kit import app_base
-from gemtui.ui.kit.app_base import AnsweringScreen, DialogScreen
+from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.list_dialog import ChosenRun, RunAction, RunListScreen
 from gemtui.ui.run.mode import RUN_MODE
@@ -268,37 +267,20 @@ async def test_keys_of_one_burst_act_in_their_order(store: Path, opens: str, key
         assert (field.value if isinstance(field, Input) else field.text) == written
 
 
-class SlowScreen(DialogScreen[str]):
-    """A dialog whose widgets need longer than keys are held back at most."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun, self.ready = asyncio.Event(), asyncio.Event()
-
-    async def _compose(self) -> None:
-        self.begun.set()
-        await self.ready.wait()
-        await super()._compose()
-
-    def compose(self) -> ComposeResult:
-        yield Input(id="field")
-
-    def on_key(self) -> None:
-        assert self.query_one("#field")
-
-
 async def test_a_screen_gets_no_key_before_it_has_its_widgets(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_base, "_HELD", 0.0)
     async with person(store) as me:
-        screen = SlowScreen()
-        me.app.push_screen(screen)
-        await screen.begun.wait()
-        type_at(me.app, "heron")
+        await me.press("e")
+        await me.sees("Export")
+        screen = me.app.screen
+        assert isinstance(screen, AnsweringScreen)
+        screen.takes_keys = False  # as it is until the screen has all of them
+        type_at(me.app, "\x1b[27u")
         await asyncio.sleep(0.1)
         assert me.app.has_pending_keys
-        screen.ready.set()
-        await me.until(lambda: not me.app.has_pending_keys)
-        assert screen.query_one(Input).value == "heron"
+        assert me.app.screen is screen
+        screen.takes_keys = True
+        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
 
 
 async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
