@@ -250,9 +250,11 @@ def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> 
     with terminal(store, NO_COLOR="1") as me:
         me.shows("first question", "? keys", "[1 Sessions]", "▌")
         me.press("?")
-        me.shows("Keys")
-        me.press(ESCAPE, QUIT)
-        me.wait()
+        me.shows("esc close")
+        me.press(ESCAPE)
+        me.hides("esc close")  # a key that comes while a dialog closes is dropped
+        me.press(QUIT)
+        assert me.wait() == 0
     styles = {int(n) for sgr in re.findall(rb"\x1b\[([0-9;]*)m", me.raw) for n in sgr.split(b";") if n}
     assert not styles & {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
     assert 1 in styles

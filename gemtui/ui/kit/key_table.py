@@ -238,7 +238,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.LIST: (
         *_moves("session"),
         ("open", "enter,right,l", OPEN, "Open", "Open this session"),
-        ("filter", "slash", SEARCH, "Search", "Filter by words, #tag, tool: file: (written) after: (last use) is:"),
+        ("filter", "slash", SEARCH, "Search", "Filter by words, #tag, tool: file: after: is:"),
         ("clear", "escape", SEARCH, "Clear", "Clear the selection, then the filter"),
         ("select", "space", CHANGE, "Select", "Select this session for e, E, d, m, p or A"),
         ("select_to", "v", CHANGE, "Select to here", "Extend the selection to this session"),
