@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, assert_never
 
-from gemtui.text import composed, either_form
+from gemtui.text import either_form
 from gemtui.transcript.call_text import call_text
 from gemtui.transcript.media import image_text
 from gemtui.transcript.model import Attachment, Block, Image, Notice, Text, Thought, ToolCall, Transcript
@@ -49,10 +49,9 @@ def pattern(query: str) -> re.Pattern[str]:
     """Return a pattern for the query, which matches nothing if the query has no word.
 
     The search is case-sensitive only if the query has a capital letter. Whitespace in the query
-    matches any whitespace, and accented letters match composed or not. In rendered text, a word may
-    continue on the next line.
+    matches any whitespace, and accented letters match composed or not.
     """
-    words = [r"\n?".join(map(either_form, composed(word))) for word in query.split()]
+    words = list(map(either_form, query.split()))
     exact = any(char.isupper() for char in query)
     return re.compile(r"\s+".join(words) or _NOTHING, 0 if exact else re.I)
 

@@ -62,6 +62,10 @@ def test_white_space_matches_a_line_break() -> None:
     assert list(find(TALK, " here, needle ")) == [TranscriptHit(0, 0, 9, 21)]
 
 
+def test_a_word_ends_with_its_line() -> None:
+    assert list(find(transcript((Text(text="not\nable"),)), "notable")) == []
+
+
 @pytest.mark.parametrize("query", ["", "  \n"])
 def test_an_empty_query_finds_nothing(query: str) -> None:
     assert list(find(TALK, query)) == []

@@ -112,11 +112,13 @@ def test_hits_are_bounded_and_say_so() -> None:
         ("a.b", []),
         ("extraordinarily", ["extraordinarily"]),
         ("café", ["cafe\u0301"]),
+        ("longtext", []),
+        ("café2", []),
         ("", []),
     ],
 )
 def test_occurrences_in_a_drawing(query: str, expected: list[str]) -> None:
-    talk = Talk(answer("a", "word long text Word extraordinarily long text cafe\u0301"))
+    talk = Talk(answer("a", "word long text Word extraordinarily long text cafe\u0301  \n2"))
     assert found(drawing(talk, 24), query) == expected
 
 
