@@ -17,15 +17,13 @@ from msgspec.structs import replace
 from gemtui.errors import GemtuiError
 from gemtui.text import Clean, clean_line, file_name
 from gemtui.text import size as readable_size
-from gemtui.transcript.model import Block, Image, ToolCall
+from gemtui.transcript.model import LONGEST_LABEL, Block, Image, ToolCall
 
 _HEAD = 128 * 1024
 """Number of base64 characters to decode for inspection.
 
 It is large because a JPEG's dimensions may come late in the file.
 """
-_LONG = 400
-"""Maximum number of characters of a name, type, or address that are shown."""
 
 
 class MediaType(NamedTuple):
@@ -144,13 +142,13 @@ def image_words(image: Image) -> Clean:
     area = pixels(head or b"")
     shown = f"{area[0]}x{area[1]}" if area else ""
     words = (image.name, _type_words(image, head), shown, size, image.uri)
-    return clean_line(", ".join(word[:_LONG] for word in words if word))
+    return clean_line(", ".join(word[:LONGEST_LABEL] for word in words if word))
 
 
 def image_text(image: Image) -> str:
     """Return the recorded text that `image_words` shows, each part on a line; raw and untrusted."""
     words = (image.name, image.mime_type, image.uri)
-    return "\n".join(word[:_LONG] for word in words if word)
+    return "\n".join(word[:LONGEST_LABEL] for word in words if word)
 
 
 def numbered(images: Sequence[Image]) -> tuple[Image, ...]:
@@ -183,7 +181,7 @@ def _head(image: Image) -> bytes | None:
 
 def _type_words(image: Image, head: bytes | None) -> str:
     """Return the recorded type, and the actual type if the bytes show a different one."""
-    said = image.mime_type[:_LONG] or "type unknown"
+    said = image.mime_type[:LONGEST_LABEL] or "type unknown"
     if head is None:
         return f"{said}, damaged"
     known = _OTHER_NAMES.get(said.lower(), said.lower())

@@ -287,6 +287,10 @@ class Image(Struct, frozen=True, kw_only=True):
     data: str = ""
 
 
+LONGEST_LABEL = 400
+"""Maximum number of characters shown of an attachment's name, or an image's name, type or address."""
+
+
 class Attachment(Struct, frozen=True, kw_only=True):
     """Text the CLI appended to a prompt: a file named with @, or hook context."""
 
@@ -296,7 +300,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
     @property
     def shown_name(self) -> str:
         """The name as far as it is shown, raw and untrusted."""
-        return self.name[:400]
+        return self.name[:LONGEST_LABEL]
 
 
 class Consent(StrEnum):
