@@ -35,7 +35,7 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
-from gemtui.sessions.catalog.summary import Summary, iso, named
+from gemtui.sessions.catalog.summary import Summary, iso, named, project_name
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
@@ -281,7 +281,7 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
 
 def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) -> Clean:
     session = group.session
-    project = Path(session.project).name if session.project else session.project_key
+    project = project_name(session.project, session.project_key)
     words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""

@@ -27,7 +27,7 @@ from gemtui.sessions.catalog.cache import SessionLine
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary, title_of
+from gemtui.sessions.catalog.summary import Flag, Summary, project_name, title_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
@@ -330,15 +330,9 @@ def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tu
         str(session.tool_calls),
         str(session.failed_calls),
         "?" if tokens is None else str(tokens),
-        ellipsis(clean_line(_project_name(session)), _PROJECT_WIDTH),
+        ellipsis(clean_line(project_name(session.project, session.project_key)), _PROJECT_WIDTH),
         title_of(session, mark.name),
     )
-
-
-def _project_name(session: Summary) -> str:
-    if session.project is not None:
-        return Path(session.project).name or session.project
-    return session.project_key
 
 
 def _special(session: Summary, mark: Mark) -> Clean:

@@ -193,6 +193,16 @@ def test_lines_name_a_session_as_its_user_does(store: Path, gemtui: Gemtui) -> N
     assert "What calls greet" in gemtui("search", "--everywhere", "objective").out
 
 
+@pytest.mark.parametrize("command", [("search", "needle"), ("sessions", "--everywhere")])
+def test_a_project_known_only_by_its_hash_has_a_short_name(
+    home: Path, gemtui: Gemtui, command: tuple[str, ...]
+) -> None:
+    key = stores.hashed("/home/dev/gone")
+    stores.session(home / ".gemini", stores.uuid(1), [logs.header(), logs.user("u", "needle")], key=key)
+    said = gemtui(*command).out
+    assert (f" {key[:8]}… " in said, key[:9] in said) == (True, False)
+
+
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> None:
     evil = "needle \x1b]0;title\x07 \u202e evil\r\nnext"

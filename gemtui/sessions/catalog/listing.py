@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
-from gemtui.sessions.catalog.summary import Summary, project_group, title_of
-from gemtui.sessions.store.projects import ProjectFolders, is_hash
+from gemtui.sessions.catalog.summary import Summary, project_group, project_name, title_of
+from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
 
@@ -676,18 +676,12 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     folders = {(group := project_group(summary)): None if summary.project is None else group for summary in sessions}
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
-        by_name[_name(group, folder)].append(group)
+        by_name[project_name(folder, group)].append(group)
     return {
         group: clean_line(name if len(groups) == 1 else _longer_name(group, folders[group]))
         for name, groups in by_name.items()
         for group in groups
     }
-
-
-def _name(group: str, folder: str | None) -> str:
-    if folder is None:
-        return f"{group[:8]}…" if is_hash(group) else group
-    return PurePath(folder).name or folder
 
 
 def _longer_name(group: str, folder: str | None) -> str:

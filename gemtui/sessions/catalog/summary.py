@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from gemtui.sessions.store.projects import repository_of
+from gemtui.sessions.store.projects import is_hash, repository_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
 
@@ -241,6 +241,16 @@ def project_group(session: Summary) -> str:
     session's folder, or else the name of the store's folder.
     """
     return session.project_key if session.project is None else repository_of(session.project)
+
+
+def project_name(folder: str | None, store_folder: str) -> str:
+    """Return a short name for a project: that of its folder, or else of its folder in the store.
+
+    `folder`: the project's folder; None if unknown. A name that is a hash is shortened.
+    """
+    if folder is None:
+        return f"{store_folder[:8]}…" if is_hash(store_folder) else store_folder
+    return Path(folder).name or folder
 
 
 def iso(when: datetime | None) -> str | None:

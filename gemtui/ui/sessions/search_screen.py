@@ -27,7 +27,7 @@ from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Summary, named
+from gemtui.sessions.catalog.summary import Summary, named, project_name
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
@@ -348,7 +348,7 @@ def _key(row: _Row) -> object:
 def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> Pieces:
     session, muted = named(group.session, marks), look[Role.MUTED]
     mark = marks.get(session.id)
-    project = clean_line(Path(session.project).name if session.project else session.project_key)
+    project = clean_line(project_name(session.project, session.project_key))
     archived = "archived  " if mark is not None and mark.archived else ""
     count = counted(group.count, "hit")
     age = relative(session.when, look.now)
