@@ -1,4 +1,4 @@
-"""What decisions depend on beside the rules, and what they result in.
+"""The setup on which decisions depend besides the rules, and the types of their results.
 
 The setup has the settings, flags and MCP servers; an evaluation or outcome is a bare result, and an
 explanation is one with its reasons.

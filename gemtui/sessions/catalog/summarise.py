@@ -1,4 +1,4 @@
-"""What the list shows of a session file: its summary, with title, kind, flags and times."""
+"""Summarise a session file for the list: its title, kind, flags, and times."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
-SILENCE_WARNED = 60.0
+WARN_AFTER = 60.0
 """The status line warns about missing output after this many seconds."""
 _SILENT = 3.0
 _LAST_LINES = 6
@@ -149,7 +149,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     yield Content.assemble(run_state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
-    elif run.alive and run.seconds_since_event() >= SILENCE_WARNED and not run.waiting:
+    elif run.alive and run.seconds_since_event() >= WARN_AFTER and not run.waiting:
         words = f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -42,13 +42,6 @@ from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.scoped_screen import SPANS, ScreenState, SearchedScreen, scope_parts, since
 from gemtui.ui.transcript.card import state_of
 from gemtui.ui.transcript.diff import change_counts, draw_diff
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from gemtui.marks import Mark
-    from gemtui.sessions.catalog.summary import Summary, named
-
 
 RowT = TypeVar("RowT")
 REDRAW_PAUSE = 0.3
