@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -22,11 +22,13 @@ from textual import events, on
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.signal import Signal
+from textual.worker import Worker
 
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
@@ -399,7 +401,7 @@ class AppBase(App[None]):
         if self.config.ring is Ring.BELL:
             self._write(BELL)
         else:
-            self.run_worker(self._notify(notice), group="ring")
+            begin(self, partial(self._notify, notice), group="ring")
 
     async def _notify(self, notice: Notification) -> None:
         self._write(notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
@@ -481,6 +483,17 @@ class Reporting:
         words = message_of(error)
         self._show_message(f"{self._failed}: {words}" if self._failed else words, problem=True)
         return True
+
+
+def begin(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str = "default", exclusive: bool = False
+) -> Worker[None]:
+    """Run a coroutine function as a worker of `node`; `group` and `exclusive` are Textual's.
+
+    It takes no coroutine: Python complains about one that is never awaited, and the app may end
+    before the worker begins.
+    """
+    return node.run_worker(work, group=group, exclusive=exclusive)
 
 
 def _has_more_to_do(pump: MessagePump) -> bool:

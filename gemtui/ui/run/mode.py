@@ -22,6 +22,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.ui.kit.app_base import begin
 
 if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode
@@ -66,7 +67,7 @@ class RunMode:
             from gemtui.ui.run.registry import RunRegistry
 
             app = self._app
-            spawn = partial(app.run_worker, group="runs")
+            spawn = partial(begin, app, group="runs")
             self._registry = RunRegistry(
                 app.adapter,
                 app.start.home,
@@ -234,7 +235,7 @@ class RunMode:
 
                 app.ring(end_notice(run))
                 app.show_message(f"A run has ended: {clean_line(run.prompt[:50])}")
-            app.run_worker(self._say_failures())
+            begin(app, self._say_failures)
         self.changed.publish(run)
         app.signs_changed.publish(None)
 

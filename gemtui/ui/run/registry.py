@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from gemtui.ui.run.live_run import LiveRun
 
 _STEP = 30.0
 """Seconds between checks of the time while a run waits for its quota."""
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
+Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class RunRegistry:
     """Starts, finds and follows runs.
 
     `home`: Gemini CLI's folder. `see_files`: whether to watch runs' folders for changed files.
-    `spawn`: runs a coroutine as a background task of the app. `changed`: called with None when a
+    `spawn`: runs a coroutine function as a background task of the app. `changed`: called with None when a
     run has started, or with the run when one has ended. `asked`: called with a run that has asked a
     question or received an answer.
     """
@@ -136,7 +137,7 @@ class RunRegistry:
     def _add(self, run: LiveRun) -> LiveRun:
         self.runs.append(run)
         run.asked = self._asked
-        self._spawn(self._follow(run))
+        self._spawn(partial(self._follow, run))
         self._changed(None)
         return run
 
@@ -183,7 +184,7 @@ class RunRegistry:
         await run.refresh_queue()
         if run.queue_state.prompts:
             run.held = f"the quota is used up until {until_words(until, self._clock())}"
-            self._spawn(self._send_at(run, until + MARGIN))
+            self._spawn(partial(self._send_at, run, until + MARGIN))
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, assert_never, cast
 
@@ -44,7 +44,7 @@ from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.app_base import DialogScreen
+from gemtui.ui.kit.app_base import DialogScreen, begin
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested
@@ -276,7 +276,7 @@ def _row(copy: Copy) -> Content:
 def open_one(app: AppBase, images: Sequence[Image]) -> None:
     """Open the only image, or the one the user chooses, in the desktop's viewer."""
     if len(images) == 1:
-        app.run_worker(_open(app, images[0]))
+        begin(app, partial(_open, app, images[0]))
         return
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen  # slow, so not imported earlier
 
@@ -284,7 +284,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
 
     def chosen(place: str | None) -> None:
         if place is not None:
-            app.run_worker(_open(app, images[int(place)]))
+            begin(app, partial(_open, app, images[int(place)]))
 
     app.push_screen(ChooseScreen(Clean("Which attachment?"), (), choices), chosen)
 

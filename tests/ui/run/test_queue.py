@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,7 +47,8 @@ class Queuer(Runner):
 
     async def all_done(self, *prompts: str) -> None:
         """All of these have been sent, one after the other, and nothing goes on."""
-        await self.until(lambda: sent() == [*prompts] and not self.app.runs.alive)
+        registry = self.app.runs.registry
+        await self.until(lambda: sent() == [*prompts] and all(run.over for run in registry.runs))
 
 
 def sent() -> list[str]:
@@ -233,6 +235,17 @@ async def test_one_that_is_kept_too_late_is_sent_all_the_same(
             assert sent() == ["go"]
         await me.all_done("go", "late")
         await me.sees("Answered.", "✓ done")
+
+
+async def test_the_end_of_gemtui_comes_before_a_run_is_followed(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with queuer(home, project, fake_cli, END) as me:
+        await me.all_done("go")
+    async with person(home / ".gemini", WIDE, project=project) as found:
+        registry = found.app.runs.registry
+        assert await registry.attach((await registry.find())[0])
+        found.app.workers.cancel_all()
+        assert all(each.is_cancelled for each in found.app.workers if each.group == "runs")
+    gc.collect()  # it would tell of what was never awaited
 
 
 async def test_where_there_is_no_session_yet_a_key_begins_one(
