@@ -28,58 +28,6 @@ DIALOG = "dialog"
 """The group of the workers that open dialogs."""
 
 
-class FullScreen(AnsweringScreen[ScreenResultType]):
-    """A screen with a header, a body, a status line and a footer."""
-
-    HAS_STATUS: ClassVar[bool] = True
-    """Whether there is a status line; without one, messages appear at the top right."""
-    _readings: Mapping[str, Reading] = MappingProxyType({})
-
-    def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Start a `Reading`, which handles work on a background thread.
-
-        Earlier work with the same name is stopped. The work also stops when the screen closes.
-        `every`: the minimum number of seconds between two partial results.
-        """
-        if name in self._readings:
-            self._readings[name].stop()
-        reading = Reading(lambda: self.query("#header"), every=every)
-        self._readings = {**self._readings, name: reading}
-        return reading
-
-    @on(events.Unmount)
-    def _stop_readings(self) -> None:
-        for reading in self._readings.values():
-            reading.stop()
-
-    def show_status(self, *words: str) -> None:
-        """Show these words in the status line, most important first, leaving out ""."""
-        self.status.show_parts([Content(one_line(each)) for each in words])
-
-    def framed(self, *body: Widget) -> ComposeResult:
-        """Yield a screen's widgets: the header, `body`, the status line and the footer."""
-        yield BarLine(id="header")
-        yield from body
-        if self.HAS_STATUS:
-            yield BarLine(id="status")
-        yield FooterLine()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the screen is still open; if it isn't, late results must not be shown."""
-        return self.app.is_running and self.is_attached
-
-    @property
-    def header(self) -> BarLine:
-        """The header."""
-        return self.query_one("#header", BarLine)
-
-    @property
-    def status(self) -> BarLine:
-        """The status line."""
-        return self.query_one("#status", BarLine)
-
-
 class KeyPart:
     """A part of a screen or widget: some state, and the key actions that use it.
 
@@ -130,15 +78,63 @@ class HasParts:
         return part is not None and part.only_says_why(action)
 
 
-class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
-    """A screen that ignores keys while a dialog opens or its answer is handled.
+class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
+    """A screen with a header, a body, a status line and a footer.
 
-    Otherwise keys that were typed quickly and meant for the dialog would act on this screen.
+    It ignores keys while a dialog opens or its answer is handled: keys that were typed quickly and
+    meant for the dialog would act on this screen.
     """
 
+    HAS_STATUS: ClassVar[bool] = True
+    """Whether there is a status line; without one, messages appear at the top right."""
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
     """Names of workers that seldom open a dialog, so keys aren't held back for them."""
     _began_to_ask = 0.0
+    _readings: Mapping[str, Reading] = MappingProxyType({})
+
+    def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
+        """Start a `Reading`, which handles work on a background thread.
+
+        Earlier work with the same name is stopped. The work also stops when the screen closes.
+        `every`: the minimum number of seconds between two partial results.
+        """
+        if name in self._readings:
+            self._readings[name].stop()
+        reading = Reading(lambda: self.query("#header"), every=every)
+        self._readings = {**self._readings, name: reading}
+        return reading
+
+    @on(events.Unmount)
+    def _stop_readings(self) -> None:
+        for reading in self._readings.values():
+            reading.stop()
+
+    def show_status(self, *words: str) -> None:
+        """Show these words in the status line, most important first, leaving out ""."""
+        self.status.show_parts([Content(one_line(each)) for each in words])
+
+    def framed(self, *body: Widget) -> ComposeResult:
+        """Yield a screen's widgets: the header, `body`, the status line and the footer."""
+        yield BarLine(id="header")
+        yield from body
+        if self.HAS_STATUS:
+            yield BarLine(id="status")
+        yield FooterLine()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the screen is still open; if it isn't, late results must not be shown."""
+        return self.app.is_running and self.is_attached
+
+    @property
+    def header(self) -> BarLine:
+        """The header."""
+        return self.query_one("#header", BarLine)
+
+    @property
+    def status(self) -> BarLine:
+        """The status line."""
+        return self.query_one("#status", BarLine)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action's key works: not if it is unavailable, or in a dialog.
@@ -183,7 +179,7 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
             self.refresh_bindings()
 
 
-Guarded = TypeVar("Guarded", bound=DialogGuardScreen[Any])
+Guarded = TypeVar("Guarded", bound=FullScreen[Any])
 
 
 class ScreenPart(KeyPart, Generic[Guarded]):
@@ -219,7 +215,7 @@ def background(
     def decorate(method: _Method[PartT, Args, Result]) -> _Begin[PartT, Args, Result]:
         @wraps(method)
         def begin(part: PartT, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
-            screen: DialogGuardScreen[Any] = part.screen
+            screen: FullScreen[Any] = part.screen
             return screen.run_worker(
                 partial(method, part, *args, **kwargs), name=method.__name__, group=group, exclusive=exclusive
             )

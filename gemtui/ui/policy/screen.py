@@ -24,7 +24,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Finding, Rule
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import RunWithPolicyRequested
-from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen, ScreenPart, dialog
+from gemtui.ui.kit.screens import DIALOG, FullScreen, ScreenPart, dialog
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.policy import edits, files
 from gemtui.ui.policy.editor import NAMED, CommandPreview, PolicyEditor
@@ -213,7 +213,7 @@ class FileKeys(ScreenPart["PolicyScreen"]):
         self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")
 
 
-class PolicyScreen(DialogGuardScreen[None]):
+class PolicyScreen(FullScreen[None]):
     """The policy pane, which edits one policy at a time.
 
     It shows the policy as it would apply to runs in `folder`.

@@ -43,7 +43,7 @@ from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.transcript.diff import change_counts
 
 MOST_LINES = 2_000
@@ -190,7 +190,7 @@ def review_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], 
     return ReviewScreen(subject, prompt)
 
 
-class ReviewScreen(DialogGuardScreen[str]):
+class ReviewScreen(FullScreen[str]):
     """The screen to review changes.
 
     It returns a prompt that contains the user's comments, or None if there are none to send.

@@ -26,7 +26,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
-from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.screens import FullScreen, ScreenPart
 from gemtui.ui.run.labels import ending_text, no_run, write_row, write_totals
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.run.prompt import PromptArea
@@ -361,7 +361,7 @@ class RunPanes(Horizontal):
         return _denied_call(self.view.page.block) or (None if own is None else _last_denied_call(own))
 
 
-class RunPane(DialogGuardScreen[None]):
+class RunPane(FullScreen[None]):
     """The run pane, which shows one run at a time, or none."""
 
     @property

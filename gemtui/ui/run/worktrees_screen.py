@@ -41,7 +41,7 @@ from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import BesideScreen, RowList
-from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.list_dialog import run_sign
@@ -280,7 +280,7 @@ class WorktreeChoice(NamedTuple):
     prompt: str = ""
 
 
-class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeChoice, WorktreeRow]):
+class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
     """A screen that returns a `WorktreeChoice`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)

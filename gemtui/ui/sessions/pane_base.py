@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.screens import FullScreen, ScreenPart
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.marks import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
@@ -63,7 +63,7 @@ class UndoStack:
         return back
 
 
-class SessionsPane(DialogGuardScreen[None]):
+class SessionsPane(FullScreen[None]):
     """The sessions pane.
 
     `start`: the options the app was started with. `done`: the user's actions that can be undone.

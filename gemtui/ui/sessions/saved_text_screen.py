@@ -37,9 +37,8 @@ class SavedTextScreen(FullScreen[None]):
         """
         raise NotImplementedError
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable saving if there is no text."""
-        del parameters
+    def can(self, action: str) -> bool:
+        """Return False for "write" if there is no text."""
         return action != "write" or self.text is not None
 
     @work(exclusive=True, group=DIALOG)

@@ -102,9 +102,8 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
         """Search in the new scope, because `state.everywhere` has changed."""
         raise NotImplementedError
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable changing the scope if there is no project."""
-        del parameters
+    def can(self, action: str) -> bool:
+        """Return False for "scope" if there is no project."""
         return action != "scope" or self.project is not None
 
     @on(Input.Submitted)

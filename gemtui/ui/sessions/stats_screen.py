@@ -113,9 +113,8 @@ class StatsScreen(FullScreen[None]):
         project = None if self._everywhere else self._project
         self.header.show_parts(scope_parts("Stats", project, self._span))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable changing the scope if there is no project."""
-        del parameters
+    def can(self, action: str) -> bool:
+        """Return False for "scope" if there is no project."""
         return action != "scope" or self._project is not None
 
     def action_scope(self) -> None:

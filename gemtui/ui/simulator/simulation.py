@@ -29,7 +29,7 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.messages import SessionRequested
-from gemtui.ui.kit.screens import DialogGuardScreen
+from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.rules.draft import Draft, next_mode
 from gemtui.ui.rules.draw import call_subject
 
@@ -182,7 +182,7 @@ def _policy(simulation: Simulation) -> str:
     return f"{short_path(opened.file.path)}, which applies to every session"
 
 
-class SimulatorScreen(DialogGuardScreen[Taken]):
+class SimulatorScreen(FullScreen[Taken]):
     """A screen on top of the policy pane that returns the rules to add to the draft.
 
     `HEADING`: the screen's title.

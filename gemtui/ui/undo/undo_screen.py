@@ -461,9 +461,8 @@ class UndoScreen(BesideScreen[None, UndoRow]):
 
     # --- keys ----------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Return whether the key for an action is available at this stage."""
-        del parameters
         plan, stage = self._plan, self._stage
         if action == "confirm":
             return stage is _Stage.PLANNED and plan is not None and not plan.refused

@@ -6,21 +6,25 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import psutil
 import pytest
 
 from gemtui.agent.run_folder import Owner, Request, RunFolder
+from gemtui.checkpoints.plan import Step
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import Reason, WritingCall, only_one
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import runs_dir
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.runs.undo.undo import interrupted_words, redo_project, undo_session
+from gemtui.runs.undo.undo import StepTexts, interrupted_words, redo_project, step_texts, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
+from gemtui.ui.undo import undo_screen
+from tests.patience import PATIENCE
 from tests.sessions.stores import uuid
 from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 from tests.ui.undo.conftest import HOSTILE, to_second_prompt
@@ -162,6 +166,30 @@ async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -
         await me.sees("now", "B, mine")
         await me.press("escape", "down", "d")
         await me.sees("sea.py the change", "storm", "calm")
+
+
+async def test_a_key_for_a_file_that_is_slow_to_open_undoes_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Event()
+
+    def slowly(folder: Path, step: Step) -> StepTexts:
+        read.wait(PATIENCE)
+        return step_texts(folder, step)
+
+    monkeypatch.setattr(undo_screen, "step_texts", slowly)
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("remove moon.py")
+        await me.press("down")
+        await me.press("enter", "y")
+        read.set()
+        await me.hears("Copied", 1)
+        await me.sees("notes.md before the prompt")
+        await me.press("escape")
+        await me.sees("nothing has changed yet", "y confirm")
+    assert (project / "moon.py").exists()
 
 
 async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> None:
