@@ -12,11 +12,22 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
 """The working directory of child processes; only root can create files in it."""
+
+
+def _ignore(*_: object, **__: object) -> None:
+    pass
+
+
+class IndependentProcess(subprocess.Popen[bytes]):
+    """A process that may outlive this one; Python doesn't warn when nobody waits for it any more."""
+
+    def __del__(self, _ignore: Callable[..., None] = _ignore) -> None:
+        super().__del__(_warn=_ignore)  # type: ignore[call-arg]  # not in its stub
 
 
 def python(*words: str) -> list[str]:

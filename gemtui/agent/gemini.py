@@ -37,7 +37,7 @@ from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.policy.model.tool_catalog import is_known
-from gemtui.processes import FOLDER, python
+from gemtui.processes import FOLDER, IndependentProcess, python
 
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
@@ -76,7 +76,7 @@ class GeminiRun:
         self,
         folder: RunFolder,
         request: Request,
-        supervisor: subprocess.Popen[bytes] | None = None,
+        supervisor: IndependentProcess | None = None,
         *,
         guard: Guard | None = None,
     ) -> None:
@@ -540,12 +540,12 @@ def _with_more(about: About, more: About | None) -> About:
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
 
 
-def _supervise(folder: RunFolder, environ: Mapping[str, str], guard: Guard | None) -> subprocess.Popen[bytes]:
+def _supervise(folder: RunFolder, environ: Mapping[str, str], guard: Guard | None) -> IndependentProcess:
     """Start the run's supervisor in its own session, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")
     try:
-        return subprocess.Popen(
+        return IndependentProcess(
             python("-m", program, str(folder.path)),
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,

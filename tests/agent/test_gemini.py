@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shlex
 import signal
@@ -236,6 +237,20 @@ async def test_the_turns_are_counted_while_nobody_reads(fake: Fake, tmp_path: Pa
     events = await collect(other.events())
     assert types(events).count("tool_result") == 2
     assert done(events).status is DoneStatus.MAX_TURNS
+
+
+async def test_a_run_that_is_let_go_goes_on_without_a_warning(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "wait")
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path))
+    folder = RunFolder(run.folder.path)
+    del run
+    gc.collect()  # what it warns of fails this test
+    again = adapter.attach(folder)
+    assert again is not None
+    assert again.exit() is None
+    again.abort()
+    async with asyncio.timeout(PATIENCE):
+        assert (await again.wait()).aborted
 
 
 async def test_an_abort_after_the_last_turn_is_an_abort(fake: Fake, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from gemtui.errors import reason_of
 from gemtui.files import is_folder
 from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import failed_commands_dir, make_own_folder
-from gemtui.processes import FOLDER, find_program, python
+from gemtui.processes import FOLDER, IndependentProcess, find_program, python
 from gemtui.text import clean_line
 
 ON_ASK, ON_END = "on_ask", "on_end"
@@ -93,7 +93,7 @@ class CommandFailure:
         return f"{self.setting}: {self.words[0]} {self.why}"
 
 
-def start_command(run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0) -> subprocess.Popen[bytes]:
+def start_command(run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0) -> IndependentProcess:
     """Start a process that runs one of the user's commands. Raises OSError.
 
     `setting`: the setting that contains the command, such as `on_ask`. `program`: the command and
@@ -101,7 +101,7 @@ def start_command(run: RunFolder, setting: str, program: tuple[str, ...], number
     """
     arguments = (str(run.path), setting, str(number), *program)
     words = python("-m", "gemtui.runs.gate.user_commands", *arguments)
-    return subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
+    return IndependentProcess(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 # --- failures ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from textual.content import Content
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError, message_of
 from gemtui.files import write_new
-from gemtui.processes import FOLDER, find_program
+from gemtui.processes import FOLDER, IndependentProcess, find_program
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
 from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, stored_images
@@ -330,7 +330,7 @@ def open_content(name: str, content: bytes) -> None:
     path = Path(tempfile.mkdtemp(dir=_folder().name)) / name
     write_new(path, content)
     nothing = subprocess.DEVNULL
-    started = subprocess.Popen(
+    started = IndependentProcess(
         [program, str(path)], stdin=nothing, stdout=nothing, stderr=nothing, cwd=FOLDER, start_new_session=True
     )
     try:
