@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
 import pyte
 
 from tests.patience import PATIENCE
@@ -113,12 +114,27 @@ class Terminal:
         self.until(lambda: all(text in self.text for text in texts), " and ".join(texts))
 
     def hides(self, text: str) -> None:
-        """Read until `text` stands nowhere on the screen, and until no more is drawn for a moment.
+        """Read until `text` stands nowhere on the screen, and will not come again.
 
         What is being drawn again is gone for a moment too; a key would come to what still stands.
         """
-        while text in self.text or (self.read(_MOMENT) and text in self.text):
+        self.until(lambda: text not in self.text, f"the end of {text}")
+        while not self.rests():
             self.until(lambda: text not in self.text, f"the end of {text}")
+
+    def rests(self) -> bool:
+        """Whether for a moment the program draws nothing and needs no processor.
+
+        A program that gets none on a busy machine draws nothing either.
+        """
+        try:
+            process = psutil.Process(self.process.pid)
+            before = process.cpu_times()
+            return (
+                not self.read(_MOMENT) and process.cpu_times() == before and process.status() != psutil.STATUS_RUNNING
+            )
+        except psutil.NoSuchProcess:
+            return True
 
     def wait(self) -> int:
         """Read on until the program ends by itself; its exit code."""

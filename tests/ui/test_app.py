@@ -212,7 +212,7 @@ def terminal(store: Path, *words: str, **environ: str) -> Terminal:
 
 def settle(terminal: Terminal) -> None:
     """Read until nothing more is drawn: a dialog may be drawn twice before it stands."""
-    while terminal.read(0.3):
+    while not terminal.rests():
         pass
 
 
