@@ -267,13 +267,17 @@ class RunScreen(RunPane):
 
     @on(PromptArea.Submitted)
     def _submitted(self, event: PromptArea.Submitted) -> None:
-        if not self.asking:
+        if self._may_send(event.text):
             self._sending.submit(event.text)
 
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
-        if not self.asking:
+        if self._may_send(event.text):
             self._sending.send_now(event.text)
+
+    def _may_send(self, text: str) -> bool:
+        """Return whether the prompt still contains a text, rather than having just been sent."""
+        return not self.asking and self.prompt.text.startswith(text)
 
     @on(PromptArea.ModeRequested)
     def _next_mode(self) -> None:

@@ -30,6 +30,7 @@ from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.panes import WriteList
+from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.files_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
@@ -164,6 +165,21 @@ async def test_the_changed_files_and_the_way_to_their_cards(home: Path, project:
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
+
+
+async def test_enter_that_comes_just_after_its_prompt_was_sent_starts_nothing(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Hello."), END)
+    async with runner(home, project) as me:
+        await me.ask("hi")
+        await me.sees("✓ done")
+        await me.ended()
+        for late in (PromptArea.Submitted("hi"), PromptArea.SaidNow("hi")):
+            me.pane.prompt.post_message(late)
+        await me.pilot.pause()
+        await me.until(lambda: not me.pane.asking)
+        assert len(list_runs(runs_dir())) == 1
 
 
 async def test_a_changed_file_leads_to_all_its_writes_and_back(home: Path, project: Path, fake_cli: FakeCli) -> None:
