@@ -123,6 +123,7 @@ class Person:
         type_at(self.app, text)
         await self.pilot.pause()
         await self.until(lambda: not self.app.has_pending_keys)
+        await self.pilot.pause()
 
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))

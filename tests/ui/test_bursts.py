@@ -211,9 +211,9 @@ async def test_a_long_paste_is_cut_with_a_word(store: Path, opens: str) -> None:
         for key in opens:
             await me.burst(key)
         await me.until(lambda: isinstance(me.app.focused, Input | TextArea))
-        field = me.app.focused
         await me.burst(f"\x1b[200~{text}\x1b[201~")
         await me.burst("a")
+        field = me.app.focused  # a dialog may have opened only now
         assert isinstance(field, Input | TextArea)
         shown = field.value if isinstance(field, Input) else field.text
         assert 0 < len(shown) <= 50_000
@@ -304,6 +304,5 @@ async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
         assert me.app.has_pending_keys
         prepared.set()
         await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
-        await me.until(lambda: not me.app.has_pending_keys)
-        assert me.app.screen.query(Input).first().value == "heron"
+        await me.until(lambda: me.app.screen.query(Input).first().value == "heron")
         assert isinstance(me.app.screen_stack[0], RunScreen)

@@ -108,6 +108,11 @@ async def test_sub_agents_and_servers_are_answered_as_well(
     def turn(request: Request) -> Turn:
         return next(steps if "complete_task" in request.tools else main)
 
+    async def moved_on(me: Asked) -> None:
+        before = me.shown
+        await me.press("right")
+        await me.until(lambda: me.shown != before)
+
     async def changed(me: Asked, to: str, key: str) -> None:
         await me.press("e")
         await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
@@ -132,7 +137,7 @@ async def test_sub_agents_and_servers_are_answered_as_well(
             await me.sees("1 of 3", "1 mcp_things_make never", "3 mcp_things_make other")
             await me.until(lambda: me.shown and me.question.view.has_focus)
             while "▌1 mcp_things_make" not in me.text:  # the hooks race for the first place
-                await me.press("right")
+                await moved_on(me)
             for key, path in (("n", "never"), ("y", "ever")):
                 await me.sees(f"▌1 mcp_things_make {path}" if path == "never" else "1 of 2")
                 await me.ready(me.shown or 0)
