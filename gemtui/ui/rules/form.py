@@ -405,6 +405,7 @@ class RuleForm(FormScreen[Rule]):
     def _look(self) -> None:
         if self._filling:
             return
+        self.workers.cancel_group(self, "check")  # it would tell of earlier values
         self.query_one("#tools-hint", Static).update(tool_hint(self._text("tools")))
         rule = self._wanted()
         if isinstance(rule, FieldProblem):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import tomllib
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from textual import events
@@ -18,6 +21,7 @@ from gemtui.runs.listing import runs_dir
 from gemtui.ui.kit.clean_widgets import Tick
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.policy.main_pane import PolicyMain
+from gemtui.ui.rules import form as rule_form
 from gemtui.ui.rules.draft import Draft
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
@@ -195,6 +199,29 @@ async def test_the_form_says_what_is_wrong_while_one_types_and_takes_no_error(ho
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.pane)
         assert not me.draft.changed
+
+
+async def test_a_late_check_of_earlier_values_hides_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy("work", FIRST)
+    asked, checked, check = Event(), Event(), rule_form.review_rule
+
+    def slowly(*values: Any) -> Any:
+        if values[2].priority == 100:
+            asked.set()
+            checked.wait(PATIENCE)
+        return check(*values)
+
+    async with planner(home) as me:
+        await me.press("enter")
+        await me.form()
+        monkeypatch.setattr(rule_form, "review_rule", slowly)
+        await me.fill(priority="100")
+        await asyncio.to_thread(asked.wait, PATIENCE)
+        await me.type("0")
+        await me.sees("Priority: enter a whole number from 0 to 999")
+        checked.set()
+        await me.until(lambda: not [each for each in me.app.workers if each.group == "check"])
+        await me.sees("Priority: enter a whole number from 0 to 999")
 
 
 async def test_the_form_completes_tools_and_names_their_arguments(home: Path) -> None:
