@@ -367,7 +367,9 @@ class TryScreen(SimulatorScreen):
     def situation_changed(self) -> None:
         """Decide the call in the form, and show the decision."""
         call = self.form.call
+        self.workers.cancel_group(self, "answer")  # it would decide an earlier call
         if call is None:
+            self.show_status()
             self.answer.show_text(Clean("The arguments are not valid JSON yet."))
             self.refresh_bindings()
         else:

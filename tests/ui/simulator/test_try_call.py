@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from threading import Event
 
+import pytest
 from textual.widgets import Input, TextArea
 
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.engine.setup import Explanation
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator.try_call import CallForm, TryScreen
 from tests.hostile import ATTACK
+from tests.patience import PATIENCE
 from tests.ui.histories import trier
 from tests.ui.people import BOTH, Person
 
@@ -47,6 +53,27 @@ async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) 
         await me.sees("line 3, column 1", "not valid JSON yet")
         await me.press("backspace")
         await me.sees("also accepts", "Rules considered")
+
+
+async def test_a_late_answer_to_earlier_arguments_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, decided, explain = Event(), Event(), Engine.explain
+
+    def slowly(engine: Engine, call: Call) -> Explanation:
+        if call.args.get("command") == "pytest":
+            asked.set()
+            decided.wait(PATIENCE)
+        return explain(engine, call)
+
+    monkeypatch.setattr(Engine, "explain", slowly)
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("pytest")
+        await asyncio.to_thread(asked.wait, PATIENCE)
+        await me.press("end")
+        await me.type(",")
+        await me.sees("not valid JSON yet")
+        decided.set()
+        await me.until(lambda: not [each for each in me.app.workers if each.group == "answer"])
+        await me.sees("not valid JSON yet")
 
 
 async def test_arguments_are_an_object(tmp_path: Path) -> None:
