@@ -401,7 +401,7 @@ class AppBase(App[None]):
         if self.config.ring is Ring.BELL:
             self._write(BELL)
         else:
-            begin(self, partial(self._notify, notice), group="ring")
+            start_worker(self, partial(self._notify, notice), group="ring")
 
     async def _notify(self, notice: Notification) -> None:
         self._write(notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
@@ -485,7 +485,7 @@ class Reporting:
         return True
 
 
-def begin(
+def start_worker(
     node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str = "default", exclusive: bool = False
 ) -> Worker[None]:
     """Run a coroutine function as a worker of `node`; `group` and `exclusive` are Textual's.

@@ -22,7 +22,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import Clean, clean, clean_line, ellipsis
-from gemtui.ui.kit.app_base import begin
+from gemtui.ui.kit.app_base import start_worker
 
 if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode
@@ -67,7 +67,7 @@ class RunMode:
             from gemtui.ui.run.registry import RunRegistry
 
             app = self._app
-            spawn = partial(begin, app, group="runs")
+            spawn = partial(start_worker, app, group="runs")
             self._registry = RunRegistry(
                 app.adapter,
                 app.start.home,
@@ -235,7 +235,7 @@ class RunMode:
 
                 app.ring(end_notice(run))
                 app.show_message(f"A run has ended: {clean_line(run.prompt[:50])}")
-            begin(app, self._say_failures)
+            start_worker(app, self._say_failures)
         self.changed.publish(run)
         app.signs_changed.publish(None)
 

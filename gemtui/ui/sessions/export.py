@@ -25,7 +25,7 @@ from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import Clean, clean_line, counted, file_name, short_path, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.app_base import begin
+from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
 from gemtui.ui.kit.dialogs import FieldScreen, file_name_problem, free_name, new_file_path
 from gemtui.ui.kit.keys import Where, bindings
@@ -125,7 +125,7 @@ class ExportScreen(FieldScreen[Export]):
     def _redaction(self, event: Tick.Changed) -> None:
         self.query_one("#replaced").display = event.value
         if event.value:
-            begin(self, self._preview, group="preview", exclusive=True)
+            start_worker(self, self._preview, group="preview", exclusive=True)
         else:
             self.workers.cancel_group(self, "preview")
             self._searched = ""

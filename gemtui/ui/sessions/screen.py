@@ -21,7 +21,7 @@ from gemtui.sessions.catalog.summary import named
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
-from gemtui.ui.kit.app_base import begin
+from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, SubagentRequested, TranscriptMoved
@@ -107,7 +107,7 @@ class SessionsScreen(SessionsPane):
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
         self.gemtui.signs_changed.subscribe(self, lambda _: self._update_header())
-        begin(self, self.marks.run, group="marks")
+        start_worker(self, self.marks.run, group="marks")
         self._keeping.follow()
         self._follow_store()
         if self.start.session is None:

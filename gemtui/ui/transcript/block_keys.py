@@ -44,7 +44,7 @@ from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.app_base import DialogScreen, begin
+from gemtui.ui.kit.app_base import DialogScreen, start_worker
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested
@@ -276,7 +276,7 @@ def _row(copy: Copy) -> Content:
 def open_one(app: AppBase, images: Sequence[Image]) -> None:
     """Open the only image, or the one the user chooses, in the desktop's viewer."""
     if len(images) == 1:
-        begin(app, partial(_open, app, images[0]))
+        start_worker(app, partial(_open, app, images[0]))
         return
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen  # slow, so not imported earlier
 
@@ -284,7 +284,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
 
     def chosen(place: str | None) -> None:
         if place is not None:
-            begin(app, partial(_open, app, images[int(place)]))
+            start_worker(app, partial(_open, app, images[int(place)]))
 
     app.push_screen(ChooseScreen(Clean("Which attachment?"), (), choices), chosen)
 
