@@ -2,8 +2,8 @@
 
 The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so a
 hard link contains everything that is written to it, immediately and without extra space. But
-truncating or overwriting a file affects all its links. So once a file has been unchanged for some
-minutes, its link is replaced with a copy, which shares its blocks with the file if the file system
+truncating or overwriting a file affects all its links. So once a file has been unchanged for a
+minute, its link is replaced with a copy, which shares its blocks with the file if the file system
 supports that. A file that grows again is linked again, and the copy is updated when the file has
 been unchanged for a while. Tool outputs and plans are archived in the same way, in their latest
 version. A copy is made at once if a link is impossible (because the vault is on another file
@@ -43,7 +43,7 @@ from gemtui.sessions.store.store import ChatFile, Store, folders_beside, place_o
 _ON, _LOCK = "on", "lock"
 _STALE = 3600
 """Seconds after which another program's temporary file counts as abandoned."""
-QUIET = 300
+QUIET = 60
 """Seconds without a change after which a link is replaced with a copy."""
 _ROOM = 1 << 30
 """Bytes to leave free on the disk; with less space, links are not replaced."""
@@ -72,7 +72,7 @@ def keep_all(
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
-    Links to files that have been unchanged for some minutes are also replaced with copies. `told`:
+    Links to files that have been unchanged for a minute are also replaced with copies. `told`:
     called with the number of files archived so far and the total. `cancelled`: returns whether to
     stop. If a file can't be archived, raises OSError after all other files have been archived.
     """
@@ -102,7 +102,7 @@ def keep_all(
 
 
 def _is_quiet(changed: tuple[int, int] | None) -> bool:
-    """Return whether a file has been unchanged for some minutes.
+    """Return whether a file has been unchanged for a minute.
 
     `changed`: the file's size and modification time; None if unknown.
     """
@@ -204,7 +204,7 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
     Returns False if the vault already has a link to this very file, and True otherwise. Links to
     different files with the same path are numbered. A link replaces an archived file if the new
     file contains all of it and the archived one has just changed as well; otherwise it gets the
-    next number, because what has been safe for minutes must not depend on a link. Raises OSError.
+    next number, because what has been safe for a while must not depend on a link. Raises OSError.
     """
     for kept in _numbered(path):
         there = stat_if_present(kept)
@@ -288,7 +288,7 @@ def _replace_copy(path: Path, kept: Path) -> bool:
     """Copy a file into the vault, replacing its copy; return whether this was done.
 
     An incomplete legacy file is probably being written. It is not copied, unless it has been
-    unchanged for some minutes and the vault has no copy of it.
+    unchanged for a minute and the vault has no copy of it.
     """
     make_own_folder(kept.parent)
     with temporary(kept) as new:

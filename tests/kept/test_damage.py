@@ -66,7 +66,7 @@ def held() -> list[bytes]:
 
 
 def keep_quiet(home: Path, path: Path) -> None:
-    """Keep a file that has not changed for some minutes, so that the vault copies it."""
+    """Keep a file that has not changed for a minute, so that the vault copies it."""
     set_time(path, LONG_AGO + zlib.crc32(path.read_bytes()) % 1000)
     keep_all(home)
 

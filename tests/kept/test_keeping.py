@@ -229,7 +229,7 @@ def test_what_a_killed_program_left_is_removed_and_is_no_session(store: Path) ->
 
 
 def quiet(path: Path) -> Path:
-    """Let a file be one that has not changed for some minutes."""
+    """Let a file be one that has not changed for a minute."""
     then = path.stat().st_mtime - QUIET - 1
     os.utime(path, (then, then))
     return path

@@ -18,7 +18,7 @@ from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
-_AGAIN = 360
+_AGAIN = 75
 """Seconds after which a routine check archives the whole store again.
 
 By then, recently changed files have been unchanged for long enough (`vault.QUIET`) to be copied.
