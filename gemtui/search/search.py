@@ -374,11 +374,12 @@ def words_of(
     return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
 
 
-_HIDES = re.compile(rb'\\u(?!00)|\\u00[19]b|\}\s*,\s*\{\s*"text"\s*:', re.IGNORECASE)
-"""Matches what may hide a word in a file.
+_HIDES = re.compile(rb"\\u(?:00[19]b|(?!00))"), re.compile(rb'\}\s*,\s*\{\s*"text"\s*:')
+"""Each matches in lower-case bytes what may hide a word in a file.
 
-That is a JSON escape for a character that is not ASCII, a colour in the middle of a word, or a text
-that is stored in several parts.
+The first one is a JSON escape for a character that is not ASCII or for a colour in the middle of a
+word, the second a text that is stored in several parts. Two patterns that begin with fixed bytes
+are ten times as fast as one with alternatives.
 """
 _ADDED = frozenset({"image", "audio", "video", "file", "of", "unknown", "tool"})
 """Words, apart from numbers, of names that gemtui gives to what has none."""
@@ -399,6 +400,6 @@ def may_match(query: Query) -> Callable[[Path], bool]:
         if len(data) == _HUGE:
             return True
         folded = data.lower()
-        return all(word in folded for word in plain) or _HIDES.search(data) is not None
+        return all(word in folded for word in plain) or any(hides.search(folded) for hides in _HIDES)
 
     return may_match if plain else lambda _: True
