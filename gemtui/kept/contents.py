@@ -17,7 +17,7 @@ from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.catalog.vault_files import in_tree, names_beside, place_in_store, replaced_trees, trees
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree, names_beside, place_in_store, replaced_trees, trees
 from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.projects import Projects, folder_names
 from gemtui.sessions.store.store import is_plain_id, place_of
@@ -30,9 +30,10 @@ PRUNE_VAULT = "gemtui vault prune"
 class VaultUsage:
     """The size of the vault, for all stores whose files it has archived.
 
-    Sizes are in bytes. `shared`: hard links to the CLI's own files, which take no extra space.
-    `copied`: copies of files the CLI also has. `only_here`: files the CLI no longer has, or has
-    with different contents. `kept`: how many files `only_here` covers.
+    Sizes are in bytes. `files`: not counting copies of what a link in the vault also has. `shared`:
+    hard links to the CLI's own files, which take no extra space. `copied`: copies of what the CLI
+    or a link also has. `only_here`: files the CLI no longer has, or has with different contents.
+    `kept`: how many files `only_here` covers.
     """
 
     folder: Path
@@ -67,11 +68,13 @@ def contents() -> VaultUsage:
         for entry in files_below(str(tree)):
             with suppress(OSError):
                 facts, path = entry.stat(follow_symlinks=False), entry.path.removeprefix(str(tree))
-                files += 1
+                links = _links(Path(path), tree)
+                is_spare = _is_within(Path(entry.path), facts, links)
+                files += not is_spare
                 own = stat_if_possible(path)
                 if own is not None and os.path.samestat(own, facts):
                     shared += facts.st_size
-                elif own is not None and is_superseded(Path(entry.path), _stamp(facts), Path(path), _stamp(own)):
+                elif is_spare or _is_within(Path(entry.path), facts, [Path(path)]):
                     copied += facts.st_size
                 else:
                     only_here += facts.st_size
@@ -79,6 +82,17 @@ def contents() -> VaultUsage:
     return VaultUsage(
         folder=vault_dir(), on=is_on(), files=files, kept=kept, shared=shared, copied=copied, only_here=only_here
     )
+
+
+def _links(path: Path, tree: Path) -> list[Path]:
+    """Return the names that the links to a file have or would have; none if `tree` isn't the copies'."""
+    return [in_tree(each, path) for each in trees() if each.name != COPIES] if tree.name == COPIES else []
+
+
+def _is_within(kept: Path, facts: os.stat_result, others: Iterable[Path]) -> bool:
+    """Return whether one of these files has everything that an archived file has."""
+    found = ((other, there) for other in others if (there := stat_if_possible(other)) is not None)
+    return any(is_superseded(kept, _stamp(facts), other, _stamp(there)) for other, there in found)
 
 
 def _stamp(facts: os.stat_result) -> tuple[int, int]:
@@ -158,9 +172,14 @@ def removal(files: Iterable[Summary], replaced: Iterable[Path] = ()) -> Removal:
 def _kept_names(file: Summary, trees: Sequence[Path]) -> Iterator[Path]:
     assert Flag.KEPT in file.flags
     yield file.path
+    place = place_in_store(file.path)
+    spare = in_tree(vault_dir() / COPIES, place)
+    facts = stat_if_possible(spare)
+    if spare != file.path and facts is not None and _is_within(spare, facts, [file.path]):
+        yield spare
     if not file.is_copy and is_plain_id(file.id):
-        for name, place in names_beside(place_in_store(file.path), file.id, trees):
-            if not os.path.lexists(place):
+        for name, beside in names_beside(place, file.id, trees):
+            if not os.path.lexists(beside):
                 yield name
 
 

@@ -1,11 +1,11 @@
-"""Archive sessions' files: each as a hard link in the vault, and later as a copy.
+"""Archive sessions' files: each as a hard link in the vault, soon also as a copy, later only as that.
 
 The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so a
 hard link contains everything that is written to it, immediately and without extra space. But
-truncating or overwriting a file affects all its links. So once a file has been unchanged for a
-minute, its link is replaced with a copy, which shares its blocks with the file if the file system
-supports that. A file that grows again is linked again, and the copy is updated when the file has
-been unchanged for a while. Tool outputs and plans are archived in the same way, in their latest
+truncating or overwriting a file affects all its links. So every check of the whole store also
+copies the file, or what it has gained; the copy shares its blocks with the file if the file system
+supports that. Once the file has been unchanged for a minute, the link is removed. A file that grows
+again is linked again. Tool outputs and plans are archived in the same way, in their latest
 version. A copy is made at once if a link is impossible (because the vault is on another file
 system), and for legacy files, which the CLI overwrites. `gemtui/sessions/catalog/vault_files.py` describes
 the layout.
@@ -46,7 +46,7 @@ _STALE = 3600
 QUIET = 60
 """Seconds without a change after which a link is replaced with a copy."""
 _ROOM = 1 << 30
-"""Bytes to leave free on the disk; with less space, links are not replaced."""
+"""Bytes to leave free on the disk; with less space, linked files are not copied."""
 
 
 def is_on() -> bool:
@@ -72,9 +72,10 @@ def keep_all(
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
-    Links to files that have been unchanged for a minute are also replaced with copies. `told`:
-    called with the number of files archived so far and the total. `cancelled`: returns whether to
-    stop. If a file can't be archived, raises OSError after all other files have been archived.
+    Linked files are copied, too, and links to files that have been unchanged for a minute are
+    removed. `told`: called with the number of files archived so far and the total. `cancelled`:
+    returns whether to stop. If a file can't be archived, raises OSError after all other files have
+    been archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
@@ -88,14 +89,21 @@ def keep_all(
         except OSError as error:
             problem = error
         told(len(files) - len(missing) + at + 1, len(files))
-    for name, _, changed in files:
+    for name, inode, changed in files:
         if cancelled():
             break
-        if copies.get(name) != changed and _is_quiet(changed):
+        if copies.get(name) != changed or ((name, inode) in links and _is_quiet(changed)):
             try:
-                detach(Path(name))
+                (detach if _is_quiet(changed) else _copy_too)(Path(name))
             except OSError as error:
                 problem = error
+    for name in copies.keys() & {name for name, _ in links} - {name for name, *_ in files}:
+        if cancelled():
+            break
+        try:
+            _remove_spare(Path(name))
+        except OSError as error:
+            problem = error
     if problem is not None:
         raise problem
     return done
@@ -203,8 +211,8 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
 
     Returns False if the vault already has a link to this very file, and True otherwise. Links to
     different files with the same path are numbered. A link replaces an archived file if the new
-    file contains all of it and the archived one has just changed as well; otherwise it gets the
-    next number, because what has been safe for a while must not depend on a link. Raises OSError.
+    file contains all of it, but only once there is a copy of that: what is archived must not depend
+    on a link. Otherwise it gets the next number. Raises OSError.
     """
     for kept in _numbered(path):
         there = stat_if_present(kept)
@@ -218,10 +226,9 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
             there = kept.lstat()
         if os.path.samestat(there, facts):
             return False
-        if _is_quiet((there.st_size, there.st_mtime_ns)):
-            continue
         with _replacing():
-            if begins_with(path, kept):
+            if _fits(facts) and begins_with(path, kept):
+                _bring_up_to_date(path, facts)
                 return True if replace_with_link(path, kept) else None
     raise AssertionError
 
@@ -256,7 +263,7 @@ def detach(path: Path) -> None:
         facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
         names = _names(path)
         shared = any(os.path.samestat(name.lstat(), facts) for name in names)
-        if not shared or shutil.disk_usage(vault_dir()).free - facts.st_size < _ROOM:
+        if not shared or not _fits(facts):
             return
         with _replacing():
             _bring_up_to_date(path, facts)
@@ -265,6 +272,34 @@ def detach(path: Path) -> None:
                     flush(copy)
                     sync_folder(copy.parent)
                     name.unlink()
+
+
+def _copy_too(path: Path) -> None:
+    """Bring the copy of a linked file up to date, unless the disk is nearly full. Raises OSError."""
+    with suppress(FileNotFoundError):
+        facts = path.lstat()
+        if _fits(facts):
+            with _replacing():
+                _bring_up_to_date(path, facts)
+
+
+def _fits(facts: os.stat_result) -> bool:
+    return shutil.disk_usage(vault_dir()).free - facts.st_size >= _ROOM
+
+
+def _remove_spare(path: Path) -> None:
+    """Remove the copy of a file that the store no longer has, if a link has all of it.
+
+    The link must have become the file's only name. Raises OSError.
+    """
+    copy = in_tree(vault_dir() / COPIES, path)
+    with suppress(FileNotFoundError), _replacing():
+        alone = (name for name in _names(path) if name.lstat().st_nlink == 1)
+        held = next((name for name in alone if begins_with(name, copy)), None)
+        if held is not None and not os.path.lexists(path):
+            flush(held)
+            sync_folder(held.parent)
+            copy.unlink()
 
 
 def _names(path: Path) -> list[Path]:

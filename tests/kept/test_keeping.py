@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from gemtui.kept.contents import contents
 from gemtui.kept.vault import QUIET, is_on, keep, keep_all, keep_changed, switch_off, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.vault_files import store_with_kept, trees
@@ -66,6 +69,10 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
     assert told[-1] == (4, 4)
     assert keep_all(store) == 0
     for path in (main, agent, old, checkpoint):
+        assert {*kept(path)} == {path.read_bytes()}
+        quiet(path)
+    keep_all(store)
+    for path in (main, agent, old, checkpoint):
         assert kept(path) == [path.read_bytes()]
 
 
@@ -91,8 +98,8 @@ def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_other
     late.write_text("late")
     assert keep_all(store) == 1
     assert keep_all(store) == 0
-    assert kept(mine[0]) == [b"more of it"]
-    assert kept(late) == [b"late"]
+    assert {*kept(mine[0])} == {b"more of it"}
+    assert {*kept(late)} == {b"late"}
     assert [kept(path) for path in others] == [[]] * 3
 
 
@@ -129,7 +136,7 @@ def test_a_file_that_goes_on_from_what_is_kept_takes_its_place(store: Path) -> N
     path.write_bytes(data)
     append(path, logs.user("late", "One more"))
     assert keep(path)
-    assert kept(path) == [path.read_bytes()]
+    assert {*kept(path)} == {path.read_bytes()}
     assert path.stat().st_nlink == 2
 
 
@@ -294,14 +301,29 @@ def test_what_was_long_kept_does_not_depend_on_a_new_file_that_goes_on_from_it(s
     path.write_bytes(before)
     append(path, logs.user("late", "One more"))
     keep_all(store)
+    went_on = path.read_bytes()
     path.write_bytes(b"")
     keep_all(store)
-    assert before in kept(path)
+    assert went_on in kept(path)
     path.write_bytes(before)
     append(path, logs.user("late", "Another"))
     quiet(path)
     keep_all(store)
-    assert kept(path) == [path.read_bytes()]
+    assert sorted(kept(path)) == sorted([path.read_bytes(), went_on])
+
+
+def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_when_it_is_gone(store: Path) -> None:
+    emptied, gone = session(store, uuid(1)), session(store, uuid(2))
+    data = {path: path.read_bytes() for path in (emptied, gone)}
+    keep_all(store)
+    emptied.write_bytes(b"")
+    gone.unlink()
+    files = [each for each in store_with_kept(store).files() if each.kept]
+    assert sorted(each.path.read_bytes() for each in files) == sorted(data.values())
+    assert contents().kept == 2
+    keep_all(store)
+    assert data[emptied] in kept(emptied)
+    assert kept(gone) == [data[gone]]
 
 
 def test_a_disk_that_is_nearly_full_has_no_copies(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +333,10 @@ def test_a_disk_that_is_nearly_full_has_no_copies(store: Path, monkeypatch: pyte
     assert path.stat().st_nlink == 2
 
 
-def test_what_is_kept_stays_until_its_successor_has_a_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("place", "name"), [(os, "link"), (Path, "replace")])
+def test_what_is_kept_stays_until_its_successor_has_a_name(
+    store: Path, monkeypatch: pytest.MonkeyPatch, place: object, name: str
+) -> None:
     path = session(store, uuid(1))
     keep(path)
     before = path.read_bytes()
@@ -321,12 +346,10 @@ def test_what_is_kept_stays_until_its_successor_has_a_name(store: Path, monkeypa
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for place, name in ((os, "link"), (Path, "replace")):
-        with monkeypatch.context() as patched:
-            patched.setattr(place, name, full)
-            with pytest.raises(OSError, match="No space"):
-                keep(path)
-        assert kept(path) == [before]
+    monkeypatch.setattr(place, name, full)
+    with pytest.raises(OSError, match="No space"):
+        keep(path)
+    assert before in kept(path)
 
 
 def test_a_temporary_file_of_the_hook_is_removed_only_when_it_is_old(
@@ -343,3 +366,36 @@ def test_a_temporary_file_of_the_hook_is_removed_only_when_it_is_old(
     monkeypatch.setattr(time, "time", lambda: now + 7200)
     keep_all(store)
     assert not left.exists()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_check_has_seen_survives_any_history(store: Path, seed: int) -> None:
+    numbers = random.Random(seed)
+    path = session(store, uuid(1))
+    seen: set[bytes] = set()
+
+    def overwrite() -> None:
+        with path.open("r+b") as file:
+            file.write(b"overwritten")
+
+    def replace() -> None:
+        path.unlink(missing_ok=True)
+        session(store, uuid(1), talk(uuid(1), f"Begun {numbers.random()}"))
+
+    def check() -> None:
+        keep_all(store)
+        if path.exists() and path.stat().st_size:
+            seen.add(path.read_bytes())
+
+    always: list[Callable[[], object]] = [check, check, replace, lambda: keep_changed([path], store)]
+    if_there: list[Callable[[], object]] = [
+        lambda: append(path, logs.user("late", f"More {numbers.random()}")),
+        lambda: path.write_bytes(b""),
+        overwrite,
+        path.unlink,
+        lambda: quiet(path),
+    ]
+    for _ in range(60):
+        numbers.choice(always + if_there if path.exists() else always)()
+        there = [*kept(path), path.read_bytes() if path.exists() else b""]
+        assert all(any(each.startswith(data) for each in there) for data in seen)

@@ -48,7 +48,7 @@ def test_the_vault_counts_no_session_twice(store: Path) -> None:
 def test_an_open_list_turns_to_what_is_kept_and_back(store: Path) -> None:
     path = session(store, uuid(1))
     data = path.read_bytes()
-    keep_all(store)
+    keep(path)
     index = Index(store, cache=None)
     assert only(load(index)).flags == frozenset()
     path.unlink()

@@ -20,7 +20,10 @@ from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, project_folder
 
 COPIES = "copy"
-"""The tree for files that could not be hard-linked, or that the CLI overwrites."""
+"""The tree for copies of files, which comes last.
+
+A copy is not listed if a link, in another tree, has everything that it has.
+"""
 REPLACED = "replaced-"
 """Prefix of the trees for versions that a restore has replaced; no list shows them."""
 TEMPORARY = (".new-", ".hook-", ".put-")
@@ -37,14 +40,21 @@ def store_with_kept(home: Path) -> Store:
 
 def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
     there = {place.name: place for place in store.files()}
+    linked: dict[str, list[ChatFile]] = {}
     for tree in trees:
         for entry in files_below(f"{tree}{store.tmp}"):
-            known = there.get(entry.path.removeprefix(str(tree)))
+            name = entry.path.removeprefix(str(tree))
+            known = there.get(name)
             if known is not None and known.inode == entry.inode():
                 continue
             kept = _kept_file(tree, Path(entry.path), store.home)
-            if kept is not None and not (known and _is_superseded(known, kept)):
-                yield kept
+            if kept is None or (known and _is_superseded(known, kept)):
+                continue
+            if tree.name != COPIES:
+                linked.setdefault(name, []).append(kept)
+            elif any(_is_superseded(link, kept) for link in linked.get(name, ())):
+                continue
+            yield kept
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
@@ -55,12 +65,12 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
     there = None
     with suppress(OSError):
         there = place_of(path, home)
-    found = []
+    found: list[ChatFile] = []
     for tree in trees():
         kept = _kept_file(tree, in_tree(tree, path), home)
-        if kept is None or (there and there.inode == kept.inode):
+        if kept is None or (there and (there.inode == kept.inode or _is_superseded(there, kept))):
             continue
-        if there is None or not _is_superseded(there, kept):
+        if tree.name != COPIES or not any(_is_superseded(link, kept) for link in found):
             found.append(kept)
     return tuple(found)
 
