@@ -63,12 +63,12 @@ class VaultUsage:
 def contents() -> VaultUsage:
     """Inspect every file in the vault, and return the vault's size. Never raises."""
     shared = copied = only_here = files = kept = 0
-    replaced = replaced_trees()
+    replaced, linked = replaced_trees(), [tree for tree in trees() if tree.name != COPIES]
     for tree in (*trees(), *replaced):
         for entry in files_below(str(tree)):
             with suppress(OSError):
                 facts, path = entry.stat(follow_symlinks=False), entry.path.removeprefix(str(tree))
-                links = _links(Path(path), tree)
+                links = [in_tree(each, Path(path)) for each in linked] if tree.name == COPIES else []
                 is_spare = _is_within(Path(entry.path), facts, links)
                 files += not is_spare
                 own = stat_if_possible(path)
@@ -82,11 +82,6 @@ def contents() -> VaultUsage:
     return VaultUsage(
         folder=vault_dir(), on=is_on(), files=files, kept=kept, shared=shared, copied=copied, only_here=only_here
     )
-
-
-def _links(path: Path, tree: Path) -> list[Path]:
-    """Return the names that the links to a file have or would have; none if `tree` isn't the copies'."""
-    return [in_tree(each, path) for each in trees() if each.name != COPIES] if tree.name == COPIES else []
 
 
 def _is_within(kept: Path, facts: os.stat_result, others: Iterable[Path]) -> bool:

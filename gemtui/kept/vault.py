@@ -1,14 +1,14 @@
-"""Archive sessions' files: each as a hard link in the vault, soon also as a copy, later only as that.
+"""Archive sessions' files: each as a copy in the vault and, while it changes, also as a hard link.
 
 The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so a
 hard link contains everything that is written to it, immediately and without extra space. But
 truncating or overwriting a file affects all its links. So every check of the whole store also
 copies the file, or what it has gained; the copy shares its blocks with the file if the file system
 supports that. Once the file has been unchanged for a minute, the link is removed. A file that grows
-again is linked again. Tool outputs and plans are archived in the same way, in their latest
-version. A copy is made at once if a link is impossible (because the vault is on another file
-system), and for legacy files, which the CLI overwrites. `gemtui/sessions/catalog/vault_files.py` describes
-the layout.
+again is linked again. Tool outputs and plans are archived in the same way, in their latest version.
+A copy is made at once if a link is impossible (because the vault is on another file system), and
+for legacy files, which the CLI overwrites. `gemtui/sessions/catalog/vault_files.py` describes the
+layout.
 
 Nothing in this module removes or replaces an archived file unless the replacement contains all of
 it. So gemtui may be killed at any moment, and several programs may archive the same file at once.
