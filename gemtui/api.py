@@ -14,12 +14,11 @@ from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
 from gemtui.sessions.catalog.index import Index, find_session, read_store
 from gemtui.sessions.catalog.selection import LATEST, listed_sessions
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.conversation import dropped_of
-from gemtui.sessions.read.replay import RecordKind
-from gemtui.sessions.read.session_log import SessionLog, read_record
+from gemtui.sessions.read.conversation import dropped_of, records_and_unified
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Dropped
-from gemtui.transcript.unified import UnifiedMessage, parse_message
+from gemtui.transcript.unified import UnifiedMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +118,10 @@ def _index(home: str | os.PathLike[str] | None) -> Index:
 def _session(log: SessionLog, summary: Summary) -> Session:
     records: list[Mapping[str, Any]] = []
     messages: list[UnifiedMessage] = []
-    for entry in log.replay.entries:
-        record = read_record(log.source, entry)
-        if record is not None:
-            records.append(record)
-            if entry.facts.kind is RecordKind.MESSAGE:
-                messages.append(parse_message(record))
+    for record, message in records_and_unified(log):
+        records.append(record)
+        if message is not None:
+            messages.append(message)
     return Session(
         session=summary,
         records=tuple(records),

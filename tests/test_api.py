@@ -21,6 +21,7 @@ from gemtui import (
     load_session,
     parse_message,
 )
+from tests.sessions import logs
 from tests.test_documents import programs
 
 LIBRARY = Path(__file__).parents[1] / "assets/library.md"
@@ -87,6 +88,37 @@ def test_a_session(store: Path) -> None:
     assert parse_message(session.messages[1].original) == session.messages[1]
     assert len(session.records) > len(session.messages), "the session context is a record too"
     assert session.problems == ()
+
+
+def test_calls_named_only_in_parts_have_the_results_of_later_records(tmp_path: Path) -> None:
+    asked = {"functionCall": {"id": "c", "name": "read_file", "args": {"file_path": "a.py"}}}
+    answer = logs.gemini("g", "")
+    answer["content"] = [{"text": "I plan.", "thought": True}, {"text": "Let me look."}, asked]
+    denied = logs.reply("r2", "nowhere", error="denied")
+    session = logs.write(
+        tmp_path / "s.jsonl",
+        [
+            logs.header(),
+            logs.user("u", "Look"),
+            logs.restore(logs.user("u", "Look"), answer, logs.reply("r", "c"), denied),
+        ],
+    )
+    checkpoint = tmp_path / "checkpoint-tag.json"
+    history = [
+        {"role": "model", "parts": answer["content"]},
+        {"role": "user", "parts": logs.reply("r", "c")["content"]},
+    ]
+    checkpoint.write_bytes(orjson.dumps({"history": history}))
+    for file in (session, checkpoint):
+        loaded = load_session(str(file), home=tmp_path)
+        said = [block for message in loaded.messages for block in message.content if isinstance(block, dict)]
+        results = [block for block in said if block["type"] == "tool_result"]
+        assert results[0] == {"type": "tool_result", "tool_use_id": "c", "content": "body", "is_error": False}
+        assert "I plan." in [block["thinking"] for block in said if block["type"] == "thinking"]
+        if file == session:
+            assert [block["content"] for block in results[1:]] == ["denied"], "its call is nowhere"
+        else:
+            assert len(results) == 1
 
 
 def test_the_newest_where_nothing_is_named(store: Path) -> None:

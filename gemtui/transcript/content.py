@@ -13,7 +13,8 @@ from posixpath import normpath
 from typing import Any, NamedTuple
 
 from gemtui.transcript.media import main_type, main_type_of_file
-from gemtui.transcript.parts import Part, image_of, parts_of
+from gemtui.transcript.model import Thought
+from gemtui.transcript.parts import Part, image_of, instant, objects, parts_of, string
 
 _CONTEXT = re.compile(r"\s*<(session_context|hook_context)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _REFERENCED = "--- Content from referenced files ---"
@@ -21,6 +22,7 @@ _END = "--- End of content ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*\Z")
 _AT = re.compile(r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SUBJECT = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
 
 
 def text_of(content: object) -> str:
@@ -29,6 +31,50 @@ def text_of(content: object) -> str:
         return content
     texts = [part.get("text") for part in parts_of(content) if not part.get("thought")]
     return "".join([text for text in texts if isinstance(text, str)])
+
+
+def answer_text(content: object) -> str:
+    """Return the answer in a model message, with any code the model ran as fenced blocks."""
+    pieces: list[str] = []
+    for part in parts_of(content):
+        code, result = part.get("executableCode"), part.get("codeExecutionResult")
+        if isinstance(code, dict):
+            language = string(code.get("language")).lower()
+            pieces.append(f"\n\n```{language}\n{string(code.get('code'))}\n```\n\n")
+        elif isinstance(result, dict):
+            pieces.append(f"\n\n```\n{string(result.get('output'))}\n```\n\n")
+        elif not part.get("thought"):
+            pieces.append(string(part.get("text")))
+    return "".join(pieces)
+
+
+def thoughts_of(record: Mapping[str, Any]) -> list[Thought]:
+    """Return the thoughts in a model message.
+
+    The CLI stores them in `thoughts`. A restored message may have them only as parts of its content
+    (assets/gemini-cli.md#messages).
+    """
+    stored = objects(record.get("thoughts"))
+    if not stored:
+        thinking = [string(part.get("text")) for part in parts_of(record.get("content")) if part.get("thought")]
+        return [_thought_from_text(text) for text in thinking if text.strip()]
+    return [
+        Thought(
+            subject=string(thought.get("subject")),
+            description=string(thought.get("description")),
+            time=instant(thought.get("timestamp")),
+        )
+        for thought in stored
+    ]
+
+
+def _thought_from_text(text: str) -> Thought:
+    """Convert a model's `**Subject** description` to a thought, as the CLI does."""
+    subject = _SUBJECT.search(text)
+    if subject is None:
+        return Thought(subject="", description=text.strip())
+    description = text[: subject.start()] + text[subject.end() :]
+    return Thought(subject=subject[1].strip(), description=description.strip())
 
 
 class UserParts(NamedTuple):

@@ -7,16 +7,17 @@ kept unchanged under `_original`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from gemtui.calls.paths import PATH_ARGUMENTS
-from gemtui.transcript.content import typed
-from gemtui.transcript.model import ToolCall, Usage
+from gemtui.transcript.content import answer_text, text_of, thoughts_of, typed
+from gemtui.transcript.model import Thought, ToolCall, Usage
 from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import call_from_parts, tool_call
+from gemtui.transcript.tools import call_from_parts, raw_from_parts, tool_call
 
 UnifiedRole = Literal["user", "assistant", "system"]
 
@@ -126,21 +127,26 @@ class UnifiedMessage:
         return {**shape, "_original": self.original}
 
 
-def _no_reply(_id: str) -> Part | None:
+Find = Callable[[str], Part | None]
+"""Returns what other records contain for the id of a call, or None."""
+
+
+def _nothing(_id: str) -> Part | None:
     return None
 
 
-def parse_message(record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply) -> UnifiedMessage:
+def parse_message(record: Mapping[str, Any], *, reply: Find = _nothing, call: Find = _nothing) -> UnifiedMessage:
     """Convert a stored message record to the Claude-compatible format.
 
     Never raises, whatever the record contains. `record`: a message of a `.jsonl` log or of a
     `.json` file. Tool calls that exist only as `functionCall` parts, as in restored histories,
-    become tool_use blocks; `functionResponse` parts become tool_result blocks. `reply`: returns the
-    functionResponse for the id of such a call from another record, or None.
+    become tool_use blocks; `functionResponse` parts become tool_result blocks. Such a call's result
+    is in another record: `call` returns the call's `toolCalls` entry by its id, and `reply` its
+    functionResponse, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
-    blocks = tuple(_blocks(role, record, reply))
+    blocks = tuple(_blocks(role, record, reply, call))
     content = record.get("content")
     return UnifiedMessage(
         id=string(record.get("id")),
@@ -189,34 +195,32 @@ def _user_blocks(record: Part) -> Iterator[UnifiedBlock]:
     yield from _images(parts)
 
 
-def _assistant_blocks(record: Part, reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
-    for thought in objects(record.get("thoughts")):
-        if words := _thinking(thought):
-            yield {"type": "thinking", "thinking": words}
-    parts = parts_of(record.get("content"))
-    yield from _calls(record, parts, reply)
-    yield from _text(parts)
+def _assistant_blocks(record: Part, find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
+    for thought in thoughts_of(record):
+        if thinking := _thinking(thought):
+            yield {"type": "thinking", "thinking": thinking}
+    content = record.get("content")
+    parts = parts_of(content)
+    yield from _calls(record, parts, find_reply, find_call)
+    yield from _text(answer_text(content))
     yield from _images(parts)
 
 
 def _system_blocks(record: Part) -> Iterator[UnifiedBlock]:
-    yield from _text(parts_of(record.get("content")))
+    yield from _text(text_of(record.get("content")))
 
 
-def _blocks(role: UnifiedRole, record: Part, reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
+def _blocks(role: UnifiedRole, record: Part, find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
     if role == "assistant":
-        return _assistant_blocks(record, reply)
+        return _assistant_blocks(record, find_reply, find_call)
     return _user_blocks(record) if role == "user" else _system_blocks(record)
 
 
-def _thinking(thought: Part) -> str:
-    words = (string(thought.get("subject")), string(thought.get("description")))
-    return ": ".join(word for word in words if word)
+def _thinking(thought: Thought) -> str:
+    return ": ".join(filter(None, (thought.subject, thought.description)))
 
 
-def _text(parts: list[Part]) -> Iterator[UnifiedBlock]:
-    """Yield all text parts as one block, leaving out thoughts."""
-    text = "".join(string(part.get("text")) for part in parts if not part.get("thought"))
+def _text(text: str) -> Iterator[UnifiedBlock]:
     if text.strip():
         yield {"type": "text", "text": text}
 
@@ -238,23 +242,24 @@ def _inline(data: Part) -> Base64Source:
 # --- tool calls ------------------------------------------------------------------------------
 
 
-def _calls(record: Part, parts: list[Part], reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
-    calls = [(tool_call(raw), bool(parts_of(raw.get("result")))) for raw in objects(record.get("toolCalls"))]
-    known = {call.id for call, _ in calls}
-    calls += [pair for pair in _named_calls(parts, reply) if pair[0].id not in known - {""}]
-    for number, (call, answered) in enumerate(calls):
+def _calls(record: Part, parts: list[Part], find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
+    stored = objects(record.get("toolCalls"))
+    known = {string(raw.get("id")) for raw in stored} - {""}
+    named = [raw for raw in _named_calls(parts, find_reply, find_call) if string(raw.get("id")) not in known]
+    for number, raw in enumerate([*stored, *named]):
+        call = tool_call(raw)
         id = call.id or f"{string(record.get('id'))}:{number}"
         yield _tool_use(call, id)
-        if answered:
+        if parts_of(raw.get("result")):
             yield _tool_result(call, id)
 
 
-def _named_calls(parts: list[Part], reply: Callable[[str], Part | None]) -> Iterator[tuple[ToolCall, bool]]:
-    """Yield calls that exist only as parts, and whether a reply to each was found."""
+def _named_calls(parts: list[Part], find_reply: Find, find_call: Find) -> Iterator[Part]:
+    """Yield calls that the message names only in parts, in the form of `toolCalls[]` entries."""
     for part in parts:
         if isinstance(call := part.get("functionCall"), Mapping):
-            response = reply(string(call.get("id")))
-            yield call_from_parts(call, response), response is not None
+            id = string(call.get("id"))
+            yield find_call(id) or raw_from_parts(call, find_reply(id))
 
 
 def _tool_use(call: ToolCall, id: str) -> ToolUseBlock:
@@ -288,19 +293,55 @@ def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
     return pick
 
 
+def _search(args: Part) -> dict[str, Any]:
+    """Convert a search's arguments to those of Grep, which has no others like them."""
+    wanted = _grep(args)
+    if args.get("names_only") is True:
+        wanted["output_mode"] = "files_with_matches"
+    if isinstance(case_sensitive := args.get("case_sensitive"), bool):
+        wanted["-i"] = not case_sensitive
+    return wanted
+
+
+def _fetch(args: Part) -> dict[str, Any]:
+    """Convert a fetch's arguments; most versions name the address only in the prompt."""
+    wanted = _page(args)
+    address = _ADDRESS.search(string(args.get("prompt")))
+    if "url" not in wanted and address is not None:
+        wanted = {"url": address[0].rstrip(_AFTER_ADDRESS), **wanted}
+    return wanted
+
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
+_AFTER_ADDRESS = ".,;:!?)]}"
+"""Punctuation that ends a sentence or a bracket rather than an address."""
 _read = _keys(
     file_path=PATH_ARGUMENTS, offset=("offset",), limit=("limit",), start_line=("start_line",), end_line=("end_line",)
 )
 _write = _keys(file_path=PATH_ARGUMENTS, content=("content",))
 _edit = _keys(file_path=PATH_ARGUMENTS, old_string=("old_string",), new_string=("new_string",))
-_list = _keys(path=("path", "dir_path"))
+_FOLDER = ("dir_path", "path")
+_list = _keys(path=_FOLDER)
 _shell = _keys(command=("command",), description=("description",))
+_glob = _keys(pattern=("pattern",), path=_FOLDER)
+_grep = _keys(
+    pattern=("pattern",),
+    path=_FOLDER,
+    glob=("include_pattern", "include"),
+    head_limit=("total_max_matches",),
+    **{"-A": ("after",), "-B": ("before",), "-C": ("context",)},
+)
+_page = _keys(url=("url",), prompt=("prompt",))
 
 _TOOLS: dict[str, tuple[str, Callable[[Part], dict[str, Any]]]] = {
     "read_file": ("Read", _read),
     "write_file": ("Write", _write),
     "replace": ("Edit", _edit),
     "list_directory": ("Glob", lambda args: {"pattern": "*", **_list(args)}),
+    "glob": ("Glob", _glob),
+    "grep_search": ("Grep", _search),
+    "search_file_content": ("Grep", _search),
     "run_shell_command": ("Bash", _shell),
     "google_web_search": ("WebSearch", dict),
+    "web_fetch": ("WebFetch", _fetch),
 }

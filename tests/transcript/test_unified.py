@@ -84,7 +84,35 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
             {"command": "ls", "description": "List"},
         ),
         ("google_web_search", {"query": "q", "x": 1}, "WebSearch", {"query": "q", "x": 1}),
-        ("grep_search", {"pattern": "x"}, "grep_search", {"pattern": "x"}),
+        ("glob", {"pattern": "*.py", "dir_path": "src"}, "Glob", {"pattern": "*.py", "path": "src"}),
+        ("glob", {"pattern": "*", "path": "/p", "case_sensitive": True}, "Glob", {"pattern": "*", "path": "/p"}),
+        (
+            "grep_search",
+            {"pattern": "x", "dir_path": "src", "include_pattern": "*.ts", "context": 2, "total_max_matches": 9},
+            "Grep",
+            {"pattern": "x", "path": "src", "glob": "*.ts", "head_limit": 9, "-C": 2},
+        ),
+        (
+            "grep_search",
+            {"pattern": "x", "names_only": True, "case_sensitive": False, "after": 1, "before": 3},
+            "Grep",
+            {"pattern": "x", "-A": 1, "-B": 3, "output_mode": "files_with_matches", "-i": True},
+        ),
+        (
+            "search_file_content",
+            {"pattern": "x", "path": "/p", "include": "*.md"},
+            "Grep",
+            {"pattern": "x", "path": "/p", "glob": "*.md"},
+        ),
+        (
+            "web_fetch",
+            {"prompt": "Sum up https://a.example/x(1) and (https://b.example/)."},
+            "WebFetch",
+            {"url": "https://a.example/x(1", "prompt": "Sum up https://a.example/x(1) and (https://b.example/)."},
+        ),
+        ("web_fetch", {"prompt": "no address"}, "WebFetch", {"prompt": "no address"}),
+        ("web_fetch", {"url": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
+        ("read_many_files", {"paths": ["a"]}, "read_many_files", {"paths": ["a"]}),
         ("mcp_a_b", {"z": [1, {"y": None}]}, "mcp_a_b", {"z": [1, {"y": None}]}),
     ],
 )
@@ -165,9 +193,23 @@ def test_words_of_the_cli_are_system_messages(type: Any) -> None:
     assert message.content == ({"type": "text", "text": "Request cancelled."},)
 
 
-def test_thought_parts_are_no_text() -> None:
-    content = [{"text": "hidden", "thought": True}, {"text": "Answer"}]
-    assert blocks(record(content=content)) == [{"type": "text", "text": "Answer"}]
+def test_thought_parts_are_thinking_unless_the_record_stores_its_thoughts() -> None:
+    thinking = {"text": "Let me see. **A plan** First, read.", "thought": True}
+    content = [thinking, {"text": " ", "thought": True}, {"text": "Answer"}]
+    text = {"type": "text", "text": "Answer"}
+    assert blocks(record(content=content)) == [
+        {"type": "thinking", "thinking": "A plan: Let me see.  First, read."},
+        text,
+    ]
+    stored = [{"subject": "Stored", "description": "once"}]
+    assert blocks(record(content=content, thoughts=stored)) == [{"type": "thinking", "thinking": "Stored: once"}, text]
+
+
+def test_code_that_the_model_ran_is_text_with_its_output() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "print(6 * 7)"}}
+    result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42"}}
+    (block,) = blocks(record(content=[{"text": "I count."}, code, result]))
+    assert block["text"].split() == ["I", "count.", "```python", "print(6", "*", "7)", "```", "```", "42", "```"]
 
 
 def test_images() -> None:

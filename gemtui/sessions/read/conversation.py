@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gemtui.jsonin import loads
 from gemtui.sessions.read.replay import CallFact, RecordKind, Replay, ReplayedMessage, Slot, tools_of
 from gemtui.sessions.read.session_log import RecordSource, SessionLog, read_record
-from gemtui.transcript.content import text_of, typed
+from gemtui.transcript.content import answer_text, text_of, thoughts_of, typed
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import (
     Attachment,
@@ -153,14 +153,36 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
     """Yield the conversation as Claude-compatible messages, for other programs.
 
-    Session context and records that only contain tool results are left out.
+    Session context is left out, as are the results of tool calls where the calls have them.
     """
+    for _, message in records_and_unified(log):
+        if message is not None:
+            yield message
+
+
+def records_and_unified(log: SessionLog) -> Iterator[tuple[Mapping[str, Any], UnifiedMessage | None]]:
+    """Yield what `records_of` yields, each record with its message in `unified_of`, if any."""
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
-        if entry.facts.kind is RecordKind.MESSAGE:
-            record = read_record(log.source, entry)
-            if record is not None:
-                yield parse_message(record, reply=calls.reply)
+        record = read_record(log.source, entry)
+        if record is None:
+            continue
+        message = None
+        if _is_shown(entry, log.replay):
+            message = parse_message(record, reply=calls.reply, call=calls.call)
+            if entry.facts.replies:
+                message = _without_results(message, {reply.id for reply in entry.facts.replies}, log.replay)
+        yield record, message
+
+
+def _without_results(message: UnifiedMessage, replies: set[str], replay: Replay) -> UnifiedMessage:
+    """Return a message without the results that stand beside their calls."""
+    known = {id for id in replies if id in replay.calls or id in replay.parts}
+    content = message.content
+    if isinstance(content, str) or not known:
+        return message
+    left = [block for block in content if block["type"] != "tool_result" or block["tool_use_id"] not in known]
+    return message_with(message, content=tuple(left))
 
 
 def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
@@ -600,42 +622,19 @@ def _in_order(record: Mapping[str, Any], calls: list[ToolCall]) -> Iterable[Bloc
     first = min((call.time for call in calls if call.time), default=None)
     early: deque[Thought] = deque()
     late: deque[Thought] = deque()
-    for thought in map(_thought, objects(record.get("thoughts"))):
+    for thought in thoughts_of(record):
         later = first is not None and thought.time is not None and thought.time > first
         (late if later else early).append(thought)
     yield from early
-    if text := _answer(record.get("content")):
-        yield Text(text=text)
+    text = answer_text(record.get("content"))
+    if text.strip():
+        yield Text(text=text.strip("\n"))
     yield from _media(record.get("content"))
     for call in _by_time(calls):
         while late and call.time and late[0].time and late[0].time <= call.time:
             yield late.popleft()
         yield call
     yield from late
-
-
-def _thought(raw: Mapping[str, Any]) -> Thought:
-    return Thought(
-        subject=string(raw.get("subject")),
-        description=string(raw.get("description")),
-        time=instant(raw.get("timestamp")),
-    )
-
-
-def _answer(content: object) -> str:
-    """Return the answer's text, with any code the model ran as fenced blocks."""
-    pieces = []
-    for part in parts_of(content):
-        code, result = part.get("executableCode"), part.get("codeExecutionResult")
-        if isinstance(code, dict):
-            language = string(code.get("language")).lower()
-            pieces.append(f"\n\n```{language}\n{string(code.get('code'))}\n```\n\n")
-        elif isinstance(result, dict):
-            pieces.append(f"\n\n```\n{string(result.get('output'))}\n```\n\n")
-        elif not part.get("thought"):
-            pieces.append(string(part.get("text")))
-    text = "".join(pieces)
-    return text.strip("\n") if text.strip() else ""
 
 
 def _media(content: object) -> tuple[Image, ...]:
