@@ -1,11 +1,11 @@
 """Recognise files that decide what is run later, and describe settings changes.
 
 A call that writes such a file can give the next run, the next commit or the next shell full
-permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
-command imports doesn't count, not even `conftest.py`, but a file that names programs to start does,
-and so does a file that Gemini CLI's settings or git start (`starts_it`): if a hook starts it, the
-model's own code runs as early as the next tool call. Build files are not included, because the CLI
-itself refuses to write them (assets/gemini-cli.md#protected-files).
+permissions, so the user is asked about the call in every mode except yolo. Which files these are is a
+table, `later_files.toml`, with a source for each; of hidden files, those that are not known count as
+well. Code that an ordinary command imports doesn't count, not even `conftest.py`, but a file that names
+programs to start does, and so does a file that Gemini CLI's settings or git start (`starts_it`): if a
+hook starts it, the model's own code runs as early as the next tool call.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import translate
-from itertools import islice, pairwise
+from functools import cache
+from importlib.resources import files
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
 
 from gemtui.calls.git_repository import GitProgram, programs_of
 from gemtui.calls.setting_effects import SettingEffect, commands_of, setting_effects
@@ -27,273 +32,67 @@ from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of, without_comments
 from gemtui.paths import config_file, data_dir, gemini_home, state_dir, typed_path, worktrees_dir
 
-_CLI = "it controls what later runs of Gemini CLI may do and what they start"
-_CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
-_GIT = "git starts the programs that it names"
-_BARE = "git would treat its folder as a repository and start programs that the configuration names"
-_VCS = "the version control system starts the programs that it names"
-_CI = "the CI server runs the commands in it"
-_EDITOR = "editors or their tasks start the programs that it names"
-_SHELL = "every new shell or login runs it"
-_ENTERED = "a shell runs it when it enters the folder"
-_AGENT = "other coding agents load their permissions and hooks from it"
-_VARIABLES = "programs that start here later, including Gemini CLI, load variables from it"
-_PACKAGES = "it tells a package manager what to run and where to download from"
-_STARTED = "a program reads it whenever it starts"
-_RUN = "it is part of a program that is run"
-_GEMTUI = "gemtui loads answers, rules and hooks from this folder"
-_CONFIG = "gemtui starts the programs that it names and loads policies from it"
-_TASKS = "a task runner runs the commands in it"
-_CONTAINER = "it controls what containers run"
-
-_FOLDERS: Mapping[str, str] = {
-    ".gemini/settings.json": _CLI,
-    ".gemini/trustedFolders.json": _CLI,
-    ".gemini/.env": _VARIABLES,
-    ".gemini": _CLI_ADDS,
-    ".git": _GIT,
-    ".githooks": _GIT,
-    ".husky": "git runs it on commits and other actions",
-    ".config/git": _GIT,
-    ".hg": _VCS,
-    ".jj": _VCS,
-    ".sl": _VCS,
-    ".config/gemtui": _CONFIG,
-    ".github/workflows": _CI,
-    ".github/actions": _CI,
-    ".gitlab/ci": _CI,
-    ".circleci": _CI,
-    ".buildkite": _CI,
-    ".woodpecker": _CI,
-    ".semaphore": _CI,
-    ".teamcity": _CI,
-    ".builds": _CI,
-    ".forgejo/workflows": _CI,
-    ".gitea/workflows": _CI,
-    ".vscode": _EDITOR,
-    ".idea": _EDITOR,
-    ".zed": _EDITOR,
-    ".fleet": _EDITOR,
-    ".helix": _EDITOR,
-    ".externalToolBuilders": _EDITOR,
-    ".vs": _EDITOR,
-    ".nvim": _EDITOR,
-    ".devcontainer": _CONTAINER,
-    ".claude": _AGENT,
-    ".codex": _AGENT,
-    ".cursor": _AGENT,
-    ".opencode": _AGENT,
-    ".amazonq": _AGENT,
-    ".augment": _AGENT,
-    ".continue": _AGENT,
-    ".junie": _AGENT,
-    ".kiro": _AGENT,
-    ".qwen": _AGENT,
-    ".roo": _AGENT,
-    ".windsurf": _AGENT,
-    ".direnv": _ENTERED,
-    ".mise": _ENTERED,
-    ".shadowenv.d": _ENTERED,
-    ".venv": _RUN,
-    "venv/bin": _RUN,
-    "env/bin": _RUN,
-    "node_modules/.bin": _RUN,
-    "site-packages": _RUN,
-    "dist-packages": _RUN,
-    ".local/bin": _RUN,
-    ".local/share/gemtui": _GEMTUI,
-    ".local/state/gemtui": _GEMTUI,
-    "Library/Application Support/gemtui": _GEMTUI,
-    ".vim": _EDITOR,
-    ".emacs.d": _EDITOR,
-    ".ipython": _STARTED,
-    ".jupyter": _STARTED,
-    ".docker": _STARTED,
-    ".kube": _STARTED,
-    ".aws": _STARTED,
-    ".gradle": _PACKAGES,
-    ".m2": _PACKAGES,
-    ".cargo": _PACKAGES,
-    ".mvn": _PACKAGES,
-    ".yarn": _PACKAGES,
-    ".bundle": _PACKAGES,
-    ".ssh": "it controls who may log in and what a connection starts",
-    ".config/fish": _SHELL,
-    ".config/autostart": _SHELL,
-    ".config/systemd": _SHELL,
-    ".config/environment.d": _SHELL,
-    ".config/direnv": _ENTERED,
-    ".config": _STARTED,
-    "Library/LaunchAgents": _SHELL,
-}
-"""Paths of files that decide what is run later, with clauses saying why.
-
-A path may be a file, or a folder with everything in it, and may occur in any folder.
-"""
-
-_NAMES: Mapping[str, str] = {
-    ".env": _VARIABLES,
-    ".env.*": _VARIABLES,
-    ".flaskenv": _VARIABLES,
-    ".envrc": _ENTERED,
-    ".autoenv*": _ENTERED,
-    "devbox.json": _ENTERED,
-    "devenv.nix": _ENTERED,
-    "flake.nix": _ENTERED,
-    "shell.nix": _ENTERED,
-    ".mise.toml": _ENTERED,
-    "mise.toml": _ENTERED,
-    ".tool-versions": _ENTERED,
-    "HEAD": _BARE,
-    ".hgrc": _VCS,
-    ".gitattributes": _GIT,
-    ".gitmodules": _GIT,
-    ".gitconfig": _GIT,
-    ".pre-commit-config.yaml": _GIT,
-    ".pre-commit-hooks.yaml": _GIT,
-    "lefthook*.y*ml": _GIT,
-    ".lefthook*.y*ml": _GIT,
-    "lefthook*.toml": _GIT,
-    ".lefthook*.toml": _GIT,
-    "lefthook*.json": _GIT,
-    ".lefthook*.json": _GIT,
-    "lint-staged.config.*": _GIT,
-    "simple-git-hooks.*": _GIT,
-    ".simple-git-hooks.*": _GIT,
-    ".huskyrc*": _GIT,
-    ".lintstagedrc*": _GIT,
-    ".npmrc": _PACKAGES,
-    ".yarnrc*": _PACKAGES,
-    ".pnpmfile.cjs": _PACKAGES,
-    ".pnpmrc": _PACKAGES,
-    ".pnp.*": _PACKAGES,
-    "composer.json": _PACKAGES,
-    "nuget.config": _PACKAGES,
-    "pnpm-workspace.yaml": _PACKAGES,
-    "bunfig.toml": _PACKAGES,
-    ".pypirc": _PACKAGES,
-    "pip.conf": _PACKAGES,
-    "uv.toml": _PACKAGES,
-    "gradle-wrapper.properties": _PACKAGES,
-    "rust-toolchain*": _PACKAGES,
-    ".bazelrc*": _PACKAGES,
-    ".sbtopts": _PACKAGES,
-    ".jvmopts": _PACKAGES,
-    "dotnet-tools.json": _PACKAGES,
-    "Directory.Build.*": _PACKAGES,
-    ".gitlab-ci.y*ml": _CI,
-    "Jenkinsfile*": _CI,
-    ".travis.yml": _CI,
-    "appveyor.yml": _CI,
-    ".appveyor.yml": _CI,
-    "azure-pipelines*.y*ml": _CI,
-    "bitbucket-pipelines.yml": _CI,
-    ".drone.y*ml": _CI,
-    ".woodpecker.y*ml": _CI,
-    ".cirrus.yml": _CI,
-    "cloudbuild.y*ml": _CI,
-    "buildspec.y*ml": _CI,
-    "codemagic.yaml": _CI,
-    "bitrise.yml": _CI,
-    ".build.yml": _CI,
-    "amplify.yml": _CI,
-    ".goreleaser*.y*ml": _CI,
-    ".releaserc*": _CI,
-    "fly.toml": _CI,
-    "render.yaml": _CI,
-    "wrangler.*": _CI,
-    "netlify.toml": _CI,
-    "vercel.json": _CI,
-    "gemini-extension.json": _CLI_ADDS,
-    "hooks.json": _CLI_ADDS,
-    ".mcp.json": _AGENT,
-    "mcp.json": _AGENT,
-    "opencode.json*": _AGENT,
-    ".crush.json": _AGENT,
-    "crush.json": _AGENT,
-    ".aider.conf.yml": _AGENT,
-    "*.code-workspace": _EDITOR,
-    "*.sublime-project": _EDITOR,
-    "launchSettings.json": _EDITOR,
-    ".vimspector.json": _EDITOR,
-    ".lvimrc": _EDITOR,
-    ".exrc": _EDITOR,
-    ".vimrc": _EDITOR,
-    ".nvimrc": _EDITOR,
-    ".nvim.lua": _EDITOR,
-    ".dir-locals.el": _EDITOR,
-    ".emacs": _EDITOR,
-    ".gdbinit": _EDITOR,
-    ".lldbinit": _EDITOR,
-    ".pdbrc": _STARTED,
-    ".pryrc": _STARTED,
-    ".irbrc": _STARTED,
-    ".ghci": _STARTED,
-    ".Rprofile": _STARTED,
-    ".iex.exs": _STARTED,
-    ".byebugrc": _STARTED,
-    ".ocamlinit": _STARTED,
-    ".latexmkrc": _STARTED,
-    "latexmkrc": _STARTED,
-    ".pylintrc*": _STARTED,
-    "pylintrc": _STARTED,
-    ".sqliterc": _STARTED,
-    ".psqlrc": _STARTED,
-    ".curlrc": _STARTED,
-    ".wgetrc": _STARTED,
-    ".inputrc": _STARTED,
-    "sitecustomize.py": _STARTED,
-    "usercustomize.py": _STARTED,
-    "*.pth": _STARTED,
-    "justfile": _TASKS,
-    ".justfile": _TASKS,
-    "Taskfile.y*ml": _TASKS,
-    "Taskfile.dist.y*ml": _TASKS,
-    "tox.ini": _TASKS,
-    "Rakefile": _TASKS,
-    "Gruntfile.*": _TASKS,
-    "gulpfile.*": _TASKS,
-    "deno.json*": _TASKS,
-    "Procfile*": _TASKS,
-    "nodemon.json": _TASKS,
-    ".overcommit.yml": _GIT,
-    "docker-compose*.y*ml": _CONTAINER,
-    "compose*.y*ml": _CONTAINER,
-    ".devcontainer.json": _CONTAINER,
-    "Vagrantfile": _CONTAINER,
-    "Tiltfile": _CONTAINER,
-    "Earthfile": _CONTAINER,
-    "skaffold.y*ml": _CONTAINER,
-    ".bashrc": _SHELL,
-    ".bash_*": _SHELL,
-    ".profile": _SHELL,
-    ".zshrc": _SHELL,
-    ".zshenv": _SHELL,
-    ".zprofile": _SHELL,
-    ".zlog*": _SHELL,
-    ".kshrc": _SHELL,
-    ".cshrc": _SHELL,
-    ".tcshrc": _SHELL,
-    ".login": _SHELL,
-    ".xprofile": _SHELL,
-    ".xinitrc": _SHELL,
-    ".xsession*": _SHELL,
-    ".pam_environment": _SHELL,
-    ".tmux.conf": _SHELL,
-    ".screenrc": _SHELL,
-}
-"""Name patterns of files that decide what is run later, with clauses saying why.
-
-The patterns apply in every folder, because a start-up file in the home folder may be a link to such
-a file.
-"""
-
 _MOST_ENTRIES = 2000
 """How many entries of the home folder are checked for links into the project."""
-_ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
-"""Paths under `.gemini` that start nothing: model instructions, plans, worktrees."""
-_EVERYWHERE = tuple(f".gemini/{name}" for name in ("extensions", "commands", "agents", "policies", "hooks", "skills"))
-"""Paths under `.gemini` that affect all runs, in every project."""
+_EVERYWHERE: Final = re.compile(r"(?:\A|/)\.gemini/(?:extensions|commands|agents|policies|hooks|skills)(?:/|\Z)")
+"""Folders that affect all runs, in every project."""
+
+
+class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind of file in the table `later_files.toml`, whose head describes the fields."""
+
+    why: str
+    files: Mapping[str, Sequence[str]]
+    exceptions: Sequence[str] = field(default=(), name="except")
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return a pattern to be searched in a path whose case is folded."""
+        exceptions = f"(?!{_any_of(self.exceptions)})" if self.exceptions else ""
+        return re.compile(rf"(?:\A|/){exceptions}{_any_of(chain.from_iterable(self.files.values()))}")
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `later_files.toml`: known kinds of files, and the hidden files that are not known."""
+
+    kinds: Mapping[str, _Kind]
+    hidden: _Kind
+
+
+class _LaterFiles:
+    """The patterns of files that decide what is run later."""
+
+    def __init__(self, table: _Table) -> None:
+        self._table = table
+        self._patterns = [(kind.pattern(), kind.why) for kind in table.kinds.values()]
+        self._hidden = table.hidden.pattern()
+
+    def why(self, kind: str) -> str:
+        """Return why files of a kind decide what is run later."""
+        return self._table.kinds[kind].why
+
+    def why_known(self, path: Path) -> str | None:
+        """Return why a file of a known kind decides what is run later; None for other files."""
+        text = _folded(path)
+        for pattern, why in self._patterns:
+            if pattern.search(text):
+                return why
+        return None
+
+    def why_hidden(self, path: Path) -> str | None:
+        """Return why a program may load a hidden file; None if the file is not hidden or only text."""
+        return self._table.hidden.why if self._hidden.search(_folded(path)) else None
+
+
+@cache
+def _later_files() -> _LaterFiles:
+    text = files("gemtui.calls").joinpath("later_files.toml").read_text(encoding="utf-8")
+    return _LaterFiles(msgspec.convert(tomllib.loads(text), _Table))
+
+
+def _any_of(patterns: Iterable[str]) -> str:
+    """Return a regular expression for any of the patterns, up to the end of a name."""
+    expressions = (re.escape(_folded(Path(pattern))).replace(r"\*", "[^/]*") for pattern in patterns)
+    return f"(?:{'|'.join(expressions)})(?:/|\\Z)"
 
 
 def why_runs_later(path: Path, project: Path) -> str | None:
@@ -303,29 +102,23 @@ def why_runs_later(path: Path, project: Path) -> str | None:
     folders above the project don't matter. Spellings that some file systems treat as equal (case,
     width, invisible characters) count as the same. Reads the disk.
     """
+    table = _later_files()
     below = path.relative_to(project) if path.is_relative_to(project) else path
-    ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
+    ours = any(path.is_relative_to(resolved(folder)) for folder in (data_dir(), state_dir()))
     if ours and not (below != path and project.is_relative_to(resolved(worktrees_dir()))):
-        return _GEMTUI
+        return table.why("gemtui")
     policies = resolved(config_file().parent / "policies")
     if path == resolved(config_file()) or path.is_relative_to(policies):
-        return _CONFIG
-    for start in _starts(_folded(path)):
-        if any(_leads(start, place) for place in _EVERYWHERE):
-            return _CLI_ADDS
-    found = (why for each in (below, *_at_home(path, project)) if (why := _why(each)) is not None)
-    return next(found, _BARE if _is_beside_head(path, project) else None)
-
-
-def _why(below: Path) -> str | None:
-    for start in _starts(_folded(below)):
-        if any(_leads(start, place) for place in _ORDINARY):
-            continue
-        for place, why in _FOLDED_FOLDERS.items():
-            if _leads(start, place):
-                return why
-    name = _folded(Path(below.name))
-    return next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+        return table.why("gemtui-settings")
+    if _EVERYWHERE.search(_folded(path)):
+        return table.why("cli-additions")
+    for name in (below, *_at_home(path, project)):
+        why = table.why_known(name)
+        if why is not None:
+            return why
+    if _is_beside_head(path, project):
+        return table.why("bare-repository")
+    return table.why_hidden(below)
 
 
 def _at_home(path: Path, project: Path) -> Iterator[Path]:
@@ -354,23 +147,9 @@ def _is_beside_head(path: Path, project: Path) -> bool:
     return any(os.path.lexists(place / "HEAD") for place in places)
 
 
-def _starts(path: str) -> Iterator[str]:
-    """Yield the path, then the path without its first component, and so on."""
-    parts = path.strip("/").split("/")
-    return ("/".join(parts[at:]) for at in range(len(parts)))
-
-
-def _leads(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}/")
-
-
 def _folded(path: Path) -> str:
     text = unicodedata.normalize("NFKC", path.as_posix()).casefold()
     return "".join(char for char in text if unicodedata.category(char) != "Cf")
-
-
-_FOLDED_FOLDERS = {name.lower(): why for name, why in _FOLDERS.items()}
-_PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.items()]
 
 
 # --- changes of settings -------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tomllib
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +31,43 @@ LATER = """
 .pnp.cjs venv/bin/python .flaskenv vercel.json azure-pipelines.yaml Rakefile x.sublime-project
 .hg/hgrc sub/HEAD .jj/repo/config.toml .bazelrc rust-toolchain.toml .pylintrc Directory.Build.props
 .local/state/gemtui/runs/a/asked/1.json .local/bin/tool .config/tool/rc lib/site-packages/a.py
+noxfile.py tasks.py turbo.json nx.json Makefile.toml moon.yml mprocs.yaml process-compose.yaml dodo.py
+.project .run/Test.run.xml app/App.csproj .ddev/config.yaml .lando.yml ansible.cfg .rspec .proverc .Renviron
+user.bazelrc tools/bazel .watchmanconfig hk.pkl cog.toml cliff.toml cdk.json firebase.json build.rs
+vitest.config.mts jest.config.js phpunit.xml.dist pytest.ini .gitpod.yml Dockerfile.dev packages/web/Nx.json
+gulpfile.js/index.js docs/conf.py .ropeproject/config.py bin/hermit Brewfile .mocharc.cjs NOXFILE.PY
 """
+HIDDEN = ".newtool/config.yml sub/.newtoolrc .newtoolrc.json .newtool.toml .newtool.sh .ci/run"
 ORDINARY = """
 src/main.py conftest.py tests/conftest.py README.md .gemini/GEMINI.md GEMINI.md .github/CODEOWNERS
 venv/a.py gemini/settings.json settings.json environment.py .environment docs/.env-example.md
 .gemini/tmp/abc/plans/plan.md .gemini/worktrees/one/src/main.py config/git.py .gitignore
+.github/ISSUE_TEMPLATE/bug.yml .dockerignore .editorconfig .gitkeep .changeset/nice-cats-run.md src/build.ts
+src/tasks/list.py app/nox.py src/karma.py bucket.py src/compose.py src/mill/grind.py tests/test_tasks.py
+docs/tasks.md src/settings.xml data/project.csv src/copilot/a.ts package/snap/a.py
 """
 
 
 @each_row("name", LATER.split())
 def test_a_file_that_decides_what_runs_later_is_known(name: str) -> None:
     assert why_runs_later(PROJECT / name, PROJECT)
+
+
+@each_row("name", HIDDEN.split())
+def test_a_hidden_file_of_an_unknown_program_is_asked_about(name: str) -> None:
+    assert "gemtui doesn't know this one" in (why_runs_later(PROJECT / name, PROJECT) or "")
+
+
+def test_each_pattern_of_the_table_has_a_source_and_matches_where_it_is_nested() -> None:
+    text = resources.files("gemtui.calls").joinpath("later_files.toml").read_text(encoding="utf-8")
+    for kind in tomllib.loads(text)["kinds"].values():
+        for source, patterns in kind["files"].items():
+            assert source
+            assert patterns
+            for pattern in patterns:
+                name = pattern.replace("*", "x")
+                assert why_runs_later(PROJECT / "web" / name, PROJECT), pattern
+                assert why_runs_later(PROJECT / name.upper() / "below", PROJECT), pattern
 
 
 @each_row("name", ORDINARY.split())
