@@ -19,7 +19,7 @@ from gemtui.files import is_folder, path_exists
 from gemtui.paths import typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.file.levels import approval_mode
+from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.policy.model.rules import ApprovalMode, RecordedCall, Severity
 from gemtui.runs.call_history import recorded_calls
@@ -31,12 +31,12 @@ from gemtui.sessions.store.store import Problem
 
 
 class _Mode(click.Choice[str]):
-    """Parses an approval mode, as spelled by the CLI, policy rules or other agents."""
+    """Parses an approval mode, as spelled by the CLI or in rules."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the mode as an enum member."""
         try:
-            return approval_mode(value)
+            return rule_mode(value)
         except OptionError:
             return super().convert(value, param, ctx)
 

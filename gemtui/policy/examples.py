@@ -20,7 +20,7 @@ import orjson
 from gemtui.errors import OptionError
 from gemtui.jsonin import loads
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.file.levels import approval_mode
+from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
@@ -89,7 +89,7 @@ def _example(text: str, line: int) -> Example:
         return Example(line=line, problem=f"the example can't be read: write it as {FORM}")
     try:
         args = loads(found[3].encode()) if found[3] else {}
-        mode = approval_mode(found[4]) if found[4] else ApprovalMode.DEFAULT
+        mode = rule_mode(found[4]) if found[4] else ApprovalMode.DEFAULT
     except orjson.JSONDecodeError as error:
         return Example(line=line, problem=f"its arguments are not valid JSON ({error.msg})")
     except OptionError as error:

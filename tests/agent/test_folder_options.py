@@ -106,7 +106,7 @@ def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) 
     "text",
     [
         *("", "{", "[]", "{}", '{"folder":1}'),
-        *('{"folder":"x","permissions":{"a":"deny"}}', '{"folder":"x","approval_mode":"bold"}'),
+        *('{"folder":"x","permissions":{"a":"deny"}}', '{"folder":"x","approval_mode":"auto"}'),
         '{"folder":"x","only_tools":"read_file"}',
     ],
 )

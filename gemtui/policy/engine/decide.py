@@ -12,7 +12,7 @@ from gemtui.policy.engine.added_rules import BUILTIN, BUILTIN_CHECKERS, setting_
 from gemtui.policy.engine.evaluator import Evaluator
 from gemtui.policy.engine.explanation import explanation
 from gemtui.policy.engine.setup import Considered, Explanation, McpTool, Outcome, Setup, fatal
-from gemtui.policy.file.levels import approval_mode
+from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.matching import kills
 from gemtui.policy.model.rules import ApprovalMode, Call
@@ -84,5 +84,5 @@ def decide(
     flags and servers to take into account; None means none, because nothing is read from this
     machine. Use `Engine` for many calls. Raises OptionError for an unknown mode or an invalid call.
     """
-    engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
+    engine = Engine(policy, mode=rule_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

@@ -26,27 +26,41 @@ class Level(StrEnum):
     DENY = "deny"
 
 
-_MODE_NAMES = {
+_PORTABLE_MODES = {
     "auto": ApprovalMode.YOLO,
     "bypass": ApprovalMode.YOLO,
     "bypassPermissions": ApprovalMode.YOLO,
     "acceptEdits": ApprovalMode.AUTO_EDIT,
     "autoEdit": ApprovalMode.AUTO_EDIT,
 }
+"""Names of approval modes in the permission policies of other agents and in rules."""
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """Return the approval mode for its name in Gemini CLI or in another agent.
+    """Return the approval mode with exactly this name. Raises OptionError for any other name.
 
-    Raises OptionError for an unknown name.
+    Names from elsewhere are not accepted, because a run must not be in yolo mode unless somebody
+    has asked for `yolo` by its name.
     """
-    if name in _MODE_NAMES:
-        return _MODE_NAMES[name]
+    return _mode_in({}, name)
+
+
+def rule_mode(name: str) -> ApprovalMode:
+    """Return the approval mode for its name, which may be spelled as in rules (`autoEdit`).
+
+    This is for decisions, which run nothing. Raises OptionError for any other name.
+    """
+    return _mode_in({ApprovalMode.AUTO_EDIT.in_rules: ApprovalMode.AUTO_EDIT}, name)
+
+
+def _mode_in(more: Mapping[str, ApprovalMode], name: str) -> ApprovalMode:
+    """Return the mode that `more` or Gemini CLI calls by this name. Raises OptionError."""
+    if name in more:
+        return more[name]
     try:
         return ApprovalMode(name)
     except ValueError:
-        choices = ", ".join(ApprovalMode)
-        raise OptionError(f"approval_mode must be one of {choices}, not {name!r}") from None
+        raise OptionError(f"approval_mode must be one of {', '.join(ApprovalMode)}, not {name!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +85,13 @@ class PermissionPolicy:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
     def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
-        """Return the rules for these levels in a headless run in this mode."""
-        chosen = None if mode is None else approval_mode(mode)
+        """Return the rules for these levels in a headless run in this mode.
+
+        `mode`: may also be a name from other agents' permission policies: `auto`, `bypass` and
+        `bypassPermissions` mean yolo, `acceptEdits` and `autoEdit` mean auto_edit. No run can be
+        started with these names (assets/library.md#policies). Raises OptionError for any other name.
+        """
+        chosen = None if mode is None else _mode_in(_PORTABLE_MODES, mode)
         return Policy(rules=rules(Permissions(mode=chosen, levels=self)))
 
 

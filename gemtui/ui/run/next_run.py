@@ -242,7 +242,7 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
 
     The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
-    mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
+    mode = ApprovalMode.DEFAULT.value if name == ASK else name
     found = next((each for each in _ORDER if each.value == mode), None)
     return None if found is None else in_mode(options, found, can_ask=can_ask)
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
-from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, approval_mode, rules
+from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, rule_mode, rules
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from tests.rows import each_row
@@ -72,10 +73,9 @@ def test_an_empty_list_of_allowed_tools_denies_all() -> None:
     assert short(rules(Permissions(only_tools=()))) == [("*", "deny", 998)]
 
 
-@pytest.mark.parametrize("name", ["auto", "bypass", "bypassPermissions", "yolo"])
-def test_yolo_keeps_denies_and_asks_and_needs_no_allow(name: str) -> None:
+def test_yolo_keeps_denies_and_asks_and_needs_no_allow() -> None:
     levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.DENY)
-    found = rules(Permissions(mode=approval_mode(name), levels=levels, only_tools=("glob",)))
+    found = rules(Permissions(mode=ApprovalMode.YOLO, levels=levels, only_tools=("glob",)))
     assert short(found) == [("run_shell_command", "deny", 999), ("glob", "allow", 999), ("*", "deny", 998)]
 
 
@@ -113,16 +113,40 @@ def test_names_that_would_be_misread_are_refused_with_their_place(name: str) -> 
         rules(Permissions(only_tools=("good", name)))
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"), [("acceptEdits", "auto_edit"), ("default", "default"), ("plan", "plan"), ("bypass", "yolo")]
-)
-def test_the_mode_names_of_other_agents(name: str, mode: str) -> None:
-    assert approval_mode(name) == mode
+PORTABLE = {
+    "auto": ApprovalMode.YOLO,
+    "bypass": ApprovalMode.YOLO,
+    "bypassPermissions": ApprovalMode.YOLO,
+    "acceptEdits": ApprovalMode.AUTO_EDIT,
+    "autoEdit": ApprovalMode.AUTO_EDIT,
+}
 
 
-def test_an_unknown_mode_names_the_choices() -> None:
-    with pytest.raises(OptionError, match=r"approval_mode.*auto_edit.*'frob'"):
-        approval_mode("frob")
+@each_row("name", [*PORTABLE, "YOLO", "Yolo", " yolo", "auto-edit", "y", "true", ""])
+def test_a_run_accepts_only_the_modes_own_names(name: str) -> None:
+    with pytest.raises(OptionError, match="approval_mode must be one of default, auto_edit, plan, yolo, not") as error:
+        AgentOptions(approval_mode=name)
+    assert repr(name) in str(error.value)
+
+
+@each_row("name", [*ApprovalMode, None])
+def test_a_run_accepts_each_mode_by_its_name(name: str | None) -> None:
+    assert AgentOptions(approval_mode=name).approval_mode == name
+
+
+@each_row("name", PORTABLE)
+def test_permission_levels_accept_the_mode_names_of_other_agents(name: str) -> None:
+    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.DENY)
+    assert levels.policy(name) == levels.policy(PORTABLE[name])
+    with pytest.raises(OptionError):
+        levels.policy("frob")
+
+
+@each_row("name", [*PORTABLE.keys() - {"autoEdit"}, "YOLO"])
+def test_decisions_accept_only_the_modes_own_names_and_those_in_rules(name: str) -> None:
+    assert rule_mode("autoEdit") is ApprovalMode.AUTO_EDIT
+    with pytest.raises(OptionError):
+        rule_mode(name)
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12)
