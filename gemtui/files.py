@@ -8,11 +8,12 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, AnyStr
 
@@ -20,6 +21,9 @@ _RANGE = 1 << 30
 """The most bytes to copy in one system call."""
 SMALL = 4_000_000
 """The largest settings, policy or run record file, in bytes."""
+_UNFINISHED = ".gemtui"
+"""The ending of the names of temporary files."""
+_UNFINISHED_NAME = re.compile(r"\..*\.[a-z0-9_]{8}\.gemtui", re.DOTALL)
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:
@@ -117,36 +121,111 @@ def write_whole(
         return
     if before is not None and not over:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
-    except ValueError as error:  # a NUL in the name
-        raise _not_a_path(path) from error
-    except OSError as error:
-        if before is None or not os.access(target, os.W_OK):
-            error.filename = str(target.parent)
-            raise
-        with tempfile.TemporaryFile() as spool:
+    with ExitStack() as opened:
+        try:
+            stream, made = opened.enter_context(unfinished_file(target))
+        except OSError:
+            if before is None or not os.access(target, os.W_OK):
+                raise
+            spool = opened.enter_context(tempfile.TemporaryFile())
             spool.writelines(pieces)
             _write_over(target, spool, durable=durable)
-        return
-    try:
-        with os.fdopen(handle, "w+b") as stream:
-            stream.writelines(pieces)
-            if before is not None and not _made_like(stream, before):
-                _write_over(target, stream, durable=durable)
-                Path(name).unlink()
-                return
-            if durable:
-                sync(stream)
-        if over:
-            Path(name).replace(target)
-        else:
-            move_without_replacing(Path(name), target)
+            return
+        stream.writelines(pieces)
+        if before is not None and not _made_like(stream, before):
+            _write_over(target, stream, durable=durable)
+            return
+        stream.flush()
         if durable:
-            sync_folder(target.parent)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+            sync(stream)
+        if over:
+            made.replace(target)
+        else:
+            move_without_replacing(made, target)
+    if durable:
+        sync_folder(target.parent)
+
+
+@contextmanager
+def unfinished_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
+    """Create a temporary file beside `target`; yield it, open for writing, and its path.
+
+    To finish, move the file to `target` inside the block; otherwise it is removed. The file is
+    locked during the block, so that the files which killed programs left behind can be recognised:
+    those in the same folder are removed first. Raises OSError; if the folder is not writable, the
+    error names the folder.
+    """
+    remove_unfinished_files(target.parent)
+    stream, made = _locked_file(target)
+    try:
+        with stream:
+            yield stream, made
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _locked_file(target: Path) -> tuple[IO[bytes], Path]:
+    while True:
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", suffix=_UNFINISHED, dir=target.parent)
+        except ValueError as error:  # a NUL in the name
+            raise _not_a_path(target) from error
+        except OSError as error:
+            error.filename = str(target.parent)
+            raise
+        stream = os.fdopen(handle, "w+b")
+        _lock(handle)
+        if os.fstat(handle).st_nlink:
+            return stream, Path(name)
+        stream.close()  # another program removed the file before it was locked
+
+
+def _lock(handle: int, *, wait: bool = True) -> bool:
+    """Lock an open file; return False if it isn't locked by this program then.
+
+    `wait`: wait for another program that has locked it. Windows and some file systems have no
+    locks.
+    """
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def remove_unfinished_files(folder: Path) -> bool:
+    """Remove the temporary files that killed programs left in a folder. Never raises.
+
+    Files that a program is still writing are locked, and stay. Returns whether any were removed.
+    """
+    removed = False
+    with suppress(OSError, ValueError), os.scandir(folder) as entries:
+        for entry in entries:
+            if is_unfinished_name(entry.name):
+                removed |= remove_unfinished(Path(entry.path))
+    return removed
+
+
+def is_unfinished_name(name: str) -> bool:
+    """Return whether a file has a name as `unfinished_file` chooses it."""
+    return _UNFINISHED_NAME.fullmatch(name) is not None
+
+
+def remove_unfinished(path: Path) -> bool:
+    """Remove a temporary file unless a program is still writing it; return whether it did.
+
+    Never raises.
+    """
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False):
+                path.unlink()
+                return True
+        finally:
+            os.close(handle)
+    return False
 
 
 def make_folder(folder: Path) -> None:
@@ -189,22 +268,20 @@ def make_private(path: Path) -> None:
         os.close(handle)
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that must not exist yet, with mode 0600.
+def write_new(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write a file that must not exist yet, with mode 0600, completely or not at all.
 
-    If writing fails, the partial file is removed. Raises OSError, and FileExistsError if the name
-    is taken, even by a broken link.
+    `durable`: flush it to disk, as `write_whole` does. Raises OSError, and FileExistsError if the
+    name is taken, even by a broken link.
     """
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except ValueError as error:  # a NUL in the name
-        raise _not_a_path(path) from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    with unfinished_file(path) as (stream, made):
+        stream.write(content)
+        stream.flush()
+        if durable:
+            sync(stream)
+        move_without_replacing(made, path)
+    if durable:
+        sync_folder(path.parent)
 
 
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from gemtui.files import SMALL, move_without_replacing, read_small
+from gemtui.files import SMALL, move_without_replacing, read_small, unfinished_file
 from gemtui.jsonin import is_deep, loads
 
 if TYPE_CHECKING:
@@ -96,15 +95,13 @@ def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
     `most`: the size limit in bytes. When the block ends, the temporary file is removed if it still
     exists.
     """
-    handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(asdict(value), stream, allow_nan=False, default=os.fspath)
-            if stream.tell() > most:
-                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with unfinished_file(path) as (stream, made):
+        data = json.dumps(asdict(value), allow_nan=False, default=os.fspath).encode("ascii")
+        if len(data) > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        stream.write(data)
+        stream.flush()
+        yield made
 
 
 def read_as(path: Path, wanted: type[T], most: int) -> T | None:

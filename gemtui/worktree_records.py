@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import WorktreeNotFound
-from gemtui.files import is_folder, resolved
+from gemtui.files import is_folder, remove_unfinished_files, resolved
 from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import worktrees_dir
 
@@ -81,8 +81,10 @@ class Worktree:
         place = worktrees_dir() / self.name
         replace(self, prompt="", taken={}, removed=True).save()
         for each in place.iterdir():
-            if each.name != _RECORD:
+            if each.is_dir() and not each.is_symlink():
                 rmtree(each)
+            elif each.name != _RECORD:
+                each.unlink()
 
     def about(self) -> dict[str, Any]:
         """Return the facts about the worktree that are stored in the record of a run."""
@@ -97,6 +99,15 @@ def list_worktrees() -> tuple[Worktree, ...]:
             if (each := _read(place.name)) is not None and not each.removed:
                 found.append(each)
     return tuple(sorted(found, key=lambda each: (each.made, each.name), reverse=True))
+
+
+def remove_unrecorded() -> None:
+    """Remove the folders of worktrees whose creation was killed before they had a record."""
+    with suppress(OSError):
+        for place in worktrees_dir().iterdir():
+            if not os.path.lexists(place / _RECORD) and remove_unfinished_files(place):
+                with suppress(OSError):
+                    place.rmdir()
 
 
 def unreadable_worktrees() -> tuple[Path, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from gemtui.files import (
     size_of,
     stat_if_possible,
     stat_if_present,
+    unfinished_file,
+    write_new,
     write_whole,
 )
 from tests.patience import PATIENCE
@@ -267,3 +271,27 @@ def test_the_lock_of_a_killed_program_is_free(tmp_path: Path) -> None:
         other.kill()
     with locked(place, wait=False) as mine:
         assert mine
+
+
+def write_until_killed(target: Path) -> None:
+    """Start to write a file in a process that is then killed."""
+    pid = os.fork()
+    if pid == 0:
+        with unfinished_file(target) as (stream, _):
+            stream.write(b"half")
+            stream.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("write", [write_whole, write_new])
+def test_what_a_killed_writer_left_is_removed_by_the_next_one_in_the_folder(
+    tmp_path: Path, write: Callable[..., None]
+) -> None:
+    (tmp_path / ".file.personal").write_text("mine")
+    write_until_killed(tmp_path / "file")
+    assert len(list(tmp_path.iterdir())) == 2
+    with unfinished_file(tmp_path / "file") as (_, being_written):
+        write(tmp_path / "other", b"new" if write is write_new else [b"new"])
+        assert {each.name for each in tmp_path.iterdir()} == {"other", ".file.personal", being_written.name}
+    assert {each.name for each in tmp_path.iterdir()} == {"other", ".file.personal"}

@@ -24,7 +24,17 @@ import msgspec
 from msgspec import Struct
 
 from gemtui.errors import PushError
-from gemtui.files import locked, make_folder, open_regular, read_small, resolved, write_whole
+from gemtui.files import (
+    files_below,
+    is_unfinished_name,
+    locked,
+    make_folder,
+    open_regular,
+    read_small,
+    remove_unfinished,
+    resolved,
+    write_whole,
+)
 
 SCHEMA = 1
 """The version of the columns of rows; increased when a column's meaning changes."""
@@ -205,6 +215,7 @@ def open_push_folder(path: Path, *, home: Path, redact: bool, waiting: Callable[
     make_folder(place)
     with _alone(place / _LOCK, waiting):
         _require_ours(place)
+        _remove_unfinished(place)
         manifest = _manifest(place)
         if manifest is None:
             manifest = Manifest(redact=redact)
@@ -234,6 +245,13 @@ def _require_ours(place: Path) -> None:
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
         raise PushError(f"{place} is not empty and was not written by gemtui push: name a new folder")
+
+
+def _remove_unfinished(place: Path) -> None:
+    """Remove the temporary files of pushes that were killed."""
+    for entry in files_below(str(place)):
+        if is_unfinished_name(entry.name):
+            remove_unfinished(Path(entry.path))
 
 
 def _manifest(place: Path) -> Manifest | None:

@@ -37,7 +37,7 @@ from gemtui.text import counted
 from gemtui.transcript.diffs import NoPatch, file_patch
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import excerpt
-from gemtui.worktree_records import Worktree, worktree_of
+from gemtui.worktree_records import Worktree, remove_unrecorded, worktree_of
 
 BRANCHES = "gemtui/"
 """The prefix of the branch names of gemtui's worktrees."""
@@ -131,6 +131,7 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
         folder=tree / inside, commit=commit, base=None, made=iso(datetime.now(UTC)) or "",
         prompt=excerpt(prompt),
     )  # fmt: skip
+    remove_unrecorded()
     make_own_folder(tree.parent)
     try:
         made.save()

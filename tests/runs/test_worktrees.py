@@ -206,6 +206,24 @@ def test_commits_of_a_removed_worktree_stay_on_its_branch(top: Path) -> None:
         find_worktree("latest")
 
 
+def test_a_worktree_whose_record_was_half_written_by_a_killed_program_is_removed(top: Path) -> None:
+    worktree = made(top)
+    place = worktrees_dir() / worktree.name
+    (place / ".worktree.json.abcd1234").write_text("half")
+    remove_worktree(worktree)
+    assert [each.name for each in place.iterdir()] == ["worktree.json"]
+    assert list_worktrees() == ()
+
+
+def test_what_is_left_of_a_worktree_without_a_record_is_removed_by_the_next(top: Path) -> None:
+    killed = worktrees_dir() / "killed-1234"
+    killed.mkdir(parents=True)
+    (killed / ".worktree.json.abcd1234.gemtui").write_text("half")
+    (worktrees_dir() / "being-made-1234").mkdir()
+    worktree = made(top)
+    assert {each.name for each in worktrees_dir().iterdir()} == {worktree.name, "being-made-1234"}
+
+
 def test_settings_that_are_not_committed_hold_in_a_worktree(top: Path) -> None:
     put(top, b".gemini/settings.json", b'{"committed": true}')
     put(top, b".gemini/agents/gone.md", b"gone")

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound, reason_of
-from gemtui.files import is_file, is_folder, path_exists, read_small, resolved, sync, sync_folder, write_whole
+from gemtui.files import is_file, is_folder, path_exists, read_small, resolved, write_new, write_whole
 from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.policy import LARGEST
@@ -221,17 +221,9 @@ def create(name: str, text: str = "") -> Opened:
     make_own_folder(path.parent)
     data = _encoded(text, path)
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        write_new(path, data, durable=True)
     except FileExistsError:
         raise _taken(path) from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            sync(stream)
-        sync_folder(path.parent)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
     return open_policy(path)
 
 
