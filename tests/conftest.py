@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.deep import some_of
 
-pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.real_stories"]
+pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.stories"]
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests/data"
@@ -47,6 +47,15 @@ def pytest_configure() -> None:
     gc.set_threshold(100_000)  # it looks seldom, as it does in the app
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one process for each core, or none of its own for modules that are named: they start sooner."""
+    if any(".py" in argument for argument in config.args):
+        config.option.dist = "no"
+        return 0
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Of several workers, let each import other modules first: none compiles what others have done.
@@ -62,6 +71,13 @@ def pytest_collection(session: pytest.Session) -> None:
             with warnings.catch_warnings(), suppress(Exception, pytest.skip.Exception):
                 warnings.simplefilter("error")
                 import_module(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs root: `.ci/run` runs all tests as an ordinary user, and these as root, too."""
+    for item in items:
+        if "other_file_system" in getattr(item, "fixturenames", ()):
+            item.add_marker("root")
 
 
 def pytest_collection_finish() -> None:

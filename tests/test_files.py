@@ -109,6 +109,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.root
 def test_what_is_new_is_private_and_what_is_there_keeps_its_mode_and_owner(tmp_path: Path) -> None:
     write_whole(tmp_path / "new", [b"a"])
     assert mode(tmp_path / "new") == 0o600
@@ -142,6 +143,7 @@ for path in map(Path, sys.argv[1:]):
 """
 
 
+@pytest.mark.root
 def test_a_file_is_written_over_where_no_new_one_can_stand_in_its_place(tmp_path: Path) -> None:
     """In a folder that takes no new file; and, for an ordinary user, one of somebody else's."""
     closed, shared = Path(tempfile.mkdtemp(dir="/tmp")), Path(tempfile.mkdtemp(dir="/tmp"))

@@ -22,6 +22,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.rows import each_row
 
+pytestmark = pytest.mark.covers("gemtui/provider.py", "gemtui/agent", "gemtui/runs")
+
 
 def words(tmp_path: Path) -> list[str]:
     return (tmp_path / "words").read_text().splitlines()

@@ -34,6 +34,8 @@ from tests.sessions.stores import read
 from tests.transcript.pictures import png
 from tests.ui.talks import look
 
+pytestmark = pytest.mark.covers("gemtui/calls", "gemtui/transcript")
+
 ASKED = {"questions": [{"question": "Which one?", "header": "H", "options": []}]}
 SCRIPT = "echo one\necho two\nexit 3"
 

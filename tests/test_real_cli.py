@@ -25,6 +25,8 @@ from tests.model_server import Gate, ModelServer, answer, call, text, thought, u
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "gemtui/agent")
+
 PROMPT = "Change the greeting from hello to bye, then run it"
 READ = call("read_file", file_path="hello.py")
 EDIT = call(

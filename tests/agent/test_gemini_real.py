@@ -40,7 +40,7 @@ from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, NO_RELAUNCH, VERSION, GeminiCli
 
-pytestmark = pytest.mark.usefixtures("remembered_help")
+pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/runs")]
 YOLO = ApprovalMode.YOLO
 
 

@@ -184,6 +184,7 @@ def test_a_folder_in_the_place_of_a_trusted_one_is_not_trusted(tmp_path: Path) -
     assert [each.place for each in trusted_folders()] == [TrustState.SAME]
 
 
+@pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to somebody else")
 def test_a_folder_of_somebody_else_is_not_the_one_that_was_trusted(tmp_path: Path) -> None:
     place = tmp_path / "a"

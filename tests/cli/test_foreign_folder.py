@@ -26,6 +26,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/processes.py", "gemtui/agent")
+
 COMMANDS = [
     ("run", "Go", "--quiet"),
     ("run", "Go", "--dry-run"),

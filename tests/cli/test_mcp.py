@@ -21,6 +21,8 @@ from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli, Running
 
+pytestmark = pytest.mark.covers("gemtui/commands/mcp_server.py", "gemtui/extension")
+
 GREETER = Path("/home/dev/src/greeter")
 QUOTED = re.compile(r"<<<([0-9a-f]{16})\n(.*)\n\1>>>\n(.*)\Z", re.DOTALL)
 

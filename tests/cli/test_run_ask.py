@@ -25,6 +25,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension", "gemtui/agent")
+
 
 def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Terminal:
     options = ("-C", str(cli.project), "-m", MODEL, "--approval-mode", "default", "--ask")

@@ -19,6 +19,8 @@ from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/agent")
+
 Words = tuple[str | Path, ...]
 
 

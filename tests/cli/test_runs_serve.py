@@ -24,6 +24,8 @@ from tests.real_cli import GeminiCli
 from tests.runs.test_gate import Asker, through, until
 from tests.test_documents import SHAPES, TEXTS, names
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension")
+
 ASKED = ApprovalRequest(tool_name="run_shell_command", arguments={"command": "make > all"}, number=1)
 
 

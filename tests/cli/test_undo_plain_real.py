@@ -11,6 +11,8 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs", "gemtui/extension")
+
 COMMAND = "rm -rf src && sed -i s/two/TWO/ keep.txt && touch made"
 
 

@@ -14,6 +14,8 @@ from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs")
+
 SED = "sed -i s/two/TWO/ keep.txt && chmod +x keep.txt"
 NAMED = "@new%2fa%2etxt"
 """A path that the CLI reads as `new/a.txt`."""

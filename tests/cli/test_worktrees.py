@@ -23,6 +23,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.test_documents import SHAPES, names
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/worktree_records.py")
+
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import pytest
 
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from tests.gated import put_hooks
@@ -16,6 +17,8 @@ from tests.model_server import Gate, ModelServer, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
+
+pytestmark = pytest.mark.covers("gemtui/agent")
 
 YES, NO = "\r", "\x1b"
 

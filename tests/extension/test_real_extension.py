@@ -19,6 +19,8 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, VERSION, GeminiCli, Running
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/runs")
+
 ODD = 'it\'s "a" $HOME `id` ${extensionPath} $GEMINI_CWD é'
 LARGE = "x" * 5_000_000
 NOBODY_ANSWERS = {"GEMTUI_GATE": "/no/socket", "GEMTUI_PYTHON": "/usr/bin/python3"}

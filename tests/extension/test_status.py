@@ -14,6 +14,8 @@ from gemtui.extension.content import write
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import extension_dir
 
+pytestmark = pytest.mark.covers("gemtui/agent")
+
 
 @pytest.fixture
 def gemini(home: Path) -> Path:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gemtui.kept.cleanup import DoomedFile, Why, next_deletions, retention
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
@@ -20,6 +22,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 from tests.sessions import logs
 from tests.sessions.stores import read, set_time, uuid
+
+pytestmark = pytest.mark.covers("gemtui/sessions")
 
 NOW = datetime.now(UTC)
 EXPIRED, GHOSTED, TWIN, BURIED, COMMAND, FRESH, BROKEN = map(uuid, range(1, 8))

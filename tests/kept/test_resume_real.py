@@ -28,7 +28,7 @@ from tests.model_server import Answer, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
 
-pytestmark = pytest.mark.usefixtures("remembered_help")
+pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/agent", "gemtui/runs")]
 
 
 class Chat:

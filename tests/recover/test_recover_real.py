@@ -16,7 +16,7 @@ from tests.real_cli import MODEL, GeminiCli
 from tests.recover.histories import marked
 from tests.sessions.stores import read
 
-pytestmark = pytest.mark.usefixtures("remembered_help")
+pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/calls")]
 
 
 async def test_each_record_of_the_cli_tells_of_the_file(gemini: GeminiCli) -> None:

@@ -24,6 +24,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 from tests.sessions import logs
 
+pytestmark = pytest.mark.covers("gemtui/agent")
+
 __all__ = ["gemtui"]
 
 ID = "abcdef12-0000-4000-8000-000000000000"

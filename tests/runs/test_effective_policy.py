@@ -15,6 +15,8 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from tests.model_server import ModelServer
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/policy")
+
 
 def rule(path: Path, decision: str = "allow", priority: int = 100) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)

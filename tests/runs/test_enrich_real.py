@@ -21,7 +21,7 @@ from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, Part, 
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
-pytestmark = pytest.mark.usefixtures("remembered_help")
+pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/agent", "gemtui/transcript")]
 
 
 class Told:

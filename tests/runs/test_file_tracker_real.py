@@ -20,6 +20,7 @@ from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
 pytestmark = [
+    pytest.mark.covers("gemtui/agent"),
     pytest.mark.usefixtures("remembered_help"),
     pytest.mark.skipif(shutil.which("git") is None, reason="needs git"),
 ]

@@ -24,7 +24,7 @@ from tests.real_cli import MODEL, GeminiCli
 from tests.sessions import logs
 from tests.sessions.stores import legacy, marker, uuid
 
-pytestmark = pytest.mark.usefixtures("remembered_help")
+pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/sessions")]
 
 
 async def ask(

@@ -36,6 +36,8 @@ from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
+
 OURS = ("hook=", "hook.sh", "ask.py")
 TIMES = int(os.environ.get("GEMTUI_TEST_ATTACKS", "4"))
 """How often each attack is made in one run."""

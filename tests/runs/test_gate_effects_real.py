@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest, GateFolder
@@ -22,6 +23,8 @@ from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
+
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
 
 
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:

@@ -23,6 +23,8 @@ from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 from tests.runs.test_gate import Asker, until
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension")
+
 NO_ROOM = f"{TROUBLE}: No space left on device"
 
 

@@ -26,6 +26,8 @@ from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
+
 AT_ONCE = int(os.environ.get("GEMTUI_TEST_CALLS", "5"))
 """How many calls are asked about at once."""
 

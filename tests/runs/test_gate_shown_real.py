@@ -19,6 +19,8 @@ from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
+
 CALLS = int(os.environ.get("GEMTUI_TEST_SHOWN", "40"))
 SEED = int(os.environ.get("GEMTUI_TEST_SEED", "1"))
 A_RUN = 60

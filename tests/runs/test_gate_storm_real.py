@@ -33,6 +33,8 @@ from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension")
+
 STORMS = int(os.environ.get("GEMTUI_TEST_STORMS", "1"))
 FIRST = int(os.environ.get("GEMTUI_TEST_SEED", "1"))
 CALLS = 12

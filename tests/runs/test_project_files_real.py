@@ -17,6 +17,8 @@ from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import NO_RELAUNCH, GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/checkpoints")
+
 
 @pytest.mark.parametrize("relaunched", [False, True])
 async def test_an_env_file_above_the_project_reaches_programs_but_not_settings(

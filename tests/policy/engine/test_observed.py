@@ -12,6 +12,8 @@ import pytest
 from tests.observation.cases import Case, in_runs, read_cases
 from tests.observe_policies import CASES, observe_run, report
 
+pytestmark = pytest.mark.covers("gemtui/policy")
+
 SAMPLE = frozenset(
     {
         "bad.empty-tool-array",

@@ -17,6 +17,8 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/policy", "gemtui/calls")
+
 REFUSED = (
     Call("run_shell_command", {"command": "echo $(date)"}),
     Call("run_shell_command", {"command": "echo `date`"}),

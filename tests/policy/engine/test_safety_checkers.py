@@ -14,6 +14,8 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 
+pytestmark = pytest.mark.covers("gemtui/policy")
+
 ALLOWED_PATH = '[safety_checker.checker]\ntype = "in-process"\nname = "allowed-path"\n'
 UNKNOWN = '[safety_checker.checker]\ntype = "external"\nname = "mine"\n'
 POLICY = f"""

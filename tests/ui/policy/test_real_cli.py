@@ -15,6 +15,8 @@ from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.ui.planners import Planner, planner
 
+pytestmark = pytest.mark.covers("gemtui/policy", "gemtui/agent")
+
 WHY = "Nothing is removed here."
 ALLOWED, DENIED = {"command": "echo hello"}, {"command": "rm -r build"}
 

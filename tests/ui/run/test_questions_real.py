@@ -14,6 +14,8 @@ from tests.ui.people import NARROW
 from tests.ui.run.test_questions import Asked
 from tests.ui.run.test_screen import runner
 
+pytestmark = pytest.mark.covers("gemtui/runs", "gemtui/extension")
+
 
 async def ask_me(me: Asked) -> None:
     """Wait until it is known that a new run asks, as the extension is ready."""

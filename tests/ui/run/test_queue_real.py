@@ -21,6 +21,8 @@ from tests.ui.run.test_questions_real import ask_me
 from tests.ui.run.test_queue import Queuer, sent
 from tests.ui.run.test_screen import runner
 
+pytestmark = pytest.mark.covers("gemtui/runs", "gemtui/extension")
+
 
 def prompts(model: ModelServer) -> list[str]:
     """What the model was asked last in each of its requests."""

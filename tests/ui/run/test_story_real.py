@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from gemtui.agent.approval import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
@@ -22,6 +24,8 @@ from gemtui.ui.run.question_pane import KEYS_QUIET
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
+
+pytestmark = pytest.mark.covers("gemtui/runs", "gemtui/extension")
 
 F8, TAB, ENTER, ESCAPE = "\x1b[19~", "\t", "\r", "\x1b"
 CTRL_O, CTRL_S = "\x0f", "\x13"
