@@ -20,6 +20,8 @@ from tests import hostile
 from tests.fake_cli import FakeCli
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/ui", "gemtui/commands", "gemtui/text.py")
+
 ESCAPE, PAGE_DOWN, QUIT = "\x1b", "\x1b[6~", "\x11"
 SILENCE = 20.0
 """Seconds without a byte after which a key has brought nothing."""
@@ -72,7 +74,10 @@ def copied(raw: bytes) -> list[str]:
     return [base64.b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)]
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
+SIZES = pytest.mark.parametrize(("columns", "rows"), [(80, 24), pytest.param(120, 36, marks=pytest.mark.deep)])
+
+
+@SIZES
 def test_nothing_that_a_session_says_reaches_the_terminal(
     store: list[str], tmp_path: Path, columns: int, rows: int
 ) -> None:
@@ -156,7 +161,8 @@ def surroundings(fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
+@pytest.mark.deep
+@SIZES
 def test_nothing_around_us_reaches_the_terminal(surroundings: Path, columns: int, rows: int) -> None:
     with Terminal(
         [sys.executable, "-m", "gemtui"], environ=os.environ, folder=surroundings, columns=columns, rows=rows

@@ -22,10 +22,13 @@ import pytest
 from tests.patience import PATIENCE
 from tests.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(
-    find_spec("hatchling") is None and os.environ.get("CI") != "true",
-    reason="hatchling is not installed: pip install -e '.[test]'",
-)
+pytestmark = [
+    pytest.mark.covers("pyproject.toml", "gemtui/demo", "gemtui/cli.py"),
+    pytest.mark.skipif(
+        find_spec("hatchling") is None and os.environ.get("CI") != "true",
+        reason="hatchling is not installed: pip install -e '.[test]'",
+    ),
+]
 
 HERE = Path(__file__).parents[1]
 VERSION = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
@@ -96,6 +99,7 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
     return place / "bin/gemtui"
 
 
+@pytest.mark.deep
 def test_the_wheel_is_enough(installed: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = subprocess.check_output([installed, "--version"], text=True, timeout=PATIENCE)
     assert said == f"gemtui {VERSION}\n"

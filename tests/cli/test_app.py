@@ -13,6 +13,8 @@ from gemtui.agent import process_tree
 from tests.cli.test_sessions import add_session
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/ui", "gemtui/commands", "gemtui/demo", "gemtui/agent")
+
 
 def terminal(*words: str | Path, folder: Path) -> Terminal:
     return Terminal([sys.executable, "-m", "gemtui", *map(str, words)], environ=dict(os.environ), folder=folder)
@@ -41,7 +43,9 @@ def test_opens_on_the_project_of_a_path(mine: Path, tmp_path: Path) -> None:
         assert "Change the greeting" not in screen.text
 
 
-@pytest.mark.parametrize("words", [["--session", "7024884b"], [".", "--session", "7024884b"]])
+@pytest.mark.parametrize(
+    "words", [["--session", "7024884b"], pytest.param([".", "--session", "7024884b"], marks=pytest.mark.deep)]
+)
 def test_opens_straight_into_a_session(store: Path, tmp_path: Path, words: list[str]) -> None:
     with terminal(*words, folder=tmp_path) as screen:
         screen.shows("Change the greeting from hello to bye", "You")
@@ -62,6 +66,7 @@ def test_the_demo_leaves_nothing_behind(home: Path, tmp_path: Path, monkeypatch:
     assert not Path(os.environ["XDG_CACHE_HOME"]).exists()
 
 
+@pytest.mark.deep
 def test_a_run_in_the_demo_ends_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -119,6 +124,7 @@ def test_a_wrong_setting_names_file_and_key(store: Path, tmp_path: Path) -> None
         assert "ascii" in said
 
 
+@pytest.mark.deep
 def test_a_theme_that_is_not_there_stops_nothing(store: Path, tmp_path: Path) -> None:
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
     settings.parent.mkdir(parents=True)

@@ -15,6 +15,8 @@ from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, FakeCli, says
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/ui/run", "gemtui/runs", "gemtui/agent")
+
 
 @pytest.fixture
 def project(tmp_path: Path, home: Path) -> Path:
@@ -29,6 +31,7 @@ def gemtui(folder: Path) -> Terminal:
     return Terminal([sys.executable, "-m", "gemtui"], environ=dict(os.environ), folder=folder)
 
 
+@pytest.mark.deep
 def test_both_list_and_follow_a_run_and_either_stops_it(project: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     fake_cli(f"print:{INIT}", says("The beginning."), f"until:{gate}", says(" The end."), "wait")

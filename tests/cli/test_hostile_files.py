@@ -33,6 +33,8 @@ from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.odd_json import spoilt
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/files.py", "gemtui/jsonfile.py", "gemtui/ui/app.py")
+
 MOST_MEMORY = 700_000_000
 """Bytes of address space of a command: a read without end would take them all."""
 SECONDS = 90
@@ -165,7 +167,9 @@ def gemtui(*commands: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name", [name if name in ("fifo", "nested") else pytest.param(name, marks=pytest.mark.deep) for name in HOSTILE]
+)
 def test_no_command_waits_or_breaks(project: Path, name: str) -> None:
     put(HOSTILE[name])
     said = gemtui(*COMMANDS)
@@ -192,7 +196,9 @@ def test_the_settings_of_gemtui_itself_are_named(project: Path) -> None:
             keep_setting(path, "theme", "x")
 
 
-@pytest.mark.parametrize("name", ["fifo", "endless", "large"])
+@pytest.mark.parametrize(
+    "name", ["fifo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("endless", "large"))]
+)
 def test_the_app_starts_among_them(project: Path, name: str) -> None:
     put(HOSTILE[name])
     words = [sys.executable, "-P", "-m", "gemtui"]

@@ -18,6 +18,7 @@ import pytest
 from gemtui.sessions.catalog.cache import APPLICATION, FILE, VERSION
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
+from tests.deep import a_quarter_of
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
 
@@ -253,7 +254,7 @@ def test_what_lies_beside_a_cache_does_not_count(home: Path, folder: Path) -> No
 PLACES = 240
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", a_quarter_of(range(4)))
 def test_no_harm_lists_wrongly(part: int, home: Path, folder: Path) -> None:
     """Bytes flipped, overwritten, cut off and left out all over a real cache."""
     shutil.copytree(MAIN, home)

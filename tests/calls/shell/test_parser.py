@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gemtui.calls.shell.parser import has_redirection, parse_command, unwrapped
 from gemtui.calls.shell.words import shell_words
+from tests.deep import some_of
 from tests.rows import each_row
 
 
@@ -188,14 +189,9 @@ def test_no_text_is_too_odd(command: str) -> None:
         assert part.inner is None or part.inner == unwrapped(part.text)
 
 
-@each_row(
-    "command",
-    [
-        *("a;" * 50_000, "é;" * 50_000, "(" * 1_000_000, "$(" * 500_000, "'" * 999_999),
-        *("x" * 1_000_000, "\0" * 1_000_000, "< " * 500_000, "\ud800" * 1_000_000),
-    ],
-)
-def test_a_very_long_text_is_read_in_bounded_work(command: str) -> None:
+@each_row("text", ["a;", "é;", "(", "$(", "'", "x", "\0", "< ", "\ud800"])
+def test_a_very_long_text_is_read_in_bounded_work(text: str) -> None:
+    command = text * some_of(160_000)
     start = time.thread_time()
     reading = parse_command(command)
     unwrapped(command)
