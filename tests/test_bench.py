@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.bench.measure import Cost, Row
-from tests.bench.record import beside, figures, line, record, recorded
+from tests.tools.bench.measure import Cost, Row
+from tests.tools.bench.record import beside, figures, line, record, recorded
 
 
 def row(seconds: float, what: str = "start") -> Row:

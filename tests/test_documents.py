@@ -18,9 +18,9 @@ from gemtui import GateError, load_session
 from gemtui.cli import main, root
 from gemtui.commands.shared_options import LaterCommand
 from gemtui.ui.kit.keys import Where, keys_of
-from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.rows import each_row
+from tests.tools.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 
 DATA = Path(__file__).parent / "data" / "sessions"
 TEXTS = {path: path.read_text(encoding="utf-8") for path in documents()}
@@ -31,7 +31,7 @@ each_document = pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.nam
 
 @each_document
 def test_its_tables_are_those_of_the_program(path: Path) -> None:
-    assert rewritten(TEXTS[path]) == TEXTS[path], "run: python -m tests.documents"
+    assert rewritten(TEXTS[path]) == TEXTS[path], "run: python -m tests.tools.documents"
 
 
 def test_every_table_has_a_place() -> None:
@@ -151,7 +151,7 @@ def test_its_commands_exist(line: str) -> None:
     assert [word for word in words if word.startswith("-") and word not in shown] == []
 
 
-@each_row("line", sorted(set(re.findall(r"python (?:-P )?-m (tests\.\w+)", str(TEXTS)))))
+@each_row("line", sorted(set(re.findall(r"python (?:-P )?-m (tests[.\w]+)", str(TEXTS)))))
 def test_its_programs_for_developers_exist(line: str) -> None:
     place = HERE / line.replace(".", "/")
     assert place.with_suffix(".py").exists() or (place / "__main__.py").exists()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.sessions.catalog.summary import Flag
-from tests.bench.make_store import make_store
-from tests.bench.used_store import make_used_store
 from tests.sessions import stores
+from tests.tools.bench.make_store import make_store
+from tests.tools.bench.used_store import make_used_store
 
 
 def digest(home: Path) -> str:

@@ -17,12 +17,12 @@ from gemtui.agent.run_folder import Exit, Owner
 from gemtui.paths import config_file, state_dir
 from tests.cli.conftest import Gemtui, start
 from tests.cli.test_run_ask import asking
-from tests.documents import ASSETS
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.runs.test_gate import Asker, through, until
 from tests.test_documents import SHAPES, TEXTS, names
+from tests.tools.documents import ASSETS
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension")
 

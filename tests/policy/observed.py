@@ -15,8 +15,8 @@ from typing import Any
 from gemtui.policy.engine.decide import Engine, Explanation, McpTool, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Tier
-from tests.observation.cases import Case
-from tests.observation.mcp import ANNOTATIONS
+from tests.tools.observation.cases import Case
+from tests.tools.observation.mcp import ANNOTATIONS
 
 RECORDED_HOME = "/home/dev"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.observation.cases import Case, in_runs, read_cases
 from tests.policy.observed import Run
+from tests.tools.observation.cases import Case, in_runs, read_cases
 
 CASES = Path(__file__).parents[2] / "data" / "policy" / "cases.jsonl"
 RUNS = tuple(in_runs(read_cases(CASES)))

@@ -1,6 +1,6 @@
 """A sample of the recorded decisions, made anew by the real CLI: as recorded, and as we say.
 
-`python -m tests.observe_policies` makes all of them anew.
+`python -m tests.tools.observation` makes all of them anew.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.observation.cases import Case, in_runs, read_cases
-from tests.observe_policies import CASES, observe_run, report
+from tests.tools.observation.__main__ import CASES, observe_run, report
+from tests.tools.observation.cases import Case, in_runs, read_cases
 
 pytestmark = pytest.mark.covers("gemtui/policy")
 

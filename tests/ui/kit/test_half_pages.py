@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList
 from gemtui.sessions.catalog.listing import SessionRow
 from gemtui.ui.kit.command_screen import CommandList
 from gemtui.ui.kit.text_view import RawText
-from tests.bench.make_store import make_session, make_store
+from tests.tools.bench.make_store import make_session, make_store
 from tests.ui.people import NARROW, copy_store, person
 
 

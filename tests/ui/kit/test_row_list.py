@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from gemtui.ui.draw.lines import Piece, Pieces, own
 from gemtui.ui.draw.theme import DARK, Look, Role
 from gemtui.ui.kit.row_list import RowList
-from tests.bench.make_store import make_session, make_store
+from tests.tools.bench.make_store import make_session, make_store
 from tests.ui.people import NARROW, WIDE, person
 
 

@@ -1,6 +1,6 @@
 """The parts of the documents that follow from the program.
 
-    python -m tests.documents
+    python -m tests.tools.documents
 
 writes them anew, each between two comments such as `<!-- keys -->` and `<!-- end of keys -->`.
 """
@@ -19,9 +19,9 @@ from gemtui.commands.shared_options import LaterCommand
 from gemtui.config import settings
 from gemtui.redact.rules import RULES
 from gemtui.ui.kit.keys import Where, keys_of
-from tests.bench.record import table
+from tests.tools.bench.record import table
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 ASSETS = HERE / "assets"
 PANES = {
     "Everywhere": (

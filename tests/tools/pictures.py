@@ -1,6 +1,6 @@
 """The README's pictures, drawn by the real app on the demo store.
 
-    python -m tests.pictures
+    python -m tests.tools.pictures
 
 writes them into `assets/`; the same program gives the same bytes.
 """
@@ -24,7 +24,7 @@ from gemtui.ui.draw.theme import DARK, LIGHT
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
-ASSETS = Path(__file__).parents[1] / "assets"
+ASSETS = Path(__file__).parents[2] / "assets"
 Scene = Callable[[Person], Awaitable[None]]
 
 
@@ -92,7 +92,7 @@ SCENES: dict[str, tuple[tuple[int, int], Theme, Scene]] = {
 }
 
 
-RUN = Path(__file__).parent / "ui/run/__snapshots__/test_run_snapshots"
+RUN = Path(__file__).parents[1] / "ui/run/__snapshots__/test_run_snapshots"
 """The run pane is drawn by its own test; the README shows what that holds."""
 
 

@@ -28,14 +28,14 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
-from tests.bench import minimal
-from tests.bench.listing import LOOK
-from tests.bench.make_store import make_session, store_in
-from tests.bench.measure import Cost, Row, alone, medians, resident
-from tests.bench.reading import parse_lines, read_bytes
-from tests.bench.starting import at_rest, environ
-from tests.bench.used_store import make_used_store
 from tests.terminal import Terminal
+from tests.tools.bench import minimal
+from tests.tools.bench.listing import LOOK
+from tests.tools.bench.make_store import make_session, store_in
+from tests.tools.bench.measure import Cost, Row, alone, medians, resident
+from tests.tools.bench.reading import parse_lines, read_bytes
+from tests.tools.bench.starting import at_rest, environ
+from tests.tools.bench.used_store import make_used_store
 
 RARE = "heliotrope"
 QUERIES = {

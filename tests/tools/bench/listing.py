@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.bench.make_store import store_in
-from tests.bench.measure import Cost, Row, medians
-from tests.bench.starting import environ
+from tests.tools.bench.make_store import store_in
+from tests.tools.bench.measure import Cost, Row, medians
+from tests.tools.bench.starting import environ
 
 LIST = ("-m", "gemtui", "sessions", "--everywhere", "--json")
 LIMIT = 20

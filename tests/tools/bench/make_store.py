@@ -1,6 +1,6 @@
 """Stores of any size, shaped like those that Gemini CLI 0.61 writes; the same seed, the same store.
 
-    python -m tests.bench.make_store FOLDER [SESSIONS]
+    python -m tests.tools.bench.make_store FOLDER [SESSIONS]
 
 makes FOLDER/.gemini with so many sessions (200). Their sizes are spread as in a store that is
 used for work: half are below 20 KB, one in a hundred above 250 KB, about 40 KB on average.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.observation.cases import Case
 from tests.real_cli import SETTINGS, GeminiCli
+from tests.tools.observation.cases import Case
 
 _HOME, _PROJECT = "/home/dev", "/home/dev/proj"
 _MODEL = "gemini-3-pro-preview"

@@ -1,6 +1,6 @@
 """Floors of what an app can do at a terminal: one line, a long plain text, a text that grows.
 
-`python -m tests.bench.minimal [long | feed FILE]`
+`python -m tests.tools.bench.minimal [long | feed FILE]`
 """
 
 from __future__ import annotations

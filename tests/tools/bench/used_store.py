@@ -1,6 +1,6 @@
 """Stores as years of work leave them, for what depends on words and sizes; the same seed, the same.
 
-    python -m tests.bench.used_store FOLDER [SESSIONS]
+    python -m tests.tools.bench.used_store FOLDER [SESSIONS]
 
 makes FOLDER/.gemini with so many sessions (200) of 2 KB to 20 MB, 130 KB on average. Few words are
 common and most are rare; there is what makes reading hard: rewinds, messages that a list dropped,
@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from tests.bench.make_store import CODE, NOW, PROJECTS, SOURCE, WORDS, Author, Record, as_object, lay_out
+from tests.tools.bench.make_store import CODE, NOW, PROJECTS, SOURCE, WORDS, Author, Record, as_object, lay_out
 
 MOST = 20_000_000
 """Bytes of a session."""

@@ -1,6 +1,6 @@
 """Make the observations of the policy cases anew with the installed CLI, and say what differs.
 
-    python -m tests.observe_policies [--cases FILE] [--only PREFIX] [--sample N] [--output FILE]
+    python -m tests.tools.observation [--cases FILE] [--only PREFIX] [--sample N] [--output FILE]
 
 A scripted model on loopback makes the calls; each run has a home and a project of its own. Two
 lists come out: where the CLI does not do what was recorded, and where our engine says something
@@ -25,11 +25,11 @@ from typing import Any
 
 from gemtui.agent.detect import detect_cli
 from gemtui.policy.model.rules import CHECKED_AGAINST
-from tests.observation.cases import Case, Seen, in_runs, read_cases
-from tests.observation.observe import Lost, observe
 from tests.policy.observed import Answer, Run
+from tests.tools.observation.cases import Case, Seen, in_runs, read_cases
+from tests.tools.observation.observe import Lost, observe
 
-CASES = Path(__file__).parent / "data" / "policy" / "cases.jsonl"
+CASES = Path(__file__).parents[2] / "data" / "policy" / "cases.jsonl"
 ENGINE = "engine"
 """The scope in which our engine answers for what happens; others have other judges."""
 
@@ -121,7 +121,7 @@ def _chosen(options: argparse.Namespace) -> list[tuple[Case, ...]]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.observe_policies",
+        prog="python -m tests.tools.observation",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from gemtui.policy.file.rule_codec import rules_to_toml
-from tests.bench import watched
-from tests.bench.editing import make_rules
-from tests.bench.make_store import make_session, more_records, store_in
-from tests.bench.measure import Cost, Row
-from tests.bench.starting import environ, fill_cache
 from tests.terminal import Terminal
+from tests.tools.bench import watched
+from tests.tools.bench.editing import make_rules
+from tests.tools.bench.make_store import make_session, more_records, store_in
+from tests.tools.bench.measure import Cost, Row
+from tests.tools.bench.starting import environ, fill_cache
 
 RULES, RECORDS, SECONDS = 300, 1_000, 4
 FRAME = 1 / 60

@@ -25,11 +25,11 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Request, RunFolder
-from tests.bench import deltas, minimal
-from tests.bench.measure import Cost, Row, alone, peak
-from tests.bench.reading import parse_file
-from tests.bench.starting import environ
 from tests.terminal import Terminal
+from tests.tools.bench import deltas, minimal
+from tests.tools.bench.measure import Cost, Row, alone, peak
+from tests.tools.bench.reading import parse_file
+from tests.tools.bench.starting import environ
 
 EVENTS = 200_000
 IN_MEMORY = 50_000

@@ -15,9 +15,9 @@ from pathlib import Path
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.extension.content import command, write_to
 from gemtui.runs.gate.gate import Gate
-from tests.bench.measure import Cost, Row, medians
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli, install
+from tests.tools.bench.measure import Cost, Row, medians
 
 CALLS = 10
 LARGE = 5_000_000

@@ -13,8 +13,8 @@ from gemtui.policy.edit.store import open_policy
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import Rule
-from tests.bench.measure import Cost, Row, alone, medians
-from tests.bench.policies import make_policy
+from tests.tools.bench.measure import Cost, Row, alone, medians
+from tests.tools.bench.policies import make_policy
 
 RULES, LARGE = 200, 500
 TOGGLES = 20

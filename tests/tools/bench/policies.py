@@ -15,8 +15,8 @@ from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
 from gemtui.policy.suggest.replay import ReplayCounter
-from tests.bench.make_store import CODE, WORDS
-from tests.bench.measure import Row, alone, medians
+from tests.tools.bench.make_store import CODE, WORDS
+from tests.tools.bench.measure import Row, alone, medians
 
 CALLS, RULES = 100_000, 100
 BATCH = 200

@@ -12,8 +12,8 @@ import orjson
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from tests.bench.make_store import make_session, store_in
-from tests.bench.measure import Cost, Row, alone, medians
+from tests.tools.bench.make_store import make_session, store_in
+from tests.tools.bench.measure import Cost, Row, alone, medians
 
 SESSIONS = ".gemini/tmp/*/chats/**/*.json*"
 

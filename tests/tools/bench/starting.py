@@ -12,10 +12,10 @@ from pathlib import Path
 from gemtui.paths import gemini_home
 from gemtui.sessions.catalog.index import Index
 from gemtui.text import clean_line
-from tests.bench import minimal
-from tests.bench.make_store import store_in
-from tests.bench.measure import Cost, Row, medians, peak, resident
 from tests.terminal import Terminal
+from tests.tools.bench import minimal
+from tests.tools.bench.make_store import store_in
+from tests.tools.bench.measure import Cost, Row, medians, peak, resident
 
 _SILENCE = 2.0
 """Seconds without a byte: nothing is read any more."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.model_server import Failure, ModelServer, Request, Turn, answer, call, text
-from tests.observation.cases import Case, Seen
-from tests.observation.place import Place
 from tests.patience import PATIENCE
+from tests.tools.observation.cases import Case, Seen
+from tests.tools.observation.place import Place
 
 PROMPT = "Make the calls of this observation."
 """Told apart by it: the run's own requests, and those of agents that it calls."""

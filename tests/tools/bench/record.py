@@ -1,7 +1,7 @@
 """The figures that stand in the repository, and what a run says beside them.
 
 `recorded.json` has for each line of the table its figures, and when and on which version of gemtui
-they were measured. `python -m tests.bench --record` writes it, `python -m tests.documents` makes
+they were measured. `python -m tests.tools.bench --record` writes it, `python -m tests.tools.documents` makes
 the table of assets/benchmarks.md of it.
 """
 
@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench.measure import Row, milliseconds
+from tests.tools.bench.measure import Row, milliseconds
 
 FILE = Path(__file__).with_name("recorded.json")
 ALLOWED = 1.15

@@ -1,4 +1,4 @@
-"""Measure gemtui and print a Markdown table: `python -m tests.bench`; `--help` has the options."""
+"""Measure gemtui and print a Markdown table: `python -m tests.tools.bench`; `--help` has the options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import (
+from tests.tools.bench import (
     checkpointing,
     editing,
     hooks,
@@ -20,8 +20,8 @@ from tests.bench import (
     stalling,
     starting,
 )
-from tests.bench.measure import Row
-from tests.bench.record import HEAD, beside, figures, line, record, recorded
+from tests.tools.bench.measure import Row
+from tests.tools.bench.record import HEAD, beside, figures, line, record, recorded
 
 PARTS = (
     "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
@@ -80,7 +80,7 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.bench", description=__doc__)
     parser.add_argument(
         "parts",
         nargs="*",
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         "--record",
         action="store_true",
         help="keep the figures, for later runs to be compared with and for the table of "
-        "benchmarks.md (then python -m tests.documents)",
+        "benchmarks.md (then python -m tests.tools.documents)",
     )
     parser.add_argument("--repeat", type=int, default=5, help="how often; medians are shown")
     return parser

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gemtui.checkpoints.store import Reason, WritingCall, folder_of
 from gemtui.checkpoints.undo import UndoTarget, open_project
-from tests.bench.measure import Cost, Row, medians, resident
+from tests.tools.bench.measure import Cost, Row, medians, resident
 
 FILES = (2_000, 20_000, 100_000)
 FOLDERS = 200

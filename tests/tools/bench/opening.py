@@ -13,12 +13,12 @@ from statistics import median
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Thought
-from tests.bench import minimal
-from tests.bench.make_store import NOW, make_session, more_records
-from tests.bench.measure import Cost, Row, alone, medians, peak
-from tests.bench.reading import parse_file
-from tests.bench.starting import environ
 from tests.terminal import Terminal
+from tests.tools.bench import minimal
+from tests.tools.bench.make_store import NOW, make_session, more_records
+from tests.tools.bench.measure import Cost, Row, alone, medians, peak
+from tests.tools.bench.reading import parse_file
+from tests.tools.bench.starting import environ
 
 ENTER, DOWN, END, PAGE_DOWN, QUIT = "\r", "j", "\x1b[F", "\x1b[6~", "\x11"
 PAGES = 100
