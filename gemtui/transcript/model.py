@@ -446,6 +446,11 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     tools: tuple[str, ...] = ()
     dropped: Dropped | None = None
 
+    @property
+    def is_current_prompt(self) -> bool:
+        """Whether the message is a prompt that is still part of the conversation."""
+        return self.prompt and self.dropped is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:

@@ -26,7 +26,7 @@ from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
-from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions, prompt_at
+from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions, last_prompt, prompt_at
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
@@ -348,4 +348,4 @@ class Continuing(SessionsPart):
         In the list of sessions, it finds the number of the session's last prompt.
         """
         view = self.screen.pane.view
-        return prompt_at(view.page.transcript, view.index) if self.screen.reading else len
+        return prompt_at(view.page.transcript, view.index) if self.screen.reading else last_prompt

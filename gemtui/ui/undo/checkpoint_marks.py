@@ -5,7 +5,7 @@ The core's module about undo takes 0.2 s to import, so it is imported only when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace as message_with
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from gemtui.transcript.model import Block, Message, Outline, ToolCall, Transcrip
 from gemtui.transcript.tools import may_write
 
 if TYPE_CHECKING:
-    from gemtui.runs.undo.undo import Checkpointed, Prompt
+    from gemtui.runs.undo.undo import Checkpointed
     from gemtui.ui.kit.app_base import AppBase
 
 _FILES = (".sqlite3", ".sqlite3-wal")
@@ -63,7 +63,7 @@ class MarkedTranscript:
             return transcript
         prompts, outlines, number = set[int](), list[Outline](), 0
         for place, outline in enumerate(transcript.outlines):
-            if _counts(outline):
+            if outline.is_current_prompt:
                 number += 1
                 if number in self.marks.prompts:
                     prompts.add(place)
@@ -114,15 +114,16 @@ def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> Che
     `session`: the id of the stored session; the transcript may show only a part of it. If the
     checkpoints can't be read, the result is empty. Blocking: reads files.
     """
-    from gemtui.runs.undo.undo import prompts_of
+    from gemtui.runs.undo.shown_prompts import prompt_numbers
 
     try:
         summary = find_stored(app, session)
-        first = prompt_at(transcript, 0)(prompts_of(summary))
+        numbers = prompt_numbers(transcript, summary)
     except (GemtuiError, OSError):
         return CheckpointMarks()
-    before, found = first - 1, read_checkpoints(summary)
-    prompts = frozenset(each - before for each in found.prompts if each > before)
+    found = read_checkpoints(summary)
+    shown = (at for at, each in enumerate(transcript.outlines) if each.is_current_prompt)
+    prompts = frozenset(count for count, at in enumerate(shown, 1) if numbers.get(at) in found.prompts)
     return CheckpointMarks(prompts, found.calls)
 
 
@@ -164,40 +165,38 @@ def undo_words(session: Summary, now: datetime) -> str:
     return "chat only; no written files are known"
 
 
-Number = Callable[[Sequence["Prompt"]], int]
+Number = Callable[[Summary], int]
 """A function that chooses one of a session's prompts; returns its 1-based number.
 
-It may raise UndoError.
+It may raise UndoError, and the errors of reading the session.
 """
+
+
+def last_prompt(session: Summary) -> int:
+    """Return the number of a session's last prompt."""
+    from gemtui.runs.undo.undo import prompts_of
+
+    return len(prompts_of(session))
 
 
 def prompt_at(transcript: Transcript, message: int) -> Number:
     """Return a function that finds the prompt to which a message belongs.
 
     A message before the first prompt belongs to the first one. `message`: the message's index in
-    the transcript. The returned function takes all of the session's prompts and returns the
-    prompt's number. It looks for the transcript's prompts among them, from the end, because the
-    transcript may show only a part of the session.
+    the transcript, which may show only a part of the session.
     """
-    shown = [(place, outline) for place, outline in enumerate(transcript.outlines) if _counts(outline)]
-    words = [outline.excerpt for _, outline in shown]
-    at = max(0, sum(place <= message for place, _ in shown) - 1)
 
-    def number(prompts: Sequence[Prompt]) -> int:
-        stored = [each.text for each in prompts]
-        for first in reversed(range(len(stored) - len(words) + 1)):
-            if words and stored[first : first + len(words)] == words:
-                return first + at + 1
-        if words and stored.count(words[at]) == 1:
-            return stored.index(words[at]) + 1
-        raise UndoError("this prompt is not in the stored session")
+    def number(session: Summary) -> int:
+        from gemtui.runs.undo.shown_prompts import prompt_numbers
+
+        numbers = prompt_numbers(transcript, session)
+        shown = [at for at, each in enumerate(transcript.outlines) if each.is_current_prompt]
+        place = max((at for at in shown if at <= message), default=min(shown, default=message))
+        if place not in numbers:
+            raise UndoError("this prompt is not in the stored session")
+        return numbers[place]
 
     return number
-
-
-def _counts(outline: Outline) -> bool:
-    """Return whether a message is a prompt that is still part of the conversation."""
-    return outline.prompt and outline.dropped is None
 
 
 def find_stored(app: AppBase, session: str) -> Summary:

@@ -46,7 +46,7 @@ from gemtui.ui.kit.row_list import BesideScreen, RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.transcript.diff import draw_diff
-from gemtui.ui.undo.checkpoint_marks import Number
+from gemtui.ui.undo.checkpoint_marks import Number, last_prompt
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -299,14 +299,13 @@ class UndoRequest:
 
     `folder`: the project; None if unknown. `home`: Gemini CLI's folder. `find`: returns the
     session, and is called on a background thread; None means to redo the newest undo in the folder.
-    `number`: takes the session's prompts, and returns the number of the one to go back to (by
-    default, the last); may raise UndoError.
+    `number`: returns the number of the session's prompt to go back to, by default the last.
     """
 
     folder: Path | None
     home: Path
     find: Callable[[], Summary] | None = None
-    number: Number = len
+    number: Number = last_prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -551,7 +550,7 @@ def _prompt_to_go_to(find: Callable[[], Summary], number: Number) -> tuple[Summa
     prompts = prompts_of(session)
     if not prompts:
         raise UndoError("this session has no prompts")
-    return session, prompts, number(prompts)
+    return session, prompts, number(session)
 
 
 def _refused(folder: Path) -> str:
