@@ -102,6 +102,8 @@ def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, s
     return folder_settings(workspace, environ)
 
 
+OPTIONS_PLACE = "the options of the run"
+"""The place of rules that a run's own options stand for, in words."""
 _OPTIONS = (DENIES, ALLOWS)
 """The names of the policy files that hold the rules from a run's own options."""
 
@@ -139,6 +141,18 @@ def for_everybody(policy: Policy) -> Policy:
         replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule for rule in policy.rules
     )
     return replace(policy, rules=rules)
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingRule:
+    """A rule that keeps a call from running.
+
+    `place`: the rule's number and file, in words. `asks`: whether it requires approval; if not, it
+    denies the call.
+    """
+
+    place: str
+    asks: bool
 
 
 class RunPolicy:
@@ -195,14 +209,15 @@ class RunPolicy:
             elif tool.startswith("mcp_"):
                 yield tool
 
-    def denying(self, call: Call) -> str:
-        """Return the rule of the user or administrator that denies a call, in words.
+    def deciding(self, call: Call) -> DecidingRule | None:
+        """Return the rule of the user or administrator that keeps a call from running.
 
-        Returns "" if there is none.
+        Returns None if there is none.
         """
-        outcome = self._engine.outcome(call)
-        denies = outcome.rule is not None and outcome.rule.decision is Decision.DENY
-        return _words(outcome.rule) if denies and outcome.rule is not None else ""
+        rule = self._engine.outcome(call).rule
+        if rule is None or rule.decision is Decision.ALLOW or not (place := _words(rule)):
+            return None
+        return DecidingRule(place, asks=rule.decision is Decision.ASK_USER)
 
 
 def _words(rule: Rule) -> str:
@@ -210,7 +225,7 @@ def _words(rule: Rule) -> str:
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:
-        return "the options of the run"
+        return OPTIONS_PLACE
     return f"{rule_place(rule)} ({short_path(Path(rule.source))})" if rule.index else rule_place(rule)
 
 

@@ -137,6 +137,7 @@ class Run:
             "outcome": None if outcome is None else outcome.status.value,
             "refused": None if outcome is None else outcome.refused,
             "failed": None if outcome is None else outcome.failed,
+            "denials": None if outcome is None else list(outcome.denials),
             "exit_code": None if self.exit is None else self.exit.code,
             "limit": None if self.exit is None else self.exit.limit,
             "started": iso(self.started),

@@ -34,7 +34,7 @@ from gemtui.files import changed_at, read_if_present, size_of
 from gemtui.jsonfile import read_object
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
-from gemtui.runs.effective_policy import RunPolicy
+from gemtui.runs.effective_policy import OPTIONS_PLACE, DecidingRule, RunPolicy
 from gemtui.runs.ending import Status
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -90,8 +90,10 @@ class RunProgress:
         """How many calls were denied, by (tool, reason)."""
         self.denied: list[Mapping[str, str]] = []
         """The denied calls in order, each with `toolUseId`, `toolName` and `reason`."""
-        self.by_rule: dict[str, str] = {}
-        """Maps the reason for a denial to the user's own rule that caused it."""
+        self.by_rule: set[str] = set()
+        """The reasons for denials that name the user's own rule."""
+        self.by_mode = {_NOT_PERMITTED, _NEEDS_APPROVAL}
+        """The reasons for denials that another approval mode or an option would lift."""
         self.missing: dict[str, None] = {}
         """The tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
@@ -102,7 +104,7 @@ class RunProgress:
         self._landed: dict[str, bool] = {}
         """Maps calls in `_open` to whether they wrote their file, where the disk shows it."""
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with the reason that the CLI gave."""
+        """The calls that a rule may have denied, each with the reason that the CLI gave."""
 
     @property
     def unsettled(self) -> int:
@@ -157,23 +159,33 @@ class RunProgress:
             policy = RunPolicy.of(self.request)
             if ended is None or policy.is_older_than(ended):
                 for call, why in self._denied:
-                    self._by_rule(call, why, policy.denying(Call(call.name, call.args)))
+                    self._name_rule(call, why, policy.deciding(Call(call.name, call.args)))
         self._denied = []
 
-    def _by_rule(self, call: ToolCall, why: str, rule: str) -> None:
+    def _name_rule(self, call: ToolCall, why: str, rule: DecidingRule | None) -> None:
+        """Record the rule that denied a call, or that no rule of the user's did.
+
+        `why`: the reason that the CLI gave.
+        """
+        if rule is None:
+            self.by_mode.add(why)
+        elif rule.asks is (why == _NEEDS_APPROVAL):
+            self._by_rule(call.name, why, rule.place)
+
+    def _by_rule(self, tool: str, why: str, rule: str) -> None:
         """Record which of the user's rules caused a denial, in place of the CLI's reason.
 
-        `why`: the CLI's reason. `rule`: the rule's place; if it is "", nothing is changed.
+        `why`: the CLI's reason. `rule`: the rule's place.
         """
-        if not rule:
-            return
-        said = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
-        named = f"denied by {rule}{said}"
-        for key, by in (((call.name, why), -1), ((call.name, named), 1)):
+        wanted = "you chose" if rule == OPTIONS_PLACE else "your policy says"
+        does = _HELD_BACK if why == _NEEDS_APPROVAL else "denied"
+        message = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
+        named = f"{does} as {wanted}, by {rule}{message}"
+        for key, by in (((tool, why), -1), ((tool, named), 1)):
             self.refused[key] = self.refused.get(key, 0) + by
             if not self.refused[key]:
                 del self.refused[key]
-        self.by_rule[named] = rule
+        self.by_rule.add(named)
 
     @property
     def settled(self) -> Mapping[str, bool]:
@@ -209,11 +221,12 @@ class RunProgress:
         self.denied.append({"toolUseId": result.tool_use_id, "toolName": tool, "reason": why})
         if call is None:
             return
-        if why.startswith(_DENIED):
+        if why.startswith(_DENIED) or why == _NEEDS_APPROVAL:
             self._denied.append((call, why))
         elif self.request is not None and why == _NOT_PERMITTED:
             with suppress(KeyError):
-                self._by_rule(call, why, self.request.hides(tool) or "")
+                if rule := self.request.hides(tool):
+                    self._by_rule(tool, why, rule)
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
         """Return how the run ended; None if it is still running.
@@ -281,6 +294,8 @@ _BY_TOOL = "rejected by the tool itself because of a command substitution"
 _SAID_NO = "you said no"
 _DENIED = "denied by a policy"
 _NOT_PERMITTED = "not permitted in this mode"
+_NEEDS_APPROVAL = "needed approval, which headless runs can't ask for"
+_HELD_BACK = "needs approval"
 _NOT_FOUND = re.compile(r'Tool "[^"]*" not found')
 _BY_PERSON = re.compile(rf"Tool execution blocked: {SAID_NO}(?:: |\.)(.*)", re.DOTALL)
 _BY_HOOK = re.compile(r"Tool execution blocked: (.*)", re.DOTALL)
@@ -296,7 +311,7 @@ def refusal_words(output: str) -> str:
     if is_blocked(output):
         return _BY_TOOL
     if "requires user confirmation" in output:
-        return "needed approval, which headless runs can't ask for"
+        return _NEEDS_APPROVAL
     if found := _BY_POLICY.search(output):
         why = " ".join(found[1].split())
         return f"{_DENIED}: {why}" if why else _DENIED
@@ -319,20 +334,25 @@ _ALLOW = (
     "allow it with --file-write, --shell, --network or --allow-tool NAME, or with a policy",
     "or choose a mode that allows more: auto_edit writes files, yolo runs everything",
 )
+_EXPLAIN = "see which rule denies it with gemtui policy explain"
 
 
 def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
     """Yield suggestions for how to allow what was denied.
 
-    For a denial by the user's own rule, the suggestion is to change the rule. For one by the user,
-    there is no suggestion.
+    There is none for what the user's own rules, answers or hooks denied, because that is what the
+    user wanted.
     """
-    reasons = {why for _, why in progress.refused}
-    for rule in dict.fromkeys(progress.by_rule.values()):
-        yield f"change {rule} if this call should be allowed"
-    others = {why for why in reasons - set(progress.by_rule) if not why.startswith(_SAID_NO)}
-    if others:
-        yield from _ALLOW if others != {_BY_TOOL} else (_REWORD,)
+    for why in dict.fromkeys(why for _, why in progress.refused):
+        if why in progress.by_mode:
+            yield from _ALLOW
+        elif why in progress.by_rule:
+            if why.startswith(_HELD_BACK):
+                yield "use --ask to be asked for approval"
+        elif why == _BY_TOOL:
+            yield _REWORD
+        elif why.startswith(_DENIED):
+            yield _EXPLAIN
 
 
 # --- endings -------------------------------------------------------------------------------------
@@ -446,7 +466,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
     if refused := sum(progress.refused.values()):
         return RunOutcome(
             status=Status.REFUSED,
-            headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} denied",
+            headline=_refused_headline(progress, refused),
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
             ways_out=tuple(_ways_to_allow(progress)),
         )
@@ -459,6 +479,12 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
         detail="\n".join((*(line for line, _ in warnings[1:]), *retries)),
         ways_out=tuple(dict.fromkeys(way for _, way in warnings if way)),
     )
+
+
+def _refused_headline(progress: RunProgress, count: int) -> str:
+    denied = f"{_calls(count)} {'was' if count == 1 else 'were'} denied"
+    as_wanted = all(why in progress.by_rule for _, why in progress.refused)
+    return f"Done; {denied} by your own rules" if as_wanted else f"Done, but {denied}"
 
 
 def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
@@ -579,7 +605,7 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
 
 
 _FILE = "outcome.json"
-_RULES = 1
+_RULES = 2
 """The version of the code that determines outcomes.
 
 It is increased when the same output yields a different outcome, which invalidates the cache.
@@ -591,13 +617,14 @@ class KeptOutcome:
     """How a finished run ended, with the numbers of denied and failed tool calls.
 
     `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
-    is outdated if they differ.
+    is outdated if they differ. `denials`: the denied calls, as lines with the tool and the reason.
     """
 
     status: Status
     refused: int
     failed: int
     sizes: tuple[int, int]
+    denials: tuple[str, ...] = ()
     rules: int = _RULES
 
 
@@ -615,7 +642,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
     Returns None if how the run ended was not recorded. Takes time proportional to the output.
     """
-    sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
+    sizes, progress, run = _sizes(folder), RunProgress(request), GeminiRun(folder, request)
 
     async def read() -> None:
         async for event in run.events():
@@ -624,6 +651,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
     if run.exit() is None:
         return None
     asyncio.run(read())
+    progress.settle(Path(request.cwd), progress.ended)
     return _keep(folder, progress, run.stderr(), sizes)
 
 
@@ -640,7 +668,11 @@ def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[in
     if outcome is None:
         return None
     found = KeptOutcome(
-        status=outcome.status, refused=sum(progress.refused.values()), failed=progress.failed.total(), sizes=sizes
+        status=outcome.status,
+        refused=sum(progress.refused.values()),
+        failed=progress.failed.total(),
+        sizes=sizes,
+        denials=tuple(_refused_lines(progress)),
     )
     with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())

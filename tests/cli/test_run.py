@@ -569,6 +569,25 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     assert (run["status"], run["outcome"], run["refused"], run["failed"]) == ("success", "refused", 1, 0)
 
 
+@pytest.mark.parametrize("mode", ["auto_edit", "yolo"])
+def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, mode: str
+) -> None:
+    rule = '[[rule]]\ntoolName = "write_file"\nargsPattern = "a.txt"\ndecision = "deny"\npriority = 9\n'
+    (policy := tmp_path / "work.toml").write_text(rule)
+    refused = {"type": "policy_violation", "message": "Tool execution denied by policy."}
+    result = json.dumps({"type": "tool_result", "tool_id": "t1", "status": "error", "error": refused})
+    fake_cli(f"print:{INIT}", uses("t1", "write_file", "a.txt"), f"print:{result}", says("No."), f"print:{OK}")
+    told = "write_file: denied as your policy says, by rule 1 of work.toml ("
+    answer = gemtui("run", "Write", "--policy", policy, "--approval-mode", mode)
+    assert f"gemtui: done; 1 tool call was denied by your own rules ({told}" in answer.err
+    shown = gemtui("runs", "show", "latest")
+    assert told in shown.out
+    (denial,) = gemtui("runs", "show", "latest", "--json").json["run"]["denials"]
+    assert denial.startswith(told)
+    assert "yolo" not in answer.err + shown.out
+
+
 def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     used, end = uses("t1", "write_file", "a.txt"), f"print:{OK}"
     fake_cli(f"print:{INIT}", used, ends("t1", "denied"), says("No."), end)

@@ -191,7 +191,8 @@ def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtu
         code, out, err = finish(begin(on_loopback, model, *words))
         offered = set(model.asked[0].tools)
     assert code == 0
-    assert "1 tool call was denied (write_file: denied by" in err
+    assert "denied as your policy says, by rule 2 of careful.toml (" in err
+    assert "yolo" not in err
     events = [json.loads(line) for line in out.splitlines()]
     results = {event["payload"]["toolName"]: event["payload"] for event in events if event["type"] == "tool_result"}
     statuses = {tool: result["status"] for tool, result in results.items()}

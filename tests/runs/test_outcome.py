@@ -229,6 +229,7 @@ def test_refused_tools_say_why() -> None:
 
 NOT_FOUND = "tool_not_registered", 'Tool "{}" not found.'
 VIOLATION = "policy_violation", "Tool execution denied by policy. Not {} here."
+APPROVAL = "unhandled_exception", 'Tool execution for "{}" requires user confirmation, which is not supported'
 RULES = """
 [[rule]]
 toolName = "run_shell_command"
@@ -241,6 +242,11 @@ denyMessage = "Not run_shell_command here."
 toolName = ["web_fetch", "mcp_srv_drop"]
 decision = "deny"
 priority = 500
+
+[[rule]]
+toolName = "replace"
+decision = "ask_user"
+priority = 500
 """
 
 
@@ -248,8 +254,8 @@ priority = 500
     ("tool", "args", "error", "status", "words", "ways"),
     [
         ("write_file", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
-        ("web_fetch", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.toml (", "change"),
-        ("mcp_srv_drop", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.", "change"),
+        ("web_fetch", {}, NOT_FOUND, Status.REFUSED, "denied as your policy says, by rule 2 of work.toml (", ""),
+        ("mcp_srv_drop", {}, NOT_FOUND, Status.REFUSED, "denied as your policy says, by rule 2 of work.toml (", ""),
         ("mcp_srv_get", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
         ("delegate_to_agent", {}, NOT_FOUND, Status.WARNING, "", ""),
         ("glob", {}, NOT_FOUND, Status.WARNING, "", ""),
@@ -258,8 +264,16 @@ priority = 500
             {"command": "git push"},
             VIOLATION,
             Status.REFUSED,
-            "denied by rule 1 of work.toml (",
-            "change rule 1 of work.toml (",
+            "denied as your policy says, by rule 1 of work.toml (",
+            "",
+        ),
+        (
+            "replace",
+            {},
+            APPROVAL,
+            Status.REFUSED,
+            "needs approval as your policy says, by rule 3 of work.toml (",
+            "use --ask",
         ),
     ],
 )
@@ -297,6 +311,21 @@ def test_the_policy_of_a_run_says_why_a_call_was_refused(
         assert found.headline.startswith(f"Done, but the model called a tool that does not exist: {tool}")
     policy.write_text(RULES.replace("deny", "allow"))
     assert not RunPolicy.of(request).is_older_than(datetime.fromtimestamp(0, UTC))
+
+
+@each_row(
+    ("message", "ways"),
+    [
+        ("Tool execution denied by policy. Not here.", ("see which rule denies it with gemtui policy explain",)),
+        ("Tool execution blocked: my hook says no", ()),
+    ],
+)
+def test_no_mode_is_advised_where_a_rule_or_a_hook_said_no(message: str, ways: tuple[str, ...]) -> None:
+    failed = {"type": "policy_violation", "message": message}
+    used = {"type": "tool_use", "tool_name": "write_file", "tool_id": "1", "parameters": {}}
+    result = {"type": "tool_result", "tool_id": "1", "status": "error", "error": failed}
+    found = said(INIT, json.dumps(used), json.dumps(result), HELLO, OK)
+    assert (found.status, found.ways_out) == (Status.REFUSED, ways)
 
 
 def test_a_broken_policy_file_is_a_failure() -> None:
