@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "t
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests/data"
+RECORDED = DATA / "sessions"
 A_WHILE = 600
 _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
@@ -118,6 +120,28 @@ def home(own_places: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
     (place / ".gemini").mkdir(parents=True)
     monkeypatch.setenv("GEMINI_CLI_HOME", str(place))
     return place
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    """The `.gemini` folder of GEMINI_CLI_HOME, with the recorded sessions of several projects."""
+    shutil.copytree(RECORDED / "main/.gemini", home / ".gemini", dirs_exist_ok=True)
+    return home / ".gemini"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def trusted_project(project: Path, home: Path) -> Path:
+    """An empty folder that Gemini CLI trusts."""
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
+    return project
 
 
 NOBODY = 65534

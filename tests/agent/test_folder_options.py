@@ -19,13 +19,6 @@ from gemtui.policy.model.rules import ApprovalMode
 pytestmark = pytest.mark.usefixtures("own_places")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
 def careful(folder: Path) -> AgentOptions:
     return AgentOptions(
         cwd=folder,

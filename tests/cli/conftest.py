@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,8 +15,6 @@ import pytest
 
 from gemtui.cli import main
 from tests.patience import PATIENCE
-
-RECORDED = Path(__file__).parents[1] / "data/sessions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +53,6 @@ def gemtui(capfdbinary: pytest.CaptureFixture[bytes]) -> Gemtui:
         return Answer(code=code, out=said.out.decode(), err=said.err.decode())
 
     return run
-
-
-@pytest.fixture
-def store(home: Path) -> Path:
-    """The `.gemini` folder of GEMINI_CLI_HOME, with the recorded sessions of several projects."""
-    shutil.copytree(RECORDED / "main/.gemini", home / ".gemini", dirs_exist_ok=True)
-    return home / ".gemini"
 
 
 def start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,24 +17,17 @@ from tests.terminal import Terminal
 pytestmark = pytest.mark.covers("gemtui/ui/run", "gemtui/runs", "gemtui/agent")
 
 
-@pytest.fixture
-def project(tmp_path: Path, home: Path) -> Path:
-    """A folder that Gemini CLI trusts."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
-    return folder
-
-
 def gemtui(folder: Path) -> Terminal:
     return Terminal([sys.executable, "-m", "gemtui"], environ=dict(os.environ), folder=folder)
 
 
 @pytest.mark.deep
-def test_both_list_and_follow_a_run_and_either_stops_it(project: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
+def test_both_list_and_follow_a_run_and_either_stops_it(
+    trusted_project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
     fake_cli(f"print:{INIT}", says("The beginning."), f"until:{gate}", says(" The end."), "wait")
-    with gemtui(project) as first, gemtui(project) as second:
+    with gemtui(trusted_project) as first, gemtui(trusted_project) as second:
         second.shows("1 Sessions")
         first.shows("1 Sessions")
         first.press("2")
@@ -59,15 +51,15 @@ def test_both_list_and_follow_a_run_and_either_stops_it(project: Path, fake_cli:
         assert process_tree.tagged(run.id) == set()
 
 
-def test_a_second_one_finds_the_run_that_goes_on(project: Path, fake_cli: FakeCli) -> None:
+def test_a_second_one_finds_the_run_that_goes_on(trusted_project: Path, fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("On and on."), "wait")
-    with gemtui(project) as first:
+    with gemtui(trusted_project) as first:
         first.shows("1 Sessions")
         first.press("2")
         first.shows("enter starts a run")
         first.press("go on", "\r")
         first.shows("On and on.")
-        with gemtui(project) as second:
+        with gemtui(trusted_project) as second:
             second.shows("A run is still active")
             second.press("\x11")
             assert second.wait() == 0

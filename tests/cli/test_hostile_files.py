@@ -135,13 +135,11 @@ def places() -> list[Path]:
 
 
 @pytest.fixture
-def project(home: Path, fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def started_in(home: Path, fake_cli: FakeCli, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that a command starts in, with a CLI that answers."""
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+    monkeypatch.chdir(project)
+    return project
 
 
 def put(hostile: Callable[[Path], None]) -> None:
@@ -170,22 +168,22 @@ def gemtui(*commands: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
 @pytest.mark.parametrize(
     "name", [name if name in ("fifo", "nested") else pytest.param(name, marks=pytest.mark.deep) for name in HOSTILE]
 )
-def test_no_command_waits_or_breaks(project: Path, name: str) -> None:
+def test_no_command_waits_or_breaks(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
     said = gemtui(*COMMANDS)
     out, err = said.stdout.decode(), said.stderr.decode()
     assert said.returncode == 0, err
-    for path in (project / ".gemini/settings.json", gemini_home() / "projects.json"):
+    for path in (started_in / ".gemini/settings.json", gemini_home() / "projects.json"):
         assert f"{path} can't be read: " in out
     assert "Hi.\n" in out
     assert f"{run_folder()} contains no readable run" in err
 
 
-def test_the_settings_of_gemtui_itself_are_named(project: Path) -> None:
-    places = {name: project / f"{name}.toml" for name in HOSTILE.keys() - {"a list"}}
+def test_the_settings_of_gemtui_itself_are_named(started_in: Path) -> None:
+    places = {name: started_in / f"{name}.toml" for name in HOSTILE.keys() - {"a list"}}
     for name, path in places.items():
         HOSTILE[name](path)
-    deep, digits = project / "deep.toml", project / "digits.toml"
+    deep, digits = started_in / "deep.toml", started_in / "digits.toml"
     deep.write_text("a = " + "[" * 5000 + "]" * 5000)
     digits.write_text("a = " + "9" * 5000)
     for path in (*places.values(), deep, digits):
@@ -199,10 +197,10 @@ def test_the_settings_of_gemtui_itself_are_named(project: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["fifo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("endless", "large"))]
 )
-def test_the_app_starts_among_them(project: Path, name: str) -> None:
+def test_the_app_starts_among_them(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
     words = [sys.executable, "-P", "-m", "gemtui"]
-    with Terminal(words, environ=dict(os.environ), folder=project) as screen:
+    with Terminal(words, environ=dict(os.environ), folder=started_in) as screen:
         screen.shows("1 Sessions")
         screen.press("3")
         screen.shows("Approval mode")
@@ -220,10 +218,10 @@ def test_the_app_starts_among_them(project: Path, name: str) -> None:
     ],
     ids=["cut off", "a number", "deep", "large"],
 )
-def test_settings_that_can_not_be_read_are_said_with_the_way_out(project: Path, text: str, why: str) -> None:
+def test_settings_that_can_not_be_read_are_said_with_the_way_out(started_in: Path, text: str, why: str) -> None:
     path = gemini_home() / "settings.json"
     path.write_text(text)
-    (problem,) = settings_problems(os.environ, project)
+    (problem,) = settings_problems(os.environ, started_in)
     assert problem.startswith(f"{path} can't be read: {why}")
     assert "exit code 52): repair or remove it" in problem
     said = gemtui(("run", "Go"), ("policy", "list"), ("policy", "explain", "--tool", "glob"))

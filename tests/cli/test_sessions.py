@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from gemtui.text import clean
-from tests.cli.conftest import RECORDED, Gemtui, start
+from tests.cli.conftest import Gemtui, start
 from tests.cli.shapes import SESSIONS, fits
+from tests.conftest import RECORDED
 from tests.patience import PATIENCE
 from tests.terminal import Terminal
 

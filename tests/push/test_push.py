@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 
 from gemtui import load_session
 from gemtui.push.folder import lines_in
-from tests.cli.conftest import RECORDED, Gemtui, gemtui
+from tests.cli.conftest import Gemtui, gemtui
 from tests.cli.test_redact import session as secret_session
 from tests.cli.test_sessions import FULL, add_session
 from tests.patience import PATIENCE
@@ -27,12 +26,6 @@ from tests.redact.secrets import KEY_LINES, SECRETS
 
 __all__ = ["gemtui"]
 GUIDE = Path(__file__).parents[2] / "assets/push.md"
-
-
-@pytest.fixture
-def store(home: Path) -> Path:
-    shutil.copytree(RECORDED / "main/.gemini", home / ".gemini", dirs_exist_ok=True)
-    return home / ".gemini"
 
 
 def rows(folder: Path) -> Iterator[dict[str, Any]]:

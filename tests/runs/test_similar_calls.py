@@ -21,12 +21,6 @@ def asked(tool: str, args: Mapping[str, Any], cwd: Path) -> SimilarCalls:
     return similar_calls(ApprovalRequest(tool_name=tool, arguments=args), cwd)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    (tmp_path / "project").mkdir()
-    return tmp_path / "project"
-
-
 def shell(command: str) -> Call:
     return Call(SHELL, {"command": command})
 
