@@ -22,6 +22,7 @@ GemtuiError
 │   └── PolicyChanged      the file has been changed since it was opened
 ├── OptionError            an option of a run is invalid (also a ValueError); `.option` names it
 │   └── GateError          a run can't ask the user; `.install`: install the extension to fix it
+├── InsideRunError         a run's own process tries to answer the run's questions
 ├── RunNotFound            none of gemtui's runs has this id
 ├── RunAmbiguous           several runs match; `.candidates` has their ids
 ├── ExtensionError         gemtui's extension for Gemini CLI can't be installed or removed
@@ -235,6 +236,15 @@ class GateError(OptionError):
     def __init__(self, message: str, *, install: bool = False) -> None:
         super().__init__(message, option="ask")
         self.install = install
+
+
+class InsideRunError(GemtuiError):
+    """A process that a run has started tries to answer the run's questions."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the run itself started this program, so it can't answer the run's questions: use another terminal"
+        )
 
 
 class ExtensionError(GemtuiError):

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+_NOTHING: Mapping[str, str] = {}
 DEEPEST = 100
 """The deepest nesting of lists and objects to accept.
 
@@ -68,14 +69,15 @@ A string is captured as group 1, so that it is kept when comments are removed.
 """
 
 
-def write_once(path: Path, value: DataclassInstance, most: int) -> None:
+def write_once(path: Path, value: DataclassInstance, most: int, *, more: Mapping[str, str] = _NOTHING) -> None:
     """Write a dataclass to a new file, completely or not at all.
 
-    Only the user can read the file. `most`: the size limit in bytes. Strings may contain lone
-    surrogates; a `Path` is written as a string. Raises FileExistsError if the file exists, OSError
-    (including when the value is too large), and ValueError for a number JSON can't represent.
+    Only the user can read the file. `most`: the size limit in bytes. `more`: entries in addition to
+    the dataclass's fields. Strings may contain lone surrogates; a `Path` is written as a string.
+    Raises FileExistsError if the file exists, OSError (including when the value is too large), and
+    ValueError for a number JSON can't represent.
     """
-    with _written(path, value, most) as made:
+    with _written(path, {**asdict(value), **more}, most) as made:
         move_without_replacing(made, path)
 
 
@@ -84,19 +86,19 @@ def write_again(path: Path, value: DataclassInstance, most: int) -> None:
 
     Raises OSError, and ValueError as `write_once` does.
     """
-    with _written(path, value, most) as made:
+    with _written(path, asdict(value), most) as made:
         made.replace(path)
 
 
 @contextmanager
-def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
+def _written(path: Path, value: Mapping[str, Any], most: int) -> Iterator[Path]:
     """Write the whole value to a temporary file beside `path`, and yield its path.
 
     `most`: the size limit in bytes. When the block ends, the temporary file is removed if it still
     exists.
     """
     with unfinished_file(path) as (stream, made):
-        data = json.dumps(asdict(value), allow_nan=False, default=os.fspath).encode("ascii")
+        data = json.dumps(value, allow_nan=False, default=os.fspath).encode("ascii")
         if len(data) > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         stream.write(data)

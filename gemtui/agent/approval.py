@@ -25,7 +25,7 @@ from gemtui.agent.output import READ_PAUSE
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import CallContext, Effect
 from gemtui.files import read_small, stat_if_possible
-from gemtui.jsonfile import read_as, write_once
+from gemtui.jsonfile import read_as, read_object, write_once
 from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
@@ -55,6 +55,19 @@ class Away(StrEnum):
 
     WAIT = "wait"
     REFUSE = "refuse"
+
+
+class AnswerSource(StrEnum):
+    """Where an answer was given; the values are those of `"from"` in records and JSON."""
+
+    PANE = "pane"
+    """The run pane of the app."""
+    SHELL = "shell"
+    """The terminal of `gemtui run --ask`."""
+    TERMINAL = "terminal"
+    """`gemtui runs answer`, in any terminal."""
+    LIBRARY = "library"
+    """A program, by its `approve` callback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +222,7 @@ T = TypeVar("T")
 LARGEST = 192_000_000
 """The largest question or answer, in bytes; larger ones are rejected."""
 
-_HERE = "here"
+_HERE, _FROM = "here", "from"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
 _POLLS = 50
 """Number of polls for questions between two updates of the presence file.
@@ -233,6 +246,11 @@ class GateFolder:
     def of(cls, run: RunFolder) -> GateFolder:
         """Return the folder with a run's questions and answers."""
         return cls(run.path / "gate")
+
+    @property
+    def run(self) -> RunFolder:
+        """The run's folder."""
+        return RunFolder(self.path.parent)
 
     def create(self) -> None:
         """Create the folder. Raises OSError."""
@@ -300,6 +318,12 @@ class GateFolder:
     def answer_to(self, number: int) -> Approval | None:
         """Return the answer to a question; None if there is no readable one yet."""
         return read_as(self._place("answer", number), Approval, LARGEST)
+
+    def answered_from(self, number: int) -> AnswerSource | None:
+        """Return where the answer to a question was given; None if that is unknown."""
+        with suppress(OSError, ValueError):
+            return AnswerSource(str(read_object(self._place("answer", number), LARGEST).get(_FROM)))
+        return None
 
     def is_answered(self, number: int) -> bool:
         """Return whether a question has an answer, even an unreadable one."""
@@ -381,10 +405,13 @@ class GateFolder:
         """Return a question's outcome; None while the question is unresolved."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
-    def answer(self, number: int, approval: Approval) -> bool:
-        """Answer a question; return False if it was already answered. Raises OSError."""
+    def answer(self, number: int, approval: Approval, source: AnswerSource = AnswerSource.LIBRARY) -> bool:
+        """Answer a question; return False if it was already answered. Raises OSError.
+
+        `source`: where the answer was given, for the record.
+        """
         try:
-            write_once(self._place("answer", number), approval, LARGEST)
+            write_once(self._place("answer", number), approval, LARGEST, more={_FROM: source})
         except FileExistsError:
             return False
         return True

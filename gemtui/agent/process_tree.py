@@ -98,6 +98,57 @@ def inherited_processes(guardian: int) -> set[psutil.Process]:
     return found if guardian == os.getpid() else found - descendants(os.getpid())
 
 
+def is_inside(folder: RunFolder, pid: int | None = None) -> bool:
+    """Return whether a run's agent started a process, directly or not.
+
+    `pid`: the process; None means this one. A process can lose the tag (`env -i`) or its parents
+    (`setsid --fork`), so either sign is enough: the process or one above it carries the run's tag;
+    or the CLI is above it, or the guardian without the supervisor, because the guardian inherits
+    only what the run has left behind. The supervisor's other children are the user's own programs.
+    On systems without `adopt_strays`, a process that has lost both can't be recognised.
+    """
+    if pid is None and os.environ.get(RUN_TAG) == folder.id:
+        return True
+    above = _with_parents(pid)
+    if any(_carries(process, folder.id) for process in above):
+        return True
+    owner = folder.owner()
+    if owner is None or not owner_lives(owner):
+        return False
+    pids = {process.pid for process in above}
+    if owner.pid in pids:
+        return owner.cli in pids
+    return owner.cli in pids or _guardian_of(owner) in pids
+
+
+def _with_parents(pid: int | None) -> list[psutil.Process]:
+    """Return a process, or this one, and those above it."""
+    process = psutil.Process(pid)
+    with suppress(psutil.Error):
+        return [process, *process.parents()]
+    return [process]
+
+
+def _carries(process: psutil.Process, run_id: str) -> bool:
+    with suppress(psutil.Error, OSError):
+        return process.environ().get(RUN_TAG) == run_id
+    return False
+
+
+def _guardian_of(owner: Owner) -> int | None:
+    """Return the pid of a supervisor's guardian; None if the guardian has ended.
+
+    The supervisor is a fork of its guardian, so both have the same command line. A parent with
+    another one is the system's own, which inherits the processes of everybody.
+    """
+    with suppress(psutil.Error):
+        supervisor = psutil.Process(owner.pid)
+        parent = supervisor.parent()
+        if parent is not None and parent.cmdline() == supervisor.cmdline():
+            return parent.pid
+    return None
+
+
 def identify(process: psutil.Process) -> ProcessId | None:
     """Return the pid and start time of a process; None if the process is gone."""
     with suppress(psutil.Error):

@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from gemtui.agent.approval import AnswerSource
 from gemtui.agent.command import Command, command_of
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter, unstarted
 from gemtui.agent.options import AgentOptions
@@ -190,7 +191,8 @@ def _answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iter
     if terminal is None:
         yield
         return
-    questions = TerminalQuestions(terminal, Conversation(run.gate, Path(run.request.cwd)))
+    talk = Conversation(run.gate, Path(run.request.cwd), AnswerSource.SHELL)
+    questions = TerminalQuestions(terminal, talk)
     answering = asyncio.ensure_future(questions.ask_all())
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 import termios
 import threading
@@ -20,12 +21,12 @@ import click
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
-from gemtui.errors import GemtuiError, message_of
+from gemtui.errors import GemtuiError, InsideRunError, message_of
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.proposal import Form
-from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation, Question
+from gemtui.runs.gate.questions import QUIET, AnswerOutcome, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 from gemtui.transcript.displays import hunks
@@ -98,10 +99,17 @@ class AskingTerminal:
             with suppress(OSError):
                 os.write(self.writing, notification_sequence(notice, known).encode("utf-8", "replace"))
 
-    def forget_typed(self) -> None:
-        """Discard what was typed before the question appeared, as it can't be an answer."""
+    async def typed_within(self, seconds: float) -> bool:
+        """Wait, and discard what has been typed until then; return whether a line was typed.
+
+        The terminal itself discards it, so a line doesn't count even if this process was too slow
+        to read it in time. A line without its end is discarded as well.
+        """
+        await asyncio.sleep(seconds)
+        typed = bool(select.select([self.reading], [], [], 0)[0])
         with suppress(termios.error):
             termios.tcflush(self.reading, termios.TCIFLUSH)
+        return typed
 
     async def line(self) -> str | None:
         """Wait for one line of input and return it; None at the end of input."""
@@ -153,8 +161,11 @@ class TerminalQuestions:
         await asyncio.to_thread(self._terminal.ring, self._notice(asked))
         while True:
             back = await self._holds()
-            self._terminal.forget_typed()
-            self._terminal.write((_keys(asked, back=back),), end=" ")
+            keys = _keys(asked, back=back)
+            self._terminal.write((keys,), end=" ")
+            while await self._terminal.typed_within(QUIET):
+                self._tell("ignored, because the question had only just appeared: type the answer again")
+                self._terminal.write((keys,), end=" ")
             try:
                 said = await self._line(question)
             except _AnsweredElsewhere:
@@ -235,6 +246,9 @@ class TerminalQuestions:
             given = await asyncio.to_thread(give)
         except ValueError as error:
             self._tell(f"This call can't be allowed: {error}")
+            return False
+        except InsideRunError as error:
+            self._tell(f"Not answered: {error}")
             return False
         except OSError as error:
             self._tell(f"The answer could not be saved: {message_of(error)}")

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Difference, GateFolder, Settled
+from gemtui.agent.approval import AnswerSource, Difference, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue, load_queue
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.commands.output import (
@@ -28,7 +28,7 @@ from gemtui.commands.output import (
 )
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import by_default, completions, json_option
-from gemtui.errors import RunAmbiguous, RunNotFound
+from gemtui.errors import InsideRunError, RunAmbiguous, RunNotFound
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.ending import RunState
@@ -77,6 +77,14 @@ _CONSENTS = {
     Consent.STOPPED: "denied, and the run was stopped",
     Consent.ABANDONED: "denied, because nobody answered",
 }
+
+_FROM = {
+    AnswerSource.PANE: "in the run pane",
+    AnswerSource.SHELL: "in the run's terminal",
+    AnswerSource.TERMINAL: "by gemtui runs answer",
+    AnswerSource.LIBRARY: "by a program",
+}
+"""Where an answer was given, in words."""
 
 
 def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -188,7 +196,8 @@ def _ended_with(run: Run) -> str:
 def _question(question: Question) -> Clean:
     """Return the line for a question in a run's details: its outcome and its call."""
     told = question.to_dict()
-    words = f"{told['consent']}: {told['tool']} {told['about']}"
+    where = "" if question.source is None else f" {_FROM[question.source]}"
+    words = f"{told['consent']}{where}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
     return _fact("asked", visible_line(words + reason))
 
@@ -380,7 +389,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
     3.9f2c41d05b7a6e18. The id refers to the call exactly as it was shown: if the call has changed
     since, the answer is not accepted. A plain number refers to the call as it was when the run
     first asked. Exit code 1 if the answer had no effect, because somebody else answered first or
-    because the call would now do something different.
+    because the call would now do something different; 2 if the run itself started this command.
     """
     allow = verdict == "allow"
     if because and allow:
@@ -395,7 +404,11 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         raise click.UsageError(
             f"{id!r} may mean another run by now: give the run's id, or the question's id from gemtui runs questions"
         )
-    talking = Conversation.of(run)
+    talking = Conversation.of(run, AnswerSource.TERMINAL)
+    try:
+        talking.require_outside()
+    except InsideRunError as error:
+        raise click.UsageError(str(error)) from None
     question = next((each for each in talking.refresh() if each.number == number), None)
     if question is None:
         listed = f"gemtui runs questions {run.id[:_SHORT]}"

@@ -204,6 +204,21 @@ def test_a_background_command_ends_with_its_run(start: Start) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
+def test_what_the_agent_started_is_inside_its_run_whatever_it_left(start: Start) -> None:
+    folder = start("orphan", "stray:polite", "wait")
+    until(lambda: folder.stdout.exists() and folder.stdout.read_text().count("\n") == 2)
+    owner = folder.owner()
+    assert owner is not None
+    assert owner.cli is not None
+    orphan, stray = map(int, folder.stdout.read_text().split())
+    assert RUN_TAG not in psutil.Process(stray).environ()
+    assert [process_tree.is_inside(folder, pid) for pid in (owner.cli, orphan, stray)] == [True] * 3
+    assert [process_tree.is_inside(folder, pid) for pid in (owner.pid, os.getpid())] == [False] * 2
+    folder.abort(Abort.KILL)
+    ended(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
 @pytest.mark.parametrize("kind", ["polite", "stubborn"])
 @pytest.mark.parametrize("by", ["itself", "abort", "death"])
 def test_what_left_parent_session_and_environment_ends_with_its_run(

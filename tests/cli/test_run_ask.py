@@ -9,13 +9,15 @@ import os
 import struct
 import sys
 import termios
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
-from gemtui.runs.gate.questions import Conversation, Question
+from gemtui.runs.gate.questions import QUIET, Conversation, Question
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish
@@ -40,6 +42,9 @@ def ready(terminal: Terminal, number: int) -> None:
     """Wait until a question can be answered for the n-th time; what is typed before is dropped."""
     wanted = "x stop run:"
     terminal.until(lambda: terminal.text.count(wanted) == number, f"{number} times {wanted}")
+    end = time.monotonic() + 2 * QUIET
+    while (left := end - time.monotonic()) > 0:
+        terminal.read(left)
 
 
 @pytest.mark.usefixtures("relaunching")
@@ -57,6 +62,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         answer(text("All done.")),
     ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
+        ready(terminal, 1)
         terminal.shows("? Gemini asks: write_file a.txt", "+a", "y allow")
         terminal.press("y\r")
         ready(terminal, 2)
@@ -87,8 +93,8 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
-        terminal.shows("? Gemini asks: run_shell_command", "$ git add c.txt")
         ready(terminal, 11)
+        terminal.shows("? Gemini asks: run_shell_command", "$ git add c.txt")
         terminal.press("n\r")
         terminal.shows("All done.")
         assert terminal.wait() == 0
@@ -104,7 +110,7 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
-        terminal.shows("y allow")
+        ready(terminal, 1)
         terminal.press("x\r")
         assert terminal.wait() == 130
         rung = b"\a\x1b]777;notify;gemtui: greeter;a run needs approval: write_file\x1b\\"
@@ -174,38 +180,104 @@ def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path
     assert ("  Gemini says: Lists" in lines) is ("description" in args)
 
 
-async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: Path) -> None:
-    """In a terminal of 24 rows the danger at the end of a command is printed first."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    gate = GateFolder(tmp_path / "gate")
-    gate.create()
-    command = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf /"
-    arguments = {"command": command}
-    gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=arguments, number=1))
-    talk = Conversation(gate, tmp_path)
-    asking = TerminalQuestions(AskingTerminal(theirs, theirs), talk)
-    shown = ""
+LONG = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf /"
 
-    async def printed(*words: str) -> None:
-        nonlocal shown
+
+class SmallTerminal:
+    """A terminal of 24 rows in which a call is asked about; `shown`: what is printed on it."""
+
+    def __init__(self, place: Path, command: str) -> None:
+        self.ours, self.theirs = os.openpty()
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.gate = GateFolder(place / "gate")
+        self.gate.create()
+        request = ApprovalRequest(tool_name="run_shell_command", arguments={"command": command}, number=1)
+        self.gate.ask(request)
+        self.shown = ""
+        talk = Conversation(self.gate, place)
+        asking = TerminalQuestions(AskingTerminal(self.theirs, self.theirs), talk)
+        self.answer = asyncio.ensure_future(asking.ask(talk.refresh()[0]))
+
+    async def prints(self, *words: str) -> None:
+        """Wait until all of this is printed after what was typed last."""
         async with asyncio.timeout(PATIENCE):
-            while not all(word in shown for word in words):
-                shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
+            while not all(word in self.shown for word in words):
+                self.shown += (await asyncio.to_thread(os.read, self.ours, 65536)).decode()
 
-    answer = asyncio.ensure_future(asking.ask(talk.refresh()[0]))
-    await printed("! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:")
-    assert shown.index("! rm -rf /") < shown.index("$ echo 0")
-    assert "echo 39" not in shown
-    assert shown.count("\n") < 24
-    shown = ""
-    os.write(ours, b"y\n")
-    await printed("$ echo 39", "$ rm -rf /", "Your answer is still needed", "x stop run:")
-    assert not answer.done()
-    os.write(ours, b"y\n")
-    await answer
-    written = gate.answer_to(1)
+    def types(self, text: str) -> None:
+        self.shown = ""
+        os.write(self.ours, text.encode())
+
+    async def close(self) -> None:
+        self.answer.cancel()
+        await asyncio.gather(self.answer, return_exceptions=True)
+        for each in (self.ours, self.theirs):
+            os.close(each)
+
+
+@pytest.fixture
+async def small(tmp_path: Path) -> AsyncIterator[Callable[[str], SmallTerminal]]:
+    made: list[SmallTerminal] = []
+
+    def one(command: str) -> SmallTerminal:
+        made.append(SmallTerminal(tmp_path, command))
+        return made[-1]
+
+    yield one
+    for each in made:
+        await each.close()
+
+
+async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(
+    small: Callable[[str], SmallTerminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a terminal of 24 rows the danger at the end of a command is printed first."""
+    monkeypatch.setattr(AskingTerminal, "typed_within", nothing_typed)
+    terminal = small(LONG)
+    await terminal.prints("! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:")
+    assert terminal.shown.index("! rm -rf /") < terminal.shown.index("$ echo 0")
+    assert "echo 39" not in terminal.shown
+    assert terminal.shown.count("\n") < 24
+    terminal.types("y\n")
+    await terminal.prints("$ echo 39", "$ rm -rf /", "Your answer is still needed", "x stop run:")
+    assert not terminal.answer.done()
+    terminal.types("y\n")
+    await terminal.answer
+    written = terminal.gate.answer_to(1)
     assert written is not None
     assert written.consent is Consent.ALLOWED
-    for each in (ours, theirs):
-        os.close(each)
+
+
+async def nothing_typed(_terminal: AskingTerminal, _seconds: float) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("typed", ["y\n", "a\n", "n\n", "y\ny\ny\n"])
+async def test_what_is_typed_as_soon_as_a_question_is_shown_is_no_answer(
+    small: Callable[[str], SmallTerminal], typed: str
+) -> None:
+    terminal = small("make")
+    await terminal.prints("x stop run:")
+    terminal.types(typed)
+    await terminal.prints("ignored, because the question had only just appeared", "x stop run:")
+    assert not terminal.gate.is_answered(1)
+
+
+async def test_a_paste_can_t_allow_a_call_whose_end_it_makes_visible(
+    small: Callable[[str], SmallTerminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question has been read for a while; its end has not."""
+    waits = AskingTerminal.typed_within
+    read = iter([True])
+
+    async def typed_within(terminal: AskingTerminal, seconds: float) -> bool:
+        return False if next(read, False) else await waits(terminal, seconds)
+
+    monkeypatch.setattr(AskingTerminal, "typed_within", typed_within)
+    terminal = small(LONG)
+    await terminal.prints("x stop run:")
+    terminal.types("y\ny\ny")
+    await terminal.prints("$ rm -rf /", "ignored, because the question had only just appeared")
+    terminal.shown = terminal.shown.partition("ignored")[2]
+    await terminal.prints("x stop run:")
+    assert not terminal.gate.is_answered(1)

@@ -6,15 +6,19 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.approval import AnswerSource, Approval, ApprovalRequest
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.agent.run_folder import Exit, Owner
+from gemtui.agent.run_folder import RUN_TAG, Exit, Owner
 from gemtui.paths import config_file, state_dir
+from gemtui.runs.gate.questions import Conversation
+from gemtui.runs.listing import find_run, runs_dir
 from tests.cli.conftest import Gemtui, start
 from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks
@@ -144,6 +148,41 @@ def test_an_answer_that_names_nothing_is_a_usage_error(
     assert not asker.files.is_answered(1)
 
 
+@pytest.mark.parametrize("sign", ["tag", "parent"])
+@pytest.mark.parametrize("verdict", ["allow", "deny"])
+def test_a_run_can_t_answer_its_own_question(
+    asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, sign: str, verdict: str
+) -> None:
+    asker.files.ask(ASKED)
+    if sign == "tag":
+        monkeypatch.setenv(RUN_TAG, "run")
+    else:
+        own, supervisor = os.getpid(), psutil.Process().parent()
+        assert supervisor is not None
+        asker.folder.write_owner(Owner(pid=supervisor.pid, began=supervisor.create_time(), cli=own))
+    answer = gemtui("runs", "answer", "run", "1", verdict)
+    assert answer.code == 2
+    assert "the run itself started this program" in answer.err
+    assert not asker.files.is_answered(1)
+
+
+def test_a_run_says_from_where_each_answer_came(asker: Asker, gemtui: Gemtui) -> None:
+    for number, source in enumerate(AnswerSource, start=1):
+        asker.files.ask(replace(ASKED, number=number))
+        run = find_run(runs_dir(), "run")
+        question = Conversation.of(run).refresh()[-1]
+        talk = Conversation.of(run, source)
+        assert talk.deny(talk.asked(question))
+    asker.files.ask(replace(ASKED, number=5))
+    assert gemtui("runs", "answer", "run", "5", "deny").code == 0
+    asker.files.ask(replace(ASKED, number=6))
+    shown = gemtui("runs", "show", "run", "--json").json["run"]["questions"]
+    assert list(shown[0]) == ["tool", "about", "subagent", "consent", "reason", "from"]
+    assert [each["from"] for each in shown] == ["pane", "shell", "terminal", "library", "terminal", None]
+    assert json.loads((asker.files.path / "answer-1.json").read_text())["from"] == "pane"
+    assert "by gemtui runs answer: run_shell_command" in gemtui("runs", "show", "run").out
+
+
 def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtui: Gemtui) -> None:
     asker.files.ask(ASKED)
     asker.folder.write_owner(Owner(pid=os.getpid(), began=1.0))
@@ -180,8 +219,6 @@ def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> Non
 
 def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another answer comes between the look at the question and ours."""
-    from gemtui.runs.gate.questions import Conversation
-
     asker.files.ask(ASKED)
     before = Conversation.asked
 

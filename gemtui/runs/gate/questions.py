@@ -19,10 +19,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
+from gemtui.agent.approval import AnswerSource, Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
+from gemtui.agent.process_tree import is_inside
 from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
-from gemtui.errors import GemtuiError, message_of
+from gemtui.errors import GemtuiError, InsideRunError, message_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.ending import RunState
 from gemtui.runs.gate.proposal import Caution, Proposal, cautions, proposal_of
@@ -31,6 +32,11 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.catalog.summary import iso
 from gemtui.transcript.model import Beyond, Consent
 
+QUIET = 0.5
+"""Seconds after a question's last line has been shown during which no answer counts.
+
+Whoever answers sooner can't have read it: the keys were typed, or pasted, for something else.
+"""
 _SIGN = 1.0
 """Seconds between two signals that the user is there to answer."""
 
@@ -41,13 +47,15 @@ class Question:
 
     `settled`: how the question ended; None if it has not. `answered`: whether an answer exists, so
     that the question is waiting for the run and no longer for the user. `beyond`: whether the
-    answer covers similar calls, and in which runs; None if it was for this call only.
+    answer covers similar calls, and in which runs; None if it was for this call only. `source`:
+    where the user answered; None if nobody has, or that is unknown.
     """
 
     request: ApprovalRequest
     settled: Settled | None = None
     answered: bool = False
     beyond: Beyond | None = None
+    source: AnswerSource | None = None
 
     @property
     def number(self) -> int:
@@ -74,6 +82,7 @@ class Question:
             "subagent": self.request.subagent,
             "consent": self.consent.value,
             "reason": "" if self.settled is None else self.settled.reason,
+            "from": None if self.source is None else self.source.value,
         }
 
     @property
@@ -159,10 +168,11 @@ class Conversation:
     """The questions of one run, and methods to answer them.
 
     The methods read and write files; each question is read only once. `cwd`: the run's folder.
+    `source`: where the user answers, for the records.
     """
 
-    def __init__(self, gate: GateFolder, cwd: Path) -> None:
-        self._gate, self.cwd = gate, cwd
+    def __init__(self, gate: GateFolder, cwd: Path, source: AnswerSource = AnswerSource.LIBRARY) -> None:
+        self._gate, self.cwd, self._source = gate, cwd, source
         self._known: dict[int, Question] = {}
         self._all: tuple[Question, ...] = ()
         self._passed: dict[int, PassedCall] = {}
@@ -170,9 +180,9 @@ class Conversation:
         self.unasked = UnaskedCalls()
 
     @classmethod
-    def of(cls, run: Run) -> Conversation:
+    def of(cls, run: Run, source: AnswerSource = AnswerSource.LIBRARY) -> Conversation:
         """Return the questions of a run, and methods to answer them."""
-        return cls(GateFolder.of(run.folder), Path(run.cwd))
+        return cls(GateFolder.of(run.folder), Path(run.cwd), source)
 
     def stay(self, gone: Event) -> None:
         """Signal to the run that the user is there to answer, until `gone` is set.
@@ -202,7 +212,7 @@ class Conversation:
                 settled, answered = None if waits else self._gate.settled(number), not waits
                 if (settled, answered) != (known.settled, known.answered):
                     known = replace(known, settled=settled, answered=answered)
-                    known = replace(known, beyond=self._beyond(number) if answered else None)
+                    known = self._with_answer(known) if answered else known
             if known.holds and self._gate.is_revoked(number):
                 known = replace(known, beyond=Beyond.TAKEN_BACK)
             self._known[number] = known
@@ -218,6 +228,10 @@ class Conversation:
             self._passed |= passed
             self._hooked |= hooked
             self.unasked = UnaskedCalls(tuple(self._passed.values()), tuple(self._hooked.values()))
+
+    def _with_answer(self, question: Question) -> Question:
+        number = question.number
+        return replace(question, beyond=self._beyond(number), source=self._gate.answered_from(number))
 
     def _beyond(self, number: int) -> Beyond | None:
         answer = self._gate.answer_to(number)
@@ -258,7 +272,12 @@ class Conversation:
         now = self.asked(asked.question, changed)
         return None if now == asked else now
 
-    # --- answers; each raises OSError if it can't be written -----------------------------------
+    def require_outside(self) -> None:
+        """Raise InsideRunError if the run itself started this process."""
+        if is_inside(self._gate.run):
+            raise InsideRunError
+
+    # --- answers; each raises OSError if it can't be written, and InsideRunError ----------------
 
     def allow(self, asked: Asked) -> AnswerOutcome:
         """Approve the call as it is displayed.
@@ -323,7 +342,8 @@ class Conversation:
         return Approval.allow(rules=asked.similar.toml, shown=asked.effect.mark)
 
     def _give(self, asked: Asked, approval: Approval) -> AnswerOutcome:
-        return AnswerOutcome(self._gate.answer(asked.question.number, approval))
+        self.require_outside()
+        return AnswerOutcome(self._gate.answer(asked.question.number, approval, self._source))
 
 
 _TOKEN = 16

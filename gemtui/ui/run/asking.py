@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from gemtui.agent.approval import ELSEWHERE
-from gemtui.errors import GemtuiError, message_of
+from gemtui.errors import GemtuiError, InsideRunError, message_of
 from gemtui.runs.gate.proposal import Form, Proposal
 from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
@@ -81,6 +81,9 @@ async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
         given = await asyncio.to_thread(give)
     except ValueError as error:
         app.show_message(f"This call can't be allowed: {error}.", problem=True)
+        return False
+    except InsideRunError as error:
+        app.show_message(f"Not answered: {error}.", problem=True)
         return False
     except OSError as error:
         app.show_message(f"Your answer could not be saved: {message_of(error)}", problem=True)

@@ -18,7 +18,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from gemtui.agent.approval import Away, Difference
+from gemtui.agent.approval import AnswerSource, Away, Difference
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, Payload, ToolResult, ToolUse
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
@@ -209,7 +209,7 @@ class LiveRun:
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called with this run when it has asked a question or received an answer."""
         self._unasked = UnaskedCalls()
-        self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
+        self.conversation, self._answered = Conversation(run.gate, self.cwd, AnswerSource.PANE), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.queue_state = QueueState()
         """The messages sent to the run, and its queue of prompts."""

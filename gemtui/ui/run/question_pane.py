@@ -23,7 +23,7 @@ from textual.message import Message
 from textual.style import Style
 
 from gemtui.runs.gate.proposal import Caution, Form, Proposal
-from gemtui.runs.gate.questions import Asked, Conversation, Question
+from gemtui.runs.gate.questions import QUIET, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible, visible_line
 from gemtui.ui.draw.code import language_of
@@ -190,8 +190,6 @@ def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
     return "\n".join((*lines, *([""] if others else []), *others))
 
 
-KEYS_QUIET = 0.4
-"""Seconds without a key press before a key can answer a newly drawn question."""
 TYPING = 1.2
 """Extra seconds to wait after an ignored key that would have opened a text field.
 
@@ -228,12 +226,12 @@ class QuestionView(LineView, inherit_bindings=False):
 
         Keys pressed before it was drawn can't be meant as an answer to it.
         """
-        self._quiet_since = Message().time
+        self._quiet_since = max(self._quiet_since, Message().time)
 
     @property
     def accepts_keys(self) -> bool:
         """Whether a key pressed now would count as an answer."""
-        return Message().time - self._quiet_since >= KEYS_QUIET
+        return Message().time - self._quiet_since >= QUIET
 
     # --- visible lines -------------------------------------------------------------------------
 
@@ -288,7 +286,9 @@ class QuestionView(LineView, inherit_bindings=False):
 
     def _look_where(self) -> None:
         if self.is_attached:
-            self.reached_end = self.reached_end or bool(self.total and not self.below)
+            if not self.reached_end and self.total and not self.below:
+                self.reached_end = True
+                self.begin()
             self._pane.show_progress()
 
     # --- keys ----------------------------------------------------------------------------------
@@ -299,11 +299,11 @@ class QuestionView(LineView, inherit_bindings=False):
     async def _on_key(self, event: events.Key) -> None:
         """Ignore an answer key that is pressed too soon after the call was drawn.
 
-        Such keys work only after a pause of `KEYS_QUIET` seconds without one.
+        Such keys work only after a pause of `QUIET` seconds without one.
         """
         if event.key not in _ANSWERING or not self.has_focus:
             return
-        since, quiet = event.time - self._quiet_since, KEYS_QUIET
+        since, quiet = event.time - self._quiet_since, QUIET
         if since < quiet:
             self._quiet_since = event.time + (TYPING if event.key in _TYPED_BEHIND else 0)
             event.prevent_default()

@@ -623,6 +623,19 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
         assert (await me.answered(1)).consent is Consent.ALLOWED
 
 
+async def test_a_yes_right_after_the_end_has_come_into_view_does_not_count(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, BOTH) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.press("end")
+        await me.until(lambda: me.question.view.reached_end)
+        await me.press("y")
+        await me.until(lambda: any("only just appeared" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+
+
 async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:

@@ -18,9 +18,9 @@ import pytest
 from gemtui.agent.approval import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
+from gemtui.runs.gate.questions import QUIET
 from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.ui.run.question_pane import KEYS_QUIET
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
@@ -45,7 +45,7 @@ def opened(cli: GeminiCli, model: ModelServer, editor: Path) -> Terminal:
 def asked(terminal: Terminal, *texts: str) -> None:
     """Wait until a question takes keys."""
     terminal.shows("y allow", *texts)
-    end = time.monotonic() + 2 * KEYS_QUIET
+    end = time.monotonic() + 2 * QUIET
     while (left := end - time.monotonic()) > 0:
         terminal.read(left)
 
