@@ -576,7 +576,12 @@ class AgentOptions:
     abort: EventOption = EventOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for the name of a tool that is known to be a mistake."""
+        """Raise OptionError for the name of a tool that is known to be a mistake.
+
+        Blanks around the id of the session are removed, as by the CLI.
+        """
+        if isinstance(self.resume, str):
+            object.__setattr__(self, "resume", self.resume.strip())
         check_tools(self.tools)
 
     @property

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version as version_of_package
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable, message
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, path_exists, stat_if_possible
-from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, contents
+from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, vault_status
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.notify import ask_tmux, ringing_terminal
@@ -87,8 +88,9 @@ def doctor(as_json: bool) -> int:
 class _DoctorReport:
     """Everything that `_examine` found.
 
-    `settings`: problems with the CLI's settings files. `registry`: the problem with the CLI's list
-    of projects, or None. `unhooked`: see `_checkpoints_problem`.
+    `doomed`: how many session files the CLI deletes at its next start. `settings`: problems with
+    the CLI's settings files. `registry`: the problem with the CLI's list of projects, or None.
+    `unhooked`: see `_checkpoints_problem`.
     """
 
     gemtui: str
@@ -103,6 +105,7 @@ class _DoctorReport:
     files: _GemtuiFiles
     search: _SearchReport
     vault: VaultUsage
+    doomed: int
     checkpoints: CheckpointsUsage
     runs: DiskUsage
     settings: tuple[str, ...]
@@ -147,6 +150,7 @@ def _examine() -> _DoctorReport:
     with closing(Index(home, cache=cache)) as index:
         found = index.load()
     extension = extension_state(environ)
+    vault = vault_status(found, environ, datetime.now(UTC), hook=extension.state is HookState.READY)
     return _DoctorReport(
         gemtui=version_of_package("gemtui"),
         python=platform.python_version(),
@@ -159,7 +163,8 @@ def _examine() -> _DoctorReport:
         terminal=_look_at_terminal(environ),
         files=_own_files(environ, cache, found),
         search=_look_at_search(cache, home),
-        vault=contents(),
+        vault=vault.contents,
+        doomed=len(vault.hits),
         checkpoints=usage_of_checkpoints(checkpoints_dir()),
         runs=runs_usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
@@ -212,13 +217,13 @@ def _rows(report: _DoctorReport) -> Iterator[tuple[str, str]]:
     yield from _terminal_rows(report.terminal)
     yield from _file_rows(report.files)
     yield from _search_rows(report.search)
-    yield from _vault_rows(report.vault)
+    yield from _vault_rows(report.vault, report.doomed)
     yield from _checkpoint_rows(report.checkpoints)
     yield from _run_rows(report.runs)
     for problem in report.problems:
         yield "broken", problem
     if not report.problems:
-        yield "no problems" if report.runs.only_copies else "all well", ""
+        yield "no problems" if report.runs.only_copies or report.doomed else "all well", ""
 
 
 # --- the store ------------------------------------------------------------------------------------
@@ -744,11 +749,14 @@ def _search_rows(search: _SearchReport) -> Iterator[tuple[str, str]]:
         yield "", f"it contains words from your sessions; to delete it: {search.clear}"
 
 
-def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
+def _vault_rows(held: VaultUsage, doomed: int) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
         yield ("vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}")
         yield ("", f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE_VAULT}")
+    if doomed:
+        files = counted(doomed, "session file")
+        yield "deletions", f"Gemini CLI deletes {files} at its next start; to list them: gemtui vault status"
 
 
 def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:

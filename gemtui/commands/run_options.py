@@ -11,8 +11,10 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
 from gemtui.commands.shared_options import existing_folder_here, session_ids
-from gemtui.errors import OptionError
+from gemtui.errors import OptionError, SessionNotFound
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import gemini_home
@@ -232,7 +234,7 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     which to fork. Raises click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
     """
     folder = options.cwd or Path()
-    cut = _BEFORE.fullmatch(wanted)
+    cut = _BEFORE.fullmatch(wanted.strip())
     session = _found(wanted if cut is None else cut[1], folder)
     _require_here(session, folder)
     fork = fork_session(session, gemini_home(), before=None if cut is None else int(cut[2]))
@@ -241,9 +243,11 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     return replace(options, resume=fork.session_id)
 
 
-def _found(wanted: str, folder: Path) -> Summary:
+def _found(wanted: str, folder: Path, *, accept: Callable[[Summary], bool] = lambda _: True) -> Summary:
     with index_of_user() as index:
-        if wanted == LATEST:
+        if wanted.strip() == LATEST:
+            with suppress(SessionNotFound):
+                return index.find(wanted, project=folder, accept=accept)
             return index.find(wanted, project=folder)
         return choose(wanted, index, here=folder)
 
@@ -262,10 +266,15 @@ def _session(wanted: str, folder: Path) -> str:
 
     Raises click.UsageError if it can't be continued there.
     """
-    session = _found(wanted, folder)
+    session = _found(wanted, folder, accept=attrgetter("continuable"))
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
         raise click.UsageError(f"{session.id} is a {session.kind}, which can't be continued: name a main session")
+    if not session.resumable:
+        raise click.UsageError(
+            f"{session.id} has nothing to resume, only commands or blank messages, so Gemini CLI skips it: "
+            "leave out --resume to start a new session"
+        )
     _require_here(session, folder)
     return session.id

@@ -189,10 +189,9 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         for each in found.kept
     ]
     yield from _headed("kept", kept or [_NOTHING])
-    words = [f"{_about(hit.session, marks, now)}: {hit.words()}" for hit in found.listed]
-    if others := len(found.hits) - len(words):
-        words.append(f"{counted(others, 'more file')}: empty sessions, copies, and leftovers of resuming")
-    yield from _headed("next", words or ["Gemini CLI would delete nothing at its next start"])
+    doomed = [f"{_about(hit.session, marks, now)}: {hit.words()}" for hit in found.listed]
+    doomed += [f"{hit.session.path.name}: {hit.words()}" for hit in found.hits if hit.session.hidden]
+    yield from _headed("next", doomed or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"
     if found.first is not None:

@@ -6,7 +6,7 @@ See assets/gemini-cli.md#clean-up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -92,13 +92,15 @@ class DoomedFile:
     """A file that will be deleted the next time the CLI starts in its project.
 
     `session`: the file, as a session. `retention`: the project's retention settings. `twin`: for
-    `Why.TWIN`, the file with the same short id that causes the deletion.
+    `Why.TWIN`, the file with the same short id that causes the deletion. `problem`: for
+    `Why.UNREADABLE`, why no session can be read from the file.
     """
 
     session: Summary
     why: Why
     retention: Retention
     twin: Path | None = None
+    problem: str = ""
 
     def words(self) -> str:
         """Return the reason as a phrase."""
@@ -110,7 +112,7 @@ class DoomedFile:
             case Why.NOTHING:
                 return "contains nothing to resume"
             case Why.UNREADABLE:
-                return "it can't be read"
+                return self.problem
             case Why.NO_HEADER if self.session.format == "jsonl":
                 return "its first line is corrupt or missing; gemtui vault restore repairs it"
             case Why.NO_HEADER:
@@ -142,8 +144,8 @@ def next_deletions(
     as in a snapshot. `retention_of`: called once per project.
     """
     folders: dict[Path, list[Summary]] = {}
-    damaged = [_unread(each.path, now) for each in unreadable if not each.too_large]
-    lost = frozenset(each.name for each in damaged)
+    lost = {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
+    damaged = [_unread(Path(name), now) for name in lost]
     for session in (*sessions, *damaged):
         for file in (session, *session.copies):
             if _is_cleaned(file):
@@ -189,7 +191,7 @@ def _is_cleaned(file: Summary) -> bool:
     return named and Flag.KEPT not in file.flags and not is_hash(file.project_key)
 
 
-def _hits(files: Sequence[Summary], rule: Retention, now: datetime, lost: Container[str]) -> Iterator[DoomedFile]:
+def _hits(files: Sequence[Summary], rule: Retention, now: datetime, lost: Mapping[str, str]) -> Iterator[DoomedFile]:
     whys = _own_reasons(files, rule, now)
     whys |= {file.name: Why.UNREADABLE for file in files if file.name in lost}
     going: dict[str, Summary] = {}
@@ -198,7 +200,8 @@ def _hits(files: Sequence[Summary], rule: Retention, now: datetime, lost: Contai
             going.setdefault(id, file)
     for file in files:
         if file.name in whys:
-            yield DoomedFile(session=file, why=whys[file.name], retention=rule)
+            why, problem = whys[file.name], lost.get(file.name, "")
+            yield DoomedFile(session=file, why=why, retention=rule, problem=problem)
         elif (twin := going.get(short_id(file.path))) is not None:
             yield DoomedFile(session=file, why=Why.TWIN, retention=rule, twin=twin.path)
 
@@ -210,12 +213,23 @@ def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> di
     headless = [file for file in files if file.name in kept and not file.has_header]
     whys |= {file.name: Why.NO_HEADER for file in headless}
     mains = [file for file in resumable if file.name in kept and file.has_header]
-    for at, file in enumerate(sorted(mains, key=lambda each: each.when, reverse=True)):
-        if rule.age is not None and now - file.when > rule.age:
+    last_use = {file.name: _last_use(file) or now for file in mains}
+    for at, file in enumerate(sorted(mains, key=lambda each: last_use[each.name], reverse=True)):
+        if rule.age is not None and now - last_use[file.name] > rule.age:
             whys[file.name] = Why.EXPIRED
         elif rule.count is not None and at >= rule.count:
             whys[file.name] = Why.TOO_MANY
     return whys
+
+
+def _last_use(file: Summary) -> datetime | None:
+    """Return when the CLI takes a file to have been used last; None means just now.
+
+    That is so for a log that doesn't say when. An old object counts as used when it was started.
+    """
+    if file.updated is not None or file.partial:
+        return file.when
+    return None if file.format == "jsonl" else file.started or file.modified
 
 
 def short_id(path: Path) -> str:
@@ -232,9 +246,10 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
 
     `rule`: the retention settings of the session's project.
     """
-    if not rule.enabled or rule.age is None or not _is_cleaned(session):
+    last_use = _last_use(session)
+    if not rule.enabled or rule.age is None or last_use is None or not _is_cleaned(session):
         return None
-    return session.when + rule.age if rule.age < _EVER else None
+    return last_use + rule.age if rule.age < _EVER else None
 
 
 def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
@@ -243,5 +258,5 @@ def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
     That is so if its last update is too old, and for every session if the number of sessions is
     limited. The session may be in the store, or about to be restored to it.
     """
-    late = rule.age is not None and now - session.when > rule.age
+    late = rule.age is not None and now - (_last_use(session) or now) > rule.age
     return rule.enabled and (late or rule.count is not None)

@@ -239,7 +239,7 @@ class VaultStatus:
     def listed(self) -> tuple[DoomedFile, ...]:
         """The files in `hits` that appear in the session list.
 
-        The files left out are empty, or are copies of a session.
+        The files left out are empty or unreadable, or are copies of a session.
         """
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 

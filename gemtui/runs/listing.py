@@ -259,8 +259,10 @@ def find_run(place: Path, wanted: str) -> Run:
     """Return the run in the folder `place` that `wanted` names.
 
     `wanted`: the run's id, the id of the session the run stored, a unique prefix of either, or
-    `latest`. Raises RunNotFound, and RunAmbiguous with a note for each candidate.
+    `latest`; blanks around it are ignored. Raises RunNotFound, and RunAmbiguous with a note for
+    each candidate.
     """
+    wanted = wanted.strip()
     runs = list_runs(place)
     found = runs[:1] if wanted == LATEST else _named(runs, wanted)
     if not found:

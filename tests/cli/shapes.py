@@ -70,7 +70,11 @@ SESSION = {
     "failed_calls": int,
     "tokens": dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT),
     "files_written": [str],
-    "flags": [frozenset({"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate", "kept"})],
+    "flags": [
+        frozenset(
+            {"live", "ghost", "empty", "failed_prompt", "nothing_to_resume", "buried", "torn", "duplicate", "kept"}
+        )
+    ],
 }
 MARK = {
     "session": str,

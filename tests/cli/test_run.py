@@ -461,13 +461,13 @@ def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
 # --- sessions ------------------------------------------------------------------------------------
 
 
-def session(home: Path, id: str, project: Path, minute: int) -> None:
+def session(home: Path, id: str, project: Path, minute: int, prompt: str = "hello") -> None:
     chats = home / ".gemini/tmp" / project.name / "chats"
     chats.mkdir(parents=True, exist_ok=True)
     (chats.parent / ".project_root").write_text(str(project))
     at = f"2026-01-02T03:{minute:02}:05.000Z"
     header = {"sessionId": id, "projectHash": "x", "startTime": at, "lastUpdated": at}
-    said = {"id": "1", "timestamp": at, "type": "user", "content": "hello"}
+    said = {"id": "1", "timestamp": at, "type": "user", "content": prompt}
     path = chats / f"session-2026-01-02T03-{minute:02}-{id[:8]}.jsonl"
     path.write_text(json.dumps(header) + "\n" + json.dumps(said) + "\n")
 
@@ -481,13 +481,32 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     session(home, old, one, 1)
     session(home, new, one, 2)
     session(home, elsewhere, other, 3)
-    for wanted, id in (("11111111", old), ("latest", new), (old, old)):
+    for wanted, id in (("11111111", old), ("latest", new), (old, old), (f" {old} ", old), (" latest", new)):
         assert gemtui("run", "Go", "-C", one, "--resume", wanted).code == 0
         assert f"--resume={id}" in words(tmp_path)
     answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
     assert answer.code == 2
     assert f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
+
+
+def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    folder = tmp_path / "one"
+    folder.mkdir()
+    commands = "22222222-0000-4000-8000-000000000000"
+    session(home, commands, folder, 2, "/resume")
+    for wanted in ("latest", commands):
+        answer = gemtui("run", "Go", "-C", folder, "--resume", wanted)
+        assert answer.code == 2
+        assert f"{commands} has nothing to resume" in answer.complaint
+    talk = "11111111-0000-4000-8000-000000000000"
+    session(home, talk, folder, 1)
+    assert gemtui("run", "Go", "-C", folder, "--resume", "latest").code == 0
+    assert f"--resume={talk}" in words(tmp_path)
+    assert gemtui("show", "latest", "--project", folder).code == 0
 
 
 def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:

@@ -104,9 +104,14 @@ def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
 
 
 def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(gemtui: Gemtui, home: Path) -> None:
-    session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about")])
+    session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about"), logs.gemini("g", "")])
+    ghost = session(home / ".gemini", uuid(2), [logs.header(uuid(2)), logs.context()])
     status = gemtui("vault", "status")
-    assert "contains nothing to resume" in status.out
+    assert "/about: contains nothing to resume" in status.out
+    assert f"{ghost.name}: contains nothing to resume" in status.out
+    doctor = gemtui("doctor").out
+    assert "Gemini CLI deletes 2 session files at its next start; to list them: gemtui vault status" in doctor
+    assert "all well" not in doctor
     assert "general.sessionRetention.enabled = false" in status.out
     fits(gemtui("vault", "--json").json, STATUS)
 

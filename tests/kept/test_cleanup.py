@@ -11,7 +11,11 @@ import pytest
 
 from gemtui.kept.cleanup import Retention, Why, expires, next_deletions, retention
 from gemtui.kept.vault import keep_all
+from gemtui.sessions.catalog.summary import Flag
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
+from gemtui.transcript.model import Author
+from tests.rows import each_row
 from tests.sessions import logs
 from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
 
@@ -48,6 +52,58 @@ def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -
         failed.name: Why.NOTHING,
         command.name: Why.NOTHING,
     }
+
+
+CALL = {"functionCall": {"name": "glob"}}
+
+
+@each_row(
+    ("records", "stays"),
+    [
+        ([logs.user("u", "hello")], True),
+        ([logs.user("u", " \n/resume"), logs.gemini("g", "")], False),
+        ([logs.user("u", "?help"), logs.info("i", "Request cancelled."), logs.gemini("g", " \ufeff")], False),
+        ([logs.user("u", "/help"), logs.gemini("g", "Here it is.")], True),
+        ([logs.user("u", "/help"), logs.gemini("g", "", thoughts=[{"subject": "s"}])], True),
+        ([logs.user("u", "/help"), logs.gemini("g", "", toolCalls=[logs.call("c")])], True),
+        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [CALL]}], True),
+        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [{"text": "", "thought": False}]}], True),
+        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [{"text": " "}, " "]}], False),
+        ([logs.user("u", "")], False),
+        ([logs.user("u", "") | {"content": None}], False),
+        ([logs.user("u", "/x") | {"displayContent": "hello"}], False),
+        ([logs.user("u", "hello") | {"displayContent": "/x"}], True),
+        ([logs.user("u", "<hook_context>a</hook_context> hello")], False),
+        ([logs.context(), logs.reply("r", "c")], True),
+        ([{"type": "user", "timestamp": logs.at(1), "content": "hello"}], False),
+        ([logs.user("u", "hello"), logs.restore(logs.context())], False),
+        ([logs.user("u", "hello"), {"$rewindTo": "u"}], False),
+    ],
+)
+def test_a_session_goes_unless_the_cli_could_resume_something(
+    store: Path, records: list[dict[str, object]], stays: bool
+) -> None:
+    path = session(store, uuid(1), [logs.header(uuid(1), lastUpdated=logs.at(30 * 86400)), *records])
+    assert whys(store) == ({} if stays else {path.name: Why.NOTHING})
+    spoken = any(outline.author is not Author.SYSTEM for outline in SessionLog.read(path).outlines)
+    assert (Flag.NOT_RESUMABLE in read(store).sessions[0].flags) is (spoken and not stays)
+
+
+def test_a_log_that_does_not_say_when_it_was_used_is_never_too_old(store: Path) -> None:
+    head = logs.header(uuid(1))
+    del head["lastUpdated"]
+    session(store, uuid(1), [head, logs.user("u", "hello")])
+    assert whys(store) == {}
+    assert expires(read(store).sessions[0], RULE) is None
+
+
+def test_another_program_s_file_is_said_to_go_as_that(store: Path) -> None:
+    line = {"type": "user", "sessionId": "s", "uuid": "1", "message": {"role": "user", "content": "hi"}}
+    path = session(store, uuid(1), [line])
+    found = read(store)
+    (hit,) = next_deletions(found.sessions, lambda _: RULE, NOW, found.unreadable)
+    assert hit.session.path == path
+    assert hit.words() == "has the format of Claude Code, not of Gemini CLI"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gemtui.errors import SessionTooLarge
 from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import Text, ToolCall, ToolStatus
 from tests.sessions.logs import context, gemini, legacy, lines, texts, user
 
 
@@ -69,10 +69,31 @@ def test_a_file_that_stays_half_written_never_shows_less_than_before(tmp_path: P
         assert len(texts(log)) == 10
 
 
-def test_a_legacy_object_that_repeats_an_id_loses_no_message(tmp_path: Path) -> None:
+def test_a_repeated_id_is_one_message_where_the_cli_reads_the_object_as_a_line(tmp_path: Path) -> None:
+    draft = gemini("g", "draft", thoughts=[{"subject": "Draft"}])
+    final = gemini("g", "final", tokens={"input": 100, "output": 50, "total": 150})
+    value = legacy(user("u", "ask"), draft, user("v", "more"), final)
+    lines = orjson.dumps(value)
+    for data in (lines, lines + b"\r\n"):
+        path = tmp_path / f"session-{len(data)}.json"
+        path.write_bytes(data)
+        log = SessionLog(path)
+        log.refresh()
+        assert texts(log) == ["ask", "final", "more"]
+        assert [outline.usage.total for outline in log.outlines if outline.usage] == [150]
+        assert not log.dropped
+        assert transcript_of(log).read(1).blocks == (Text(text="final"),), "nothing of the draft"
+    del value["projectHash"]
+    path.write_bytes(orjson.dumps(value))
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["ask", "draft", "more", "final"], "the CLI does not take it for a line"
+
+
+def test_a_pretty_printed_object_that_repeats_an_id_loses_no_message(tmp_path: Path) -> None:
     path = tmp_path / "session-x.json"
     messages = legacy(user("m", "first"), gemini("m", "answer"), user("m", "second"))
-    path.write_bytes(orjson.dumps(messages))
+    path.write_bytes(orjson.dumps(messages, option=orjson.OPT_INDENT_2))
     log = SessionLog(path)
     log.refresh()
     assert texts(log) == ["first", "answer", "second"]

@@ -12,7 +12,8 @@ import pytest
 from gemtui.errors import NotASession
 from gemtui.sessions.read.conversation import dropped_counts, dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import Dropped, Notice, Text, ToolCall, ToolStatus
+from gemtui.transcript.model import Dropped, Notice, NoticeLevel, Text, ToolCall, ToolStatus
+from tests.rows import each_row
 from tests.sessions.logs import at, call, context, gemini, header, lines, reply, restore, texts, user, write
 
 
@@ -298,6 +299,42 @@ def test_a_half_written_object_is_told_from_what_is_no_session(tmp_path: Path, c
     path.write_bytes(content)
     with pytest.raises(NotASession, match=what):
         SessionLog(path).refresh()
+
+
+CLAUDE = {"parentUuid": None, "sessionId": "s", "uuid": "1", "type": "user"}
+
+
+@each_row(
+    ("records", "program"),
+    [
+        ([CLAUDE | {"message": {"role": "user", "content": "hi"}}], "Claude Code"),
+        ([{"type": "summary", "summary": "Hi", "leafUuid": "1"}], "Claude Code"),
+        ([CLAUDE | {"message": {"role": "user", "parts": [{"text": "hi"}]}}], "Qwen Code"),
+        ([{"timestamp": "x", "type": "session_meta", "payload": {"id": "s"}}], "Codex"),
+        ([{"id": "s", "timestamp": "x"}, {"type": "message", "role": "user", "content": []}], "another program"),
+        ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}], "another program"),
+        ([{"sessionId": "s", "messages": [{"role": "user", "content": "hi"}]}], "another program"),
+        ([{"version": 1, "entries": []}], "another program"),
+    ],
+)
+def test_another_program_s_file_is_named_as_that(tmp_path: Path, records: list[dict[str, Any]], program: str) -> None:
+    path = write(tmp_path / "session-x.jsonl", records)
+    with pytest.raises(NotASession, match=f"has the format of {program}, not of Gemini CLI"):
+        SessionLog(path).refresh()
+
+
+def test_a_damaged_log_is_still_a_session(tmp_path: Path) -> None:
+    for records in ([{"sessionId": "s"}], [user("u", "no header")], [{"sessionId": "s", "projectHash": "h"}]):
+        SessionLog(write(tmp_path / "session-x.jsonl", records)).refresh()
+
+
+def test_a_prompt_without_content_says_so(tmp_path: Path) -> None:
+    log = SessionLog(write(tmp_path / "session-x.jsonl", [header(), user("u", ""), user("v", "a")]))
+    log.refresh()
+    assert [message.blocks for message in transcript_of(log)] == [
+        (Notice(level=NoticeLevel.INFO, text="This prompt has no content."),),
+        (Text(text="a"),),
+    ]
 
 
 def test_a_pipe_in_the_store_is_not_opened(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.vault import is_on, keep
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.sessions.catalog.summarise import is_resumable
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records
@@ -86,7 +85,7 @@ def fork_session(session: Summary, home: Path, *, before: int | None = None, und
             project=session.folder,
         )
         past = entries[:cut]
-        if not any(is_resumable(each.facts.outline) for each in past if _is_message(each)):
+        if not any(each.facts.resumable for each in past if _is_message(each)):
             return fork
         made = _written(fork, log, past, session, home, until=until)
     _share_checkpoints(made, session, undo)

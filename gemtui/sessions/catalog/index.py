@@ -179,20 +179,24 @@ class Index:
                     self._follow(path, cancelled)
             return self._snapshot(self._store or self._scan())
 
-    def find(self, wanted: str, *, project: Path | None = None) -> Summary:
+    def find(
+        self, wanted: str, *, project: Path | None = None, accept: Callable[[Summary], bool] = lambda _: True
+    ) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
-        `project`: consider only this folder's sessions; ignored if `wanted` is a path. Raises
+        Blanks around an id are ignored, as by the CLI. `project`: consider only this folder's
+        sessions; ignored if `wanted` is a path. `accept`: which sessions "latest" may mean. Raises
         SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path, also NotASession,
         SessionTooLarge, or OSError.
         """
         if is_path(wanted):
             return self._at(typed_path(wanted).absolute())
+        wanted = wanted.strip()
         store = self._scan()
         self._require_readable(store)
         places = self._scope(store, project, read=True)
         if wanted == LATEST:
-            found = newest_session(places, when=self._when, read=self.sessions_in)
+            found = newest_session(places, when=self._when, read=self.sessions_in, accept=accept)
             if found is None:
                 raise nothing_stored(store, project)
             return self._with_copies(found, store)
@@ -640,7 +644,7 @@ def find_session(index: Index, wanted: str, *, project: Path | None, here: Path 
     """
     if project is not None or here is None:
         return index.find(wanted, project=project)
-    if wanted == LATEST:
+    if wanted.strip() == LATEST:
         with suppress(SessionNotFound):
             return index.find(wanted, project=here)
     try:
@@ -648,6 +652,6 @@ def find_session(index: Index, wanted: str, *, project: Path | None, here: Path 
     except SessionAmbiguous:
         with suppress(SessionNotFound, SessionAmbiguous):
             mine = index.find(wanted, project=here)
-            if mine.id == wanted:
+            if mine.id == wanted.strip():
                 return mine
         raise

@@ -51,6 +51,7 @@ def newest_session(
     *,
     when: Callable[[ChatFile], float],
     read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
+    accept: Callable[[Summary], bool],
 ) -> Summary | None:
     """Return the session that was updated last, ignoring those that lists hide.
 
@@ -64,7 +65,7 @@ def newest_session(
     count = 1
     while rest and (best is None or rest[0][0] > best.when.timestamp()):
         some, rest = rest[:count], rest[count:]
-        listed = [each for each in read([place for _, place in some]) if not each.hidden]
+        listed = [each for each in read([place for _, place in some]) if not each.hidden and accept(each)]
         best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
         count *= 2
     return best

@@ -14,7 +14,6 @@ from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
 from gemtui.transcript.parts import instant
 
 _NOT_ASKED = ("/", "?", "<state_snapshot>")
-_NO_PROMPT_FOR_THE_CLI = ("/", "?")
 _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
 """Matches the start of JSON, which a model may return in place of a title."""
@@ -61,7 +60,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         directories=_strings(header.get("directories")),
         project_hash=_text(header.get("projectHash")),
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
-        resumable=any(map(is_resumable, outlines)),
+        resumable=log.replay.resumable,
         has_header=_has_header(log),
         ended_badly=log.complete and bool(outlines) and outlines[-1].failures > 0,
     )
@@ -87,14 +86,6 @@ def _has_header(log: SessionLog) -> bool:
     """
     header = log.metadata
     return bool(_text(header.get("sessionId")) and (_text(header.get("projectHash")) or log.format == "json"))
-
-
-def is_resumable(line: Outline) -> bool:
-    """Return whether a message lets the CLI resume its session.
-
-    Answers do, and prompts that are not commands.
-    """
-    return line.author is Author.MODEL or (line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI))
 
 
 def _updated(log: SessionLog) -> datetime | None:
@@ -167,8 +158,11 @@ def _flags(
         flags.add(Flag.BURIED)
     if Dropped.FAILED_PROMPT in asked and asked.isdisjoint({None, Dropped.BURIED}):
         flags.add(Flag.FAILED_PROMPT)
-    if log.complete and not any(map(_is_spoken, (*outlines, *dropped))):
+    spoken = any(map(_is_spoken, outlines))
+    if log.complete and not spoken and not any(map(_is_spoken, dropped)):
         flags.add(Flag.EMPTY)
+    if log.complete and spoken and place.kind is SessionKind.MAIN and not log.replay.resumable:
+        flags.add(Flag.NOT_RESUMABLE)
     if place.kept:
         flags.add(Flag.KEPT)
     return frozenset(flags)

@@ -33,6 +33,8 @@ class Flag(StrEnum):
     """The session has no conversation, only notices from the CLI if anything."""
     FAILED_PROMPT = "failed_prompt"
     """All prompts failed and were removed again, but the log still has their text."""
+    NOT_RESUMABLE = "nothing_to_resume"
+    """Gemini CLI can't resume the session, because it has only commands or blank messages."""
     BURIED = "buried"
     """The log holds messages that were later replaced by different ones and never restored."""
     TORN = "torn"
@@ -52,6 +54,7 @@ class Flag(StrEnum):
 
 _WORDS = {
     Flag.FAILED_PROMPT: "failed prompt",
+    Flag.NOT_RESUMABLE: "nothing to resume",
     Flag.BURIED: "replaced messages",
     Flag.TORN: "incomplete",
     Flag.DUPLICATE: "copy",
@@ -167,6 +170,12 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     def owner(self) -> str:
         """The id of the session that a person opened: a subagent belongs to its caller."""
         return (self.kind is SessionKind.SUBAGENT and self.parent) or self.id
+
+    @property
+    def continuable(self) -> bool:
+        """Whether the CLI finds this session when it looks for one to resume."""
+        in_store = self.has_header and Flag.KEPT not in self.flags
+        return in_store and self.resumable and self.kind is SessionKind.MAIN
 
     @property
     def hidden(self) -> bool:

@@ -42,6 +42,9 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 IN_FLIGHT = "A tool call was still running when this was last written; Gemini CLI stores a call when it ends."
 
 
+NO_CONTENT = "This prompt has no content."
+
+
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
     """Return the log's current conversation; message bodies are read when needed.
 
@@ -558,6 +561,8 @@ def _user(record: Mapping[str, Any], id: str) -> Message:
     media = [(name, image) for name, part in said.media if (image := image_of(part)) is not None]
     blocks += numbered([each if each.name else replace(each, name=name) for name, each in media])
     blocks += [Attachment(name=name, text=text) for name, text in said.files]
+    if not blocks:
+        blocks = [Notice(level=NoticeLevel.INFO, text=NO_CONTENT)]
     return Message(
         id=id,
         author=Author.USER,

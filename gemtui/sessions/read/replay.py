@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gemtui.sessions.read.resumable import is_resumable
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
@@ -71,7 +72,7 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     `has`: which of the RICH_FIELDS the record itself contains. `content`: whether it contains text,
     images, or code the model ran. `calls`: the calls in its `toolCalls` field. `part_ids`: ids of
     `functionCall` parts for calls that are not in `calls`. `replies`: its `functionResponse` parts.
-    `digest`: a hash that is equal for records with equal content.
+    `digest`: a hash that is equal for records with equal content. `resumable`: see `is_resumable`.
     """
 
     outline: Outline
@@ -82,6 +83,7 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     calls: tuple[CallFact, ...] = ()
     part_ids: tuple[str, ...] = ()
     replies: tuple[CallFact, ...] = ()
+    resumable: bool = False
 
     @property
     def has_content(self) -> bool:
@@ -121,6 +123,7 @@ def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
         content=prompt,
         digest=hash(("user", said.text, len(said.media), replies)),
         replies=replies,
+        resumable=is_resumable(record),
     )
 
 
@@ -161,6 +164,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
         digest=hash(("gemini", text, made, ids or part_ids)),
         calls=calls,
         part_ids=_without(part_ids, ids) if part_ids else (),
+        resumable=is_resumable(record),
     )
 
 
@@ -269,6 +273,8 @@ class Replay:
         self.calls: dict[str, StoredCall] = {}
         self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()
+        self.has_messages = False
+        """Whether any record was a message of a type that Gemini CLI writes."""
         self.held = 0
         """How many messages, calls, and replies are in memory, for limiting memory use."""
         self._entries: dict[str, ReplayedMessage] = {}
@@ -284,11 +290,11 @@ class Replay:
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
-        elif isinstance(line.get("id"), str) or _is_message(line):
+        elif isinstance(line.get("id"), str) or (is_message(line) and "content" in line):
             self._put(line, Slot(offset, length), length, restored=False)
         elif isinstance(change := line.get("$set"), dict):
             return self._merge(change, offset, length)
-        elif isinstance(line.get("sessionId"), str):
+        elif _is_header(line):
             return self._merge(line, offset, length)
         else:
             return "left out because its type is unknown"
@@ -310,21 +316,28 @@ class Replay:
         """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
         `unique`: whether a repeated id in the list denotes a different message (as in legacy
-        files), rather than a newer version of the same message.
+        files), rather than a newer version of the same message. In legacy files, messages need no
+        id to be resumed.
         """
         before = list(self._entries.values())
         self._entries = {}
         size = length // max(1, len(records))
         for index, record in enumerate(records):
             named = record.get("id")
-            again = unique and isinstance(named, str) and named in self._entries
-            id = f"{named}~{index}" if again else ""
-            self._put(record, Slot(offset, length, index), size, restored=True, id=id)
+            again = isinstance(named, str) and named in self._entries
+            id = f"{named}~{index}" if again and unique else ""
+            slot = Slot(offset, length, index)
+            self._put(record, slot, size, restored=not again, id=id, needs_id=not unique)
         gone = [entry for entry in before if entry.id not in self._entries]
         self._bury(self._without_twins(gone))
 
-    def _put(self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = "") -> None:
+    def _put(
+        self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = "", needs_id: bool = True
+    ) -> None:
         facts = facts_of(record, size)
+        if needs_id and not facts.outline.id:
+            facts = replace(facts, resumable=False)
+        self.has_messages = self.has_messages or is_message(record)
         id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
         if facts.outline.id != id:
             facts = replace(facts, outline=replace(facts.outline, id=id))
@@ -413,6 +426,11 @@ class Replay:
         return list(self._entries.values())
 
     @property
+    def resumable(self) -> bool:
+        """Whether the CLI finds anything to resume here (assets/gemini-cli.md#clean-up)."""
+        return any(entry.facts.resumable for entry in self._entries.values())
+
+    @property
     def dropped(self) -> list[tuple[ReplayedMessage, Dropped]]:
         """The messages that a later line dropped and no line restored, in original order."""
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
@@ -452,10 +470,18 @@ class Replay:
 _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
 
 
-def _is_message(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is a message, even if it has no valid id."""
-    kind = line.get("type")
-    return isinstance(kind, str) and kind in _TYPES and "content" in line
+def is_message(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has the type of a message, even if it has no valid id."""
+    kind = record.get("type")
+    return isinstance(kind, str) and kind in _TYPES
+
+
+def _is_header(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is a header, even if it lacks the project.
+
+    Other programs' records name their session, too, but have a type.
+    """
+    return isinstance(line.get("sessionId"), str) and (isinstance(line.get("projectHash"), str) or "type" not in line)
 
 
 def left_out_note(count: int) -> str | None:

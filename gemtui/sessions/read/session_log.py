@@ -26,7 +26,8 @@ from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_regular
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
-from gemtui.sessions.read.replay import RecordKind, Replay, ReplayedMessage, Slot, left_out_note
+from gemtui.sessions.read.foreign import OTHER_PROGRAM, foreign_program
+from gemtui.sessions.read.replay import RecordKind, Replay, ReplayedMessage, Slot, is_message, left_out_note
 from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
@@ -162,7 +163,7 @@ class SessionLog:
 
     @property
     def _recognised(self) -> bool:
-        return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
+        return bool(self._replay.metadata.get("sessionId") or self._replay.has_messages)
 
     def _unreadable(self, source: LineSource) -> bool:
         """Handle a file that contains no session at the moment.
@@ -179,6 +180,9 @@ class SessionLog:
             self._source = None
         if not data:
             raise NotASession(f"{self.path} is empty", path=self.path)
+        if (program := foreign_program(data)) is not None:
+            why = " (no sessionId at its beginning)" if b'"sessionId"' not in data else ""
+            raise NotASession(f"{self.path} {_FOREIGN.format(program)}{why}", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
             raise NotASession(
                 f"{self.path} ends before its first message; it may not be complete yet, so try again", path=self.path
@@ -198,11 +202,12 @@ class SessionLog:
 
     def _whole_object(
         self, source: LineSource, size: int, upto: int | None
-    ) -> tuple[dict[str, Any], bool, bool] | None:
-        """Parse a file that is a single JSON object; return (object, truncated, complete).
+    ) -> tuple[dict[str, Any], bool, bool, bool] | None:
+        """Parse a file that is a single JSON object.
 
-        Returns None if the file is anything else. `complete`: whether all of the file has been
-        read.
+        Returns (object, truncated, complete, is a line), or None if the file is anything else.
+        `complete`: whether all of the file has been read. `is a line`: whether the CLI reads the
+        object as the only line of a log (assets/gemini-cli.md#session-files).
         """
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
@@ -215,7 +220,10 @@ class SessionLog:
                 return None
             parsed = legacy_json.parse_legacy(data)
             if parsed is not None and legacy_json.is_session(parsed[0]):
-                return parsed[0], parsed[1], amount == size
+                value, cut = parsed
+                is_header = isinstance(value.get("sessionId"), str) and isinstance(value.get("projectHash"), str)
+                _, _, rest = data.partition(b"\n")
+                return value, cut, amount == size, is_header and not rest.strip()
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
@@ -227,14 +235,16 @@ class SessionLog:
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
-    def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
+    def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, is_line: bool, size: int) -> bool:
         """Replay a legacy session from its JSON object; return whether anything changed.
 
-        `value`, `cut`, `complete`: the results of `_whole_object`. Messages that haven't changed
+        `value`, `cut`, `complete`, `is_line`: the results of `_whole_object`. Messages that haven't changed
         keep their outlines.
         """
         before, had = self._replay, self._source
         records = legacy_json.records_in(value, self.path)
+        if records and "projectHash" not in value and not any(map(is_message, records)):
+            raise NotASession(f"{self.path} {_FOREIGN.format(OTHER_PROGRAM)}", path=self.path)
         if cut and complete and isinstance(had, WholeSource) and len(had) > len(records):
             self.torn = True
             return False
@@ -243,7 +253,7 @@ class SessionLog:
         self.size = size if complete else 0
         header = {key: item for key, item in value.items() if key not in ("messages", "history")}
         self._replay.feed({"$set": header}, 0, size)
-        self._replay.rebuild(records, 0, size, unique=True)
+        self._replay.rebuild(records, 0, size, unique=not is_line)
         self._require_bounded()
         if (word := left_out_note(legacy_json.entries_in(value) - len(records))) is not None:
             self._problem(None, word)
@@ -411,6 +421,9 @@ class SessionLog:
 
 
 # --- bodies --------------------------------------------------------------------------------------
+
+
+_FOREIGN = "has the format of {}, not of Gemini CLI"
 
 
 class RecordSource(Protocol):

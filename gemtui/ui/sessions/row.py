@@ -259,6 +259,7 @@ _FLAG_ROLES = {
     Flag.LIVE: Role.SUCCESS,
     Flag.KEPT: Role.MODEL,
     Flag.FAILED_PROMPT: Role.WARNING,
+    Flag.NOT_RESUMABLE: Role.WARNING,
     Flag.TORN: Role.WARNING,
     Flag.BURIED: Role.WARNING,
     Flag.GHOST: Role.MODEL,
