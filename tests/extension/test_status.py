@@ -113,7 +113,6 @@ def test_folders_in_which_it_is_disabled(gemini: Path, tmp_path: Path, rules: An
         {"hooksConfig": {"enabled": False}},
         {"hooksConfig": {"disabled": ["x", "gemtui"]}},
         {"security": {"allowedExtensions": ["^/opt/", "("]}},
-        {"security": {"allowedExtensions": ["^(.|.)*$(?!)"]}},  # which would never end
     ],
 )
 @pytest.mark.parametrize("of_project", [True, False])
@@ -127,6 +126,11 @@ def test_hooks_that_settings_switch_off(gemini: Path, tmp_path: Path, settings: 
         assert str(place) in str(found.problem)
     unknown = extension_state(cwd=tmp_path).state
     assert unknown is (HookState.READY if of_project else HookState.HOOKS_OFF)
+
+
+def test_a_pattern_that_would_never_end_allows_nothing(gemini: Path) -> None:
+    put(gemini / "settings.json", {"security": {"allowedExtensions": ["^(.|.)*$(?!)"]}})
+    assert state() is HookState.HOOKS_OFF
 
 
 def test_the_project_has_the_last_word(gemini: Path, tmp_path: Path) -> None:
