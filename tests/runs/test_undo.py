@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,15 @@ from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.undo import Undone, checkpoint_list, sessions_with_checkpoints, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from tests.cli.conftest import start
+from tests.cli.conftest import Gemtui, gemtui
 from tests.extension.live_files import hook_input, process, write_live
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 from tests.terminal import Terminal
+
+__all__ = ["gemtui"]
 
 
 def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
@@ -110,22 +113,28 @@ def test_while_gemini_cli_itself_works_in_the_folder_nothing_is_undone(project: 
         assert undo(2).paths(Action.REMOVE) == ["new.txt"]
 
 
-def run(project: Path, fake_cli: FakeCli, *steps: str) -> None:
-    fake_cli(f"print:{INIT}", *steps, f"print:{OK}")
-    done = start("run", "--quiet", "hi", cwd=project)
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def run(project: Path, fake_cli: FakeCli, gemtui: Gemtui) -> Callable[..., None]:
+    """Run a CLI that does these steps in the project."""
+
+    def once(*steps: str) -> None:
+        fake_cli(f"print:{INIT}", *steps, f"print:{OK}")
+        done = gemtui("run", "--quiet", "hi", "-C", project)
+        assert done.code == 0, done.err
+
+    return once
 
 
 def test_a_run_takes_a_checkpoint_before_its_prompt_and_after_calls_that_write(
-    project: Path, fake_cli: FakeCli
+    project: Path, run: Callable[..., None]
 ) -> None:
     place, _, _ = project_of(project)
-    run(project, fake_cli, uses("r", "read_file", "a.txt"), ends("r"))
+    run(uses("r", "read_file", "a.txt"), ends("r"))
     with open_store(place) as store:
         assert [each.reason for each in store.checkpoints()] == [Reason.PROMPT]
         assert {change.path for _, change in store.changes()} == {b"a.txt", b"new.txt"}
         assert {change.call for _, change in store.changes()} == {None}
-    run(project, fake_cli, uses("w", "write_file", "a%2etxt"), ends("w"))
+    run(uses("w", "write_file", "a%2etxt"), ends("w"))
     with open_store(place) as store:
         (call,) = store.calls().values()
         assert (call.tool, call.use, call.path, call.session) == ("write_file", "w", b"a.txt", "s1")
@@ -158,10 +167,10 @@ def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
             terminal.shows("Undo files to before prompt 2?")
 
 
-def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCli) -> None:
+def test_where_checkpoints_are_off_none_is_taken(project: Path, run: Callable[..., None]) -> None:
     config_file().parent.mkdir(parents=True, exist_ok=True)
     config_file().write_text('checkpoints = "off"\n')
-    run(project, fake_cli)
+    run()
     assert not project_of(project)[0].exists()
     assert checkpoint_list(stored()) == []
 

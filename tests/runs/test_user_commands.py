@@ -14,9 +14,11 @@ from gemtui.agent.options import AgentOptions
 from gemtui.paths import config_file, state_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.user_commands import CommandFailure, UserCommands, keep_failure, report_failures, run_program
-from tests.cli.conftest import start
+from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import OK, FakeCli, says
 from tests.runs.test_gate import Asker, until
+
+__all__ = ["gemtui"]
 
 KEEPS = "import os, sys, json; told = json.load(sys.stdin); told['environ'] = dict(os.environ); "
 KEEPS += "place = open(sys.argv[1] + '.new', 'w'); json.dump(told, place); place.close(); "
@@ -56,15 +58,14 @@ def asker(home: Path, told: Path) -> Iterator[Asker]:
         each.wait()
 
 
-def test_a_question_that_waits_is_told_once(asker: Asker, told: Path) -> None:
+def test_a_question_that_waits_is_told_once(asker: Asker, told: Path, gemtui: Gemtui) -> None:
     waiting = asker.later("run_shell_command", command="make > all")
     found = read(told)
     assert (found["version"], found["event"]) == (1, "question")
     assert found["question"]["effect"]["command"] == "make > all"
     name = found["question"]["id"]
     for number in range(2):  # a second answer changes nothing
-        done = start("runs", "answer", "run", name, "deny")
-        assert done.returncode == number
+        assert gemtui("runs", "answer", "run", name, "deny").code == number
     assert waiting.result() is not None
     assert len(asker.gate._telling) == 1
     assert report_failures() == ()
@@ -112,10 +113,10 @@ def test_a_failure_is_told_once_until_it_is_another_one(home: Path) -> None:
     assert report_failures() == ("on_end: x failed",)
 
 
-def test_gemtui_run_says_that_a_program_is_missing(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
+def test_gemtui_run_says_that_a_program_is_missing(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
     set_on_end("no-such-program")
     fake_cli(says("hello"), f"print:{OK}")
     for said in (1, 0):
-        done = start("run", "Do it", "-C", tmp_path)
-        assert done.returncode == 0
-        assert done.stderr.count(b"on_end: no-such-program was not found") == said
+        done = gemtui("run", "Do it", "-C", tmp_path)
+        assert done.code == 0
+        assert done.err.count("on_end: no-such-program was not found") == said
