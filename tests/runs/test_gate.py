@@ -657,6 +657,23 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
     assert place.read_text() == "old"
 
 
+@pytest.mark.parametrize("response", [{}, {"error": {"message": "no"}}])
+def test_a_file_behind_a_new_link_or_written_despite_an_error_ends_the_run(
+    asker: Asker, response: dict[str, Any]
+) -> None:
+    asker.hook("SessionStart")
+    (place := asker.project / "a").write_text("old")
+    made = written(asker, 1, "a", "new")
+    (asker.project / "b").write_text("new")
+    place.unlink()
+    if response:
+        place.write_text("new")
+    else:
+        place.symlink_to("b")
+    asker.hook("AfterTool", tool_name="write_file", tool_input=made, tool_response=response)
+    assert asker.gate.problem() == DIFFERS
+
+
 @pytest.mark.parametrize("beside", ["write_file", "run_shell_command"])
 def test_only_a_command_that_runs_beside_a_write_may_change_its_file(asker: Asker, beside: str) -> None:
     """A difference that such a command may have made is told, and ends no run."""
