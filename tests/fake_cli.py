@@ -52,13 +52,13 @@ def ends(id: str, status: str = "success") -> str:
 def fake_cli(own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCli]:
     """Make the CLI that a run finds do these steps; the words it was given stand in `words`."""
 
-    def make(*steps: str, help: str = HELP) -> Path:
+    def make(*steps: str, help: str = HELP, version: str = "0.61.0") -> Path:
         (tmp_path / "help.txt").write_text(help)
         program = tmp_path / "gemini"
         program.write_text(
             "#!/bin/sh\n"
             'case "$1" in\n'
-            "--version) echo 0.61.0; exit 0;;\n"
+            f"--version) echo {version}; exit 0;;\n"
             f"--help) /bin/cat {shlex.quote(str(tmp_path / 'help.txt'))}; exit 0;;\n"
             "esac\n"
             f'printf "%s\\n" "$@" > {shlex.quote(str(tmp_path / "words"))}\n'

@@ -77,20 +77,20 @@ def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
 
 
 def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path) -> None:
-    busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo 0.61.0"
+    busy = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done; echo 0.61.0"
     cli = script(tmp_path / "gemini", busy)
     assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 
 def test_children_that_end_meanwhile_have_computed(tmp_path: Path) -> None:
     count = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
-    first, second = count.format(600_000), count.format(600_000)
+    first, second = count.format(300_000), count.format(300_000)
     cli = script(tmp_path / "gemini", f"( {first} ); ( {second} ); echo 0.61.0")
     assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 
 def test_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemtui.agent.detect.LONGEST", 0.5)
+    monkeypatch.setattr("gemtui.agent.detect.LONGEST", 0.3)
     cli = script(tmp_path / "gemini", "while :; do :; done")
     assert version_of(cli, cache=None, limit=0.2).late
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import shlex
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,51 +23,42 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
+from gemtui.runs.listing import runs_dir
+from tests.fake_cli import INIT, OK, FakeCli
 from tests.patience import PATIENCE
 
-HERE = Path(__file__).parent
-HELP = """Options:
-  -m, --model            Model  [string]
-      --approval-mode    Mode  [string] [choices: "default", "auto_edit", "yolo", "plan"]
-      --policy           Policies  [array]
-      --session-id       Start a new session  [string]
-  -r, --resume           Resume  [string]
-  -s, --sandbox          Sandbox  [boolean]
-  -p, --prompt           Prompt  [string]
-      --include-directories  Directories  [array]
-  -o, --output-format    Format  [string] [choices: "text", "json", "stream-json"]
-"""
-INIT = '{"type":"init","session_id":"s1","model":"auto"}'
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
-OK = '{"type":"result","status":"success"}'
 Fake = Callable[..., UnguardedAdapter]
 
 
+class HastyAdapter(UnguardedAdapter):
+    """An adapter whose runs are killed soon after they were asked to end."""
+
+    def _with_hidden(self, request: Request) -> Request:
+        return replace(request, grace=0.3)
+
+
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    """An adapter whose CLI is a script: it knows --help and --version, else it does the steps."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    runs = tmp_path / "runs"
+def fake(fake_cli: FakeCli) -> Fake:
+    """An adapter whose CLI does these steps."""
 
-    def adapter(*steps: str) -> UnguardedAdapter:
-        (tmp_path / "help.txt").write_text(HELP)
-        version = "0.61.0"
-        if steps and steps[0].startswith("version:"):
-            version, steps = steps[0].removeprefix("version:"), steps[1:]
-        words = shlex.join([sys.executable, str(HERE / "child.py"), *steps])
-        program = tmp_path / "gemini"
-        program.write_text(
-            f'#!/bin/sh\nif [ "$1" = --help ]; then cat {tmp_path}/help.txt; exit 0; fi\n'
-            f'if [ "$1" = --version ]; then echo {version}; exit 0; fi\n'
-            f"exec {words}\n"
-        )
-        program.chmod(0o755)
-        return UnguardedAdapter(cli=program, runs=runs, environ=dict(os.environ))
+    def adapter(*steps: str, **more: str) -> UnguardedAdapter:
+        return HastyAdapter(cli=fake_cli(*steps, **more), runs=runs_dir(), environ=dict(os.environ))
 
-    yield adapter
-    for folder in runs.glob("*"):
-        process_tree.end_tagged(folder.name)
+    return adapter
+
+
+Run = Callable[..., Awaitable[list[AgentEvent]]]
+
+
+@pytest.fixture
+def run(fake: Fake, tmp_path: Path) -> Run:
+    """Run a CLI that does these steps; all its events."""
+
+    async def once(*steps: str, **options: Any) -> list[AgentEvent]:
+        return await collect(fake(*steps).run("x", AgentOptions(cwd=tmp_path, **options)))
+
+    return once
 
 
 def lines(*objects: str) -> list[str]:
@@ -94,15 +84,15 @@ async def test_a_run_from_prompt_to_done(fake: Fake, tmp_path: Path) -> None:
     adapter = fake(*lines(INIT, HELLO), "stdin", *lines("", OK))
     events = await collect(adapter.run("not json", AgentOptions(cwd=tmp_path)))
     assert types(events) == ["init", "text_delta", "text", "error", "done"]
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = runs_dir().iterdir()
     assert (folder / "prompt.txt").read_text() == "not json"
     assert not (folder / "settings.json").exists()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-async def test_what_is_known_of_the_cli_is_told_first(fake: Fake, tmp_path: Path) -> None:
-    events = await collect(fake(*lines(INIT, OK)).run("x", AgentOptions(cwd=str(tmp_path))))
+async def test_what_is_known_of_the_cli_is_told_first(run: Run) -> None:
+    events = await run(*lines(INIT, OK))
     init = events[0].payload
     assert isinstance(init, Init)
     assert init.capabilities is not None
@@ -114,7 +104,7 @@ async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Tas
     asked, go = folder / "asked", folder / "go"
     os.mkfifo(go)
     program = adapter.cli()
-    text = program.read_text().replace("then echo", f"then touch {asked}; cat {go}; echo")
+    text = program.read_text().replace("--version) echo", f"--version) touch {asked}; cat {go}; echo")
     program.write_text(text)
     task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=folder))))
     async with asyncio.timeout(PATIENCE):
@@ -129,7 +119,7 @@ async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(fake: Fak
     go.write_text("")
     with pytest.raises(asyncio.CancelledError):
         await task
-    for folder in (tmp_path / "runs").iterdir():
+    for folder in runs_dir().iterdir():
         assert RunFolder(folder).exit() is not None
         assert process_tree.tagged(folder.name) == set()
 
@@ -187,7 +177,7 @@ async def test_settings_that_would_not_be_read_are_not_written(fake: Fake, tmp_p
 
 
 async def test_settings_that_are_read_are_there_until_the_end(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake("version:0.59.0", *lines(INIT), "wait")
+    adapter = fake(*lines(INIT), "wait", version="0.59.0")
     run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path, max_turns=7))
     settings = orjson.loads((run.folder.path / "settings.json").read_bytes())
     assert settings["model"] == {"maxSessionTurns": 7}
@@ -205,23 +195,21 @@ TURN = (
 )
 
 
-async def test_the_turns_are_counted_and_the_run_ended(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake(*lines(INIT, *TURN), "stubborn", "wait")
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+async def test_the_turns_are_counted_and_the_run_ended(run: Run) -> None:
+    events = await run(*lines(INIT, *TURN), "stubborn", "wait", max_turns=1)
     assert types(events).count("tool_result") == 2
     assert "error" not in types(events)
     assert done(events).status is DoneStatus.MAX_TURNS
     assert events[-1].metadata == {"complete": True, "exitCode": 53}
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = runs_dir().iterdir()
     ended = RunFolder(folder).exit()
     assert ended is not None
     assert (ended.limit, ended.aborted) == ("turns", False)
     assert process_tree.tagged(folder.name) == set()
 
 
-async def test_a_limit_of_no_turns_ends_the_run_at_its_start(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake("wait")
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=0)))
+async def test_a_limit_of_no_turns_ends_the_run_at_its_start(run: Run) -> None:
+    events = await run("wait", max_turns=0)
     assert types(events) == ["init", "done"]
     assert done(events).status is DoneStatus.MAX_TURNS
 
@@ -264,15 +252,13 @@ async def test_an_abort_after_the_last_turn_is_an_abort(fake: Fake, tmp_path: Pa
     assert done(seen).status is DoneStatus.INTERRUPTED
 
 
-async def test_a_run_that_was_quicker_than_we_is_over_its_limit(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake(*lines(INIT, *TURN, HELLO, OK))
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+async def test_a_run_that_was_quicker_than_we_is_over_its_limit(run: Run) -> None:
+    events = await run(*lines(INIT, *TURN, HELLO, OK), max_turns=1)
     assert (done(events).status, done(events).result) == (DoneStatus.MAX_TURNS, "hello")
 
 
-async def test_a_result_at_the_last_turn_s_end_counts(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake(*lines(INIT, *TURN, OK))
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+async def test_a_result_at_the_last_turn_s_end_counts(run: Run) -> None:
+    events = await run(*lines(INIT, *TURN, OK), max_turns=1)
     assert done(events).status is DoneStatus.SUCCESS
 
 
@@ -295,7 +281,7 @@ async def test_closing_the_iterator_ends_the_tree(fake: Fake, tmp_path: Path) ->
         async for event in events:
             if event.type == "init":
                 break
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = runs_dir().iterdir()
     orphan = int(RunFolder(folder).stdout.read_text().split("\n")[0])
     assert not psutil.pid_exists(orphan) or not process_tree.is_alive(psutil.Process(orphan))
     assert process_tree.tagged(folder.name) == set()
@@ -314,32 +300,30 @@ async def test_cancelling_the_task_ends_the_tree(fake: Fake, tmp_path: Path) -> 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = runs_dir().iterdir()
     assert process_tree.tagged(folder.name) == set()
     ended = RunFolder(folder).exit()
     assert ended is not None
     assert ended.aborted
 
 
-async def test_an_abort_before_the_start_is_remembered(fake: Fake, tmp_path: Path) -> None:
+async def test_an_abort_before_the_start_is_remembered(run: Run) -> None:
     stop = asyncio.Event()
     stop.set()
-    adapter = fake(*lines(INIT, HELLO), "wait")
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, abort=stop)))
+    events = await run(*lines(INIT, HELLO), "wait", abort=stop)
     assert done(events).status is DoneStatus.INTERRUPTED
 
 
-async def test_exit_codes_without_a_result(fake: Fake, tmp_path: Path) -> None:
-    events = await collect(fake("err:why", "exit:42").run("x", AgentOptions(cwd=tmp_path)))
+async def test_exit_codes_without_a_result(run: Run) -> None:
+    events = await run("err:why", "exit:42")
     assert types(events) == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
     assert events[1].payload.message == "why"
     assert done(events).status is DoneStatus.ERROR
 
 
-async def test_a_time_limit_is_said_in_seconds(fake: Fake, tmp_path: Path) -> None:
-    adapter = fake(*lines(INIT), "wait")
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, timeout=0.5)))
+async def test_a_time_limit_is_said_in_seconds(run: Run) -> None:
+    events = await run(*lines(INIT), "wait", timeout=0.5)
     assert isinstance(events[1].payload, ErrorSaid)
     assert events[1].payload.code == "GEMINI_TIMEOUT"
     assert "timed out" in events[1].payload.message
@@ -357,7 +341,7 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> N
         events = await collect(adapter.run("x"))
         assert types(events) == ["init", "error", "done"]
         assert words in str(done(events).result)
-    assert not (tmp_path / "runs").exists()
+    assert not runs_dir().exists()
     missing = UnguardedAdapter(environ={"PATH": str(tmp_path / "empty"), "HOME": str(tmp_path)})
     assert not await missing.is_available()
     events = await collect(missing.run("x", AgentOptions(cwd=tmp_path)))
@@ -366,12 +350,11 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> N
     assert "gemini was not found" in events[1].payload.message
 
 
-async def test_a_long_line_and_a_flood_lose_nothing(fake: Fake, tmp_path: Path) -> None:
+async def test_a_long_line_and_a_flood_lose_nothing(run: Run, tmp_path: Path) -> None:
     output = tmp_path / "out.ndjson"
     long = {"type": "tool_result", "tool_id": "t", "status": "success", "output": "é" * 400_000}
     output.write_bytes(b"".join([INIT.encode(), b"\n", orjson.dumps(long), b"\n", OK.encode()]))
-    adapter = fake("flood:500000", f"file:{output}", "exit:0")
-    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))
+    events = await run("flood:500000", f"file:{output}", "exit:0")
     assert types(events) == ["init", "tool_result", "done"]
     assert isinstance(events[1].payload, ToolResult)
     assert events[1].payload.output == long["output"]
@@ -430,7 +413,7 @@ async def test_options_that_do_not_fit_start_nothing(fake: Fake, tmp_path: Path)
     events = fake().run("x", AgentOptions(cwd=tmp_path, timeout=0))
     with pytest.raises(OptionError, match="timeout"):
         await anext(events)
-    assert not (tmp_path / "runs").exists()
+    assert not runs_dir().exists()
 
 
 class Unwilling:
@@ -447,12 +430,12 @@ class Unwilling:
 
 async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(fake: Fake, tmp_path: Path) -> None:
     cli = fake("wait").cli()
-    adapter = UnguardedAdapter(cli=cli, runs=tmp_path / "runs", guard=Unwilling())
+    adapter = UnguardedAdapter(cli=cli, runs=runs_dir(), guard=Unwilling())
     events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))
     assert types(events) == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
     assert events[1].payload.message == "no room for a copy"
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = runs_dir().iterdir()
     ended = RunFolder(folder).exit()
     assert ended is not None
     assert (ended.code, ended.problem) == (None, "no room for a copy")

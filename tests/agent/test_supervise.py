@@ -270,7 +270,7 @@ def test_the_idle_limit_counts_from_the_last_output(start: Start) -> None:
 
 
 def test_output_keeps_the_idle_limit_away(start: Start) -> None:
-    record = ended(start("fill:10", idle_timeout=5.0, timeout=6.0))
+    record = ended(start("fill:10", idle_timeout=3.0, timeout=3.5))
     assert record.limit == "timeout"
 
 
