@@ -14,11 +14,14 @@ from gemtui.kept.run_copies import keep_before, last_copies
 from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
 from gemtui.ui.run import mode
 from gemtui.ui.run.prompt_sources import History, paths_below
+from tests.deep import DEEP
 from tests.runs.test_listing import add_run, unended
 from tests.sessions.faults import injected
 from tests.sessions.stores import session, uuid
 
-REFUSALS = [errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT]
+REFUSALS = [errno.EIO, errno.ENOENT]
+if DEEP:
+    REFUSALS += [errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.runs.ending import Status
 from gemtui.runs.listing import Run, list_runs, with_outcome
+from tests.rows import each_row
 from tests.runs.test_listing import add_run, unended
 from tests.runs.test_outcome import ENDINGS, NAMES, STREAMS
 
@@ -48,14 +49,14 @@ def test_a_run_with_refusals_is_told_from_a_success(
     assert listed(tmp_path).outcome == told.outcome, "it was not kept"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_every_recorded_end_is_the_one_that_the_panel_shows(tmp_path: Path, name: str) -> None:
     code = int((STREAMS / f"{name}.exit").read_text())
     ended = Exit(code=code, started=NOW, ended=NOW)
-    folder = add_run(tmp_path, "one", ended=ended)
+    folder = add_run(tmp_path / name, "one", ended=ended)
     folder.stdout.write_bytes((STREAMS / f"{name}.jsonl").read_bytes())
     folder.stderr.write_bytes((STREAMS / f"{name}.stderr").read_bytes())
-    assert read(tmp_path).end is ENDINGS.get(name, (Status.OK, ""))[0]
+    assert read(tmp_path / name).end is ENDINGS.get(name, (Status.OK, ""))[0]
 
 
 def test_what_is_kept_spares_reading_and_what_grew_is_read_again(tmp_path: Path) -> None:
