@@ -14,6 +14,9 @@ import pytest
 
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/__main__.py")
+
+SIGNALS = [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGHUP, signal.SIGINT))]
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
 import sys
@@ -58,7 +61,7 @@ def restored(raw: bytearray) -> bool:
     return all(-1 < raw.rfind(on) < raw.rfind(off) for on, off in pairs)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_it_in_order(running: Terminal, number: signal.Signals) -> None:
     running.process.send_signal(number)
     assert running.wait() == 128 + number
@@ -88,6 +91,7 @@ sys.exit(main([]))
 """
 
 
+@pytest.mark.deep
 def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> None:
     with terminal(folder, "-c", EARLY) as place:
         place.until(lambda: b"ready" in place.raw, "the app is about to begin")
@@ -95,6 +99,7 @@ def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> 
         assert place.process.wait(20) == 128 + signal.SIGHUP
 
 
+@pytest.mark.deep
 def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
     with terminal(folder, "-m", "gemtui", "--demo") as place:
         place.shows("? keys")
@@ -116,6 +121,7 @@ def test_ctrl_q_ends_it_in_order(running: Terminal) -> None:
     assert restored(running.raw)
 
 
+@pytest.mark.deep
 def test_q_leaves_from_the_list(running: Terminal) -> None:
     running.press("q")
     assert running.wait() == 0
@@ -162,6 +168,7 @@ def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(folder: Path, ending
         assert b"Traceback" not in place.raw
 
 
+@pytest.mark.deep
 def test_the_window_is_named_after_what_is_read(running: Terminal) -> None:
     named = rb"\x1b\]2;gemtui: (?!Sessions)([^\x07]+)\x07"
     running.press("\r")
@@ -176,6 +183,7 @@ def test_a_search_typed_in_one_burst_is_a_search_and_no_commands(running: Termin
     assert "Delete this session" not in running.text
 
 
+@pytest.mark.deep
 def test_what_is_typed_in_one_burst_with_the_find_key_is_found(running: Terminal) -> None:
     running.press("\r")
     running.shows("/ find")
@@ -184,8 +192,8 @@ def test_what_is_typed_in_one_burst_with_the_find_key_is_found(running: Terminal
     assert "Raw JSON" not in running.text
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("shown", [b"\x1b[?1049h", b"Sessions"])
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("shown", [b"\x1b[?1049h", pytest.param(b"Sessions", marks=pytest.mark.deep)])
 def test_a_signal_while_panes_are_made_ends_it_without_a_traceback(
     folder: Path, number: signal.Signals, shown: bytes
 ) -> None:
@@ -214,7 +222,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("name", ["cb", "__set_name__"])
-@pytest.mark.parametrize("at", [20, 200])
+@pytest.mark.parametrize("at", [20, pytest.param(200, marks=pytest.mark.deep)])
 def test_an_interrupt_where_an_import_would_ignore_it_ends_it(folder: Path, name: str, at: int) -> None:
     """`cb` is a callback of the import system; errors of `__set_name__` become a RuntimeError."""
     with terminal(folder, "-c", INTERRUPTED.replace("NAME", repr(name)), str(at)) as place:
@@ -222,6 +230,7 @@ def test_an_interrupt_where_an_import_would_ignore_it_ends_it(folder: Path, name
         assert not place.raw
 
 
+@pytest.mark.deep
 def test_a_signal_and_then_a_terminal_that_is_gone_end_it(folder: Path) -> None:
     for _ in range(2):
         with terminal(folder, "-m", "gemtui") as place:

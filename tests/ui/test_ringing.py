@@ -19,6 +19,8 @@ from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.terminal import Terminal
 from tests.ui.people import copy_store
 
+pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/notify.py", "gemtui/extension")
+
 AWAY, BACK, LEAVE = "\x1b[O", "\x1b[I", "\x11"
 WEZTERM = {"TERM_PROGRAM": "WezTerm"}
 
@@ -82,6 +84,7 @@ def test_a_run_that_ends_while_nobody_looks_rings_once(
         assert b"\x1b]0;" not in me.raw
 
 
+@pytest.mark.deep
 def test_a_run_that_ends_before_ones_eyes_does_not_ring(running: Callable[..., Terminal], gate: Path) -> None:
     with running(**WEZTERM) as me:
         gate.touch()
@@ -91,6 +94,7 @@ def test_a_run_that_ends_before_ones_eyes_does_not_ring(running: Callable[..., T
         assert b"\x1b]777;" not in me.raw
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("ring", ["off", "bell"])
 def test_settings_say_how_it_rings(running: Callable[..., Terminal], gate: Path, ring: str) -> None:
     config_file().parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +145,9 @@ def leave(terminal: Terminal) -> bytes:
     return bytes(terminal.raw)
 
 
-@pytest.mark.parametrize("away", [AWAY, "3"], ids=["another window", "another pane"])
+@pytest.mark.parametrize(
+    "away", [pytest.param(AWAY, id="another window"), pytest.param("3", id="another pane", marks=pytest.mark.deep)]
+)
 def test_a_session_that_begins_to_wait_rings_where_nobody_looks(watching: Terminal, away: str) -> None:
     watching.press(away)
     if away != AWAY:
@@ -156,6 +162,7 @@ def test_a_session_that_begins_to_wait_rings_where_nobody_looks(watching: Termin
     assert leave(watching).count(b"\x1b]777;") == 1
 
 
+@pytest.mark.deep
 def test_a_session_that_begins_to_wait_before_ones_eyes_does_not_ring(watching: Terminal) -> None:
     begins_to_wait()
     watching.shows("? 1 waiting: proj")
