@@ -101,9 +101,8 @@ class BudgetedRun:
     def __init__(self, home: Path, **about: Any) -> None:
         self.session = home / f".gemini/tmp/project/chats/session-2026-11-20T23-04-{ID[:8]}.jsonl"
         self._folder = RunFolder.create(home / "runs", "run")
-        self._request = Request(
-            id="run", argv=("gemini",), cwd=str(home), environ={}, about={"session_id": ID, **about}
-        )
+        full: Any = {"session_id": ID, **about}
+        self._request = Request(id="run", argv=("gemini",), cwd=str(home), environ={}, about=full)
 
     def stores(self, *records: logs.Record) -> None:
         """Write the session."""
