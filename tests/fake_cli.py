@@ -8,11 +8,14 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.run_folder import Request
 from gemtui.runs.listing import runs_dir
 
 CHILD = Path(__file__).parent / "agent/child.py"
@@ -46,6 +49,13 @@ def uses(id: str, name: str, path: str) -> str:
 def ends(id: str, status: str = "success") -> str:
     """A step that prints how a call ended."""
     return f'print:{{"type":"tool_result","tool_id":"{id}","status":"{status}"}}'
+
+
+class HastyAdapter(UnguardedAdapter):
+    """An adapter whose runs are killed soon after they were asked to end."""
+
+    def _with_hidden(self, request: Request) -> Request:
+        return replace(request, grace=0.3)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,11 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
 from gemtui.runs.listing import runs_dir
-from tests.fake_cli import INIT, OK, FakeCli
+from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
 from tests.patience import PATIENCE
 
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 Fake = Callable[..., UnguardedAdapter]
-
-
-class HastyAdapter(UnguardedAdapter):
-    """An adapter whose runs are killed soon after they were asked to end."""
-
-    def _with_hidden(self, request: Request) -> Request:
-        return replace(request, grace=0.3)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import clear_runs, list_runs, prune_runs, runs_usage, stop_run
-from tests.fake_cli import INIT, FakeCli
+from tests.fake_cli import INIT, FakeCli, HastyAdapter
 from tests.runs.test_listing import add_run
 
 
@@ -36,8 +36,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> Iterator[RunFolder]:
 
 
 def start(tmp_path: Path, runs: Path | None = None) -> GeminiRun:
-    adapter = UnguardedAdapter(runs=runs or tmp_path / "runs")
-    run = adapter.start("go", AgentOptions(cwd=tmp_path))
+    run = HastyAdapter(runs=runs or tmp_path / "runs").start("go", AgentOptions(cwd=tmp_path))
     wait_for(lambda: run.folder.stdout.exists() and run.folder.stdout.read_text().count("\n") == 2)
     return run
 
@@ -65,22 +64,32 @@ def wait_for(true: object) -> None:
         time.sleep(0.002)
 
 
-def test_an_orphan_is_seen(tmp_path: Path, orphan: RunFolder) -> None:
+async def test_an_orphan_is_listed_and_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) -> None:
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.ORPHANED
     assert run.pids == tuple(sorted(each.pid for each in process_tree.tagged(orphan.id)))
-    assert len(run.pids) == 2
     assert runs_usage(tmp_path / "runs").orphaned == (orphan.id,)
     assert run.to_dict()["pids"] == list(run.pids)
+    attached = UnguardedAdapter(runs=tmp_path / "runs").attach(orphan)
+    assert isinstance(attached, GeminiRun)
+    events = [event async for event in attached.events()]
+    assert events[-1].type == "done"
+    assert len(process_tree.tagged(orphan.id)) == 2
 
 
-def test_its_folder_stays_and_goes_once_it_has_ended(tmp_path: Path, orphan: RunFolder) -> None:
+def test_its_folder_and_secrets_stay_and_go_once_it_has_ended(tmp_path: Path, orphan: RunFolder) -> None:
+    add_secret(orphan)
     place = (orphan.path / "tmp").readlink()
     add_run(tmp_path / "runs", "newer", age=-1_000_000)
     assert prune_runs(tmp_path / "runs", runs=1) == 0
     assert clear_runs(tmp_path / "runs") == 1
+    assert (orphan.path / "settings.json").exists()
     assert place.is_dir()
     process_tree.end_tagged(orphan.id)
+    (run,) = list_runs(tmp_path / "runs")
+    assert run.state is RunState.LOST
+    prune_runs(tmp_path / "runs")
+    assert not (orphan.path / "settings.json").exists()
     assert clear_runs(tmp_path / "runs") == 1
     assert not place.exists()
 
@@ -96,14 +105,6 @@ def test_stopping_it_leaves_nothing(tmp_path: Path, orphan: RunFolder) -> None:
     assert not (orphan.path / "settings.json").exists()
     (run,) = list_runs(tmp_path / "runs")
     assert (run.state, run.status, run.pids) == (RunState.ENDED, "interrupted", ())
-
-
-async def test_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) -> None:
-    run = UnguardedAdapter(runs=tmp_path / "runs").attach(orphan)
-    assert isinstance(run, GeminiRun)
-    events = [event async for event in run.events()]
-    assert events[-1].type == "done"
-    assert len(process_tree.tagged(orphan.id)) == 2
 
 
 def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> None:
@@ -135,17 +136,6 @@ def test_an_ended_run_with_a_process_left_is_orphaned_until_that_is_stopped(tmp_
     assert child.returncode == -signal.SIGTERM
     (run,) = list_runs(tmp_path / "runs")
     assert (run.state, run.pids) == (RunState.ENDED, ())
-
-
-def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:
-    add_secret(orphan)
-    prune_runs(tmp_path / "runs")
-    assert (orphan.path / "settings.json").exists()
-    process_tree.end_tagged(orphan.id)
-    (run,) = list_runs(tmp_path / "runs")
-    assert run.state is RunState.LOST
-    prune_runs(tmp_path / "runs")
-    assert not (orphan.path / "settings.json").exists()
 
 
 def test_one_look_finds_the_processes_of_all_runs() -> None:
