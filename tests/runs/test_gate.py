@@ -100,11 +100,23 @@ class Asker:
             said = connection.makefile("rb").readline()
         return json.loads(said) if said else None
 
-    def call(self, tool: str, **given: Any) -> dict[str, Any] | None:
-        return self.hook("BeforeTool", tool_name=tool, tool_input=given)
+    def call(self, tool: str, **given: Any) -> dict[str, Any]:
+        """What the hook of a call gets to print, where it gets an answer."""
+        answer = self.hook("BeforeTool", tool_name=tool, tool_input=given)
+        assert answer is not None
+        return answer
 
     def later(self, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
-        return self.pool.submit(lambda: self.call(tool, **given))
+        return self.pool.submit(self.hook, "BeforeTool", tool_name=tool, tool_input=given)
+
+    def answered(self, number: int, approval: Approval, tool: str, **given: Any) -> dict[str, Any]:
+        """What the hook of a call gets to print once its question has this answer."""
+        hook = self.later(tool, **given)
+        self.question(number)
+        self.files.answer(number, approval)
+        answer = hook.result()
+        assert answer is not None
+        return answer
 
     def question(self, number: int) -> ApprovalRequest:
         found = until(lambda: self.files.question(number))
@@ -177,6 +189,12 @@ priority = 5
 MAKES = '[[rule]]\ntoolName = "write_file"\ndecision = "allow"\npriority = 999\n'
 
 
+ALL_MAKES = Approval.allow(
+    rules='[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\ndecision = "allow"\npriority = 100\n'
+)
+SAID_NO = {"decision": "deny", "reason": "The user said no."}
+
+
 def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
     assert asker.call("list_directory", dir_path=".") == {}
@@ -188,7 +206,6 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     refused = asker.call("run_shell_command", command="touch a")
     assert refused == {"decision": "deny", "reason": "Tool execution denied by policy. No touching."}
     refused = asker.call("run_shell_command", command="echo $(id)")
-    assert refused is not None
     assert "substitution" in refused["reason"]
     assert asker.files.question_numbers() == []
 
@@ -196,7 +213,6 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
 def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
     asker = make(MAKES)
     refused = asker.call("write_file", file_path="sub/Makefile", content="")
-    assert refused is not None
     assert "shell command" in refused["reason"]
     assert asker.files.question_numbers() == []
     asker.later("run_shell_command", command="echo x > Makefile")
@@ -206,10 +222,8 @@ def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
 def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -> None:
     """The CLI leaves it for yolo, where no mark is needed; so it is not entered either."""
     refused = asker.call("exit_plan_mode", plan_filename="plan.md")
-    assert refused is not None
     assert "asks about nothing" in refused["reason"]
     refused = asker.call("enter_plan_mode", reason="to think")
-    assert refused is not None
     assert "plan mode" in refused["reason"]
     assert asker.files.question_numbers() == []
 
@@ -217,7 +231,6 @@ def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -
 def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
     """The model reads it in the history of a session that is resumed."""
     answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
-    assert answer is not None
     assert answer["hookSpecificOutput"]["tool_input"] == {"dir_path": "."}
     given = {"file_path": "a", "content": "", PROPERTY: "gemtui-" + "0" * 32}
     use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "7", "parameters": given}
@@ -262,11 +275,7 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     asker.question(2)
     asker.files.answer(2, Approval.deny("use c"))
     assert no.result() == {"decision": "deny", "reason": "The user said no: use c"}
-    stop = asker.later("write_file", file_path="c", content="1")
-    asker.question(3)
-    asker.files.answer(3, Approval.stop())
-    answer = stop.result()
-    assert answer is not None
+    answer = asker.answered(3, Approval.stop(), "write_file", file_path="c", content="1")
     assert answer["continue"] is False
     assert asker.gate.stopped
 
@@ -287,18 +296,13 @@ def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, nam
 
 def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None:
     refused = asker.call("replace", file_path="a.py", old_string="1", new_string="2")
-    assert refused is not None
     assert refused["reason"] == "The tool would fail: the file to edit does not exist."
     assert asker.files.question_numbers() == []
 
 
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
-    answer = asker.later("run_shell_command", command="make x")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow({"command": "touch x"}))
-    refused = answer.result()
-    assert refused is not None
+    refused = asker.answered(1, Approval.allow({"command": "touch x"}), "run_shell_command", command="make x")
     assert "No touching." in refused["reason"]
     settled = asker.files.settled(1)
     assert settled is not None
@@ -326,7 +330,6 @@ def test_denies_for_a_sub_agent_hold_while_it_works(make: Callable[..., Asker]) 
     asker.says({**use, "parameters": {"agent_name": "generalist"}})
     assert asker.call("invoke_agent", agent_name="generalist") == {}
     refused = asker.call("write_file", file_path="a", content="1")
-    assert refused is not None
     assert refused["reason"] == "Tool execution denied by policy."
     changed = asker.later("web_fetch", prompt="https://example.org")
     assert asker.question(1).subagent
@@ -362,45 +365,31 @@ def test_what_is_too_large_to_be_shown_is_refused(asker: Asker, monkeypatch: pyt
 
 
 def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
-    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
-    first = asker.later("run_shell_command", command="make all")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
-    assert first.result()
+    asker.answered(1, ALL_MAKES, "run_shell_command", command="make all")
     assert through(asker.call("run_shell_command", command="make test")) == {"command": "make test"}
     asker.files.revoke(1)
-    again = asker.later("run_shell_command", command="make test")
-    asker.question(2)
-    asker.files.answer(2, Approval.deny())
-    assert again.result() == {"decision": "deny", "reason": "The user said no."}
+    assert asker.answered(2, Approval.deny(), "run_shell_command", command="make test") == SAID_NO
 
 
 def test_like_this_is_an_answer_to_what_waits_already(asker: Asker) -> None:
-    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
     first = asker.later("run_shell_command", command="make all")
     asker.question(1)
     like = asker.later("run_shell_command", command="make test")
     asker.question(2)
     other = asker.later("run_shell_command", command="make x && rm -rf x")
     asker.question(3)
-    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
+    asker.files.answer(1, ALL_MAKES)
     assert through(first.result()) == {"command": "make all"}
     assert through(like.result()) == {"command": "make test"}
     assert asker.files.waiting() == [3]
     asker.files.answer(3, Approval.deny())
-    assert other.result() == {"decision": "deny", "reason": "The user said no."}
+    assert other.result() == SAID_NO
 
 
 def test_like_this_is_not_what_does_more(asker: Asker) -> None:
-    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
-    first = asker.later("run_shell_command", command="make all")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
-    assert first.result()
-    other = asker.later("run_shell_command", command="make test && rm -rf x")
-    asker.question(2)
-    asker.files.answer(2, Approval.deny())
-    assert other.result() == {"decision": "deny", "reason": "The user said no."}
+    asker.answered(1, ALL_MAKES, "run_shell_command", command="make all")
+    other = asker.answered(2, Approval.deny(), "run_shell_command", command="make test && rm -rf x")
+    assert other == SAID_NO
 
 
 def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: Asker) -> None:
@@ -408,11 +397,9 @@ def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: 
     assert PROPERTY in rules
     assert asker.hook("SessionStart", source="startup") == {}
     assert not (asker.folder.path / GATE).exists()
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow({"file_path": "a", "content": "b"}))
-    made = answer.result()
-    assert made is not None
+    made = asker.answered(
+        1, Approval.allow({"file_path": "a", "content": "b"}), "write_file", file_path="a", content=""
+    )
     seal = made["hookSpecificOutput"]["tool_input"][PROPERTY]
     assert seal in rules
     files = [path for path in asker.folder.path.rglob("*") if path.is_file()]
@@ -424,11 +411,11 @@ def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: 
     [
         {"file_path": "a\x1b]0;title\x07", "content": "\x00\x9b31m\u202e"},
         {"file_path": "\ud800", "content": "half \udfff"},
-        {"file_path": "a", "content": "é" * 5_000_000},
+        {"file_path": "a", "content": "é" * 1_500_000},
         {"deep": {"deep": [[[1.5, None, True, 10**30]]]}, "content": -0.0},
         {PROPERTY: "gemtui-" + "0" * 32, "file_path": "a"},
     ],
-    ids=["escapes", "surrogates", "10 MB", "shapes", "forged"],
+    ids=["escapes", "surrogates", "3 MB", "shapes", "forged"],
 )
 def test_hostile_arguments_come_through_as_they_are(asker: Asker, given: dict[str, Any]) -> None:
     answer = asker.later("save_memory", **given)
@@ -480,12 +467,9 @@ def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> N
     """No person wrote it: a tool that may write files can guess the name of its file."""
     asker.files.answer(1, Approval.allow())
     refused = asker.call("write_file", file_path="a", content="1")
-    assert refused is not None
     assert refused["decision"] == "deny"
-    answer = asker.later("write_file", file_path="a", content="1")
-    asker.question(2)
-    asker.files.answer(2, Approval.allow())
-    assert named(answer.result()) == "a"
+    answer = asker.answered(2, Approval.allow(), "write_file", file_path="a", content="1")
+    assert named(answer) == "a"
 
 
 def test_a_folder_for_temporary_files_may_have_a_long_name(tmp_path: Path) -> None:
@@ -598,10 +582,10 @@ def test_a_yes_to_a_file_that_has_changed_is_asked_again(asker: Asker) -> None:
 
 def test_a_loose_edit_is_made_exact(asker: Asker) -> None:
     (asker.project / "a.py").write_text("def f():\n    return 1\n")
-    answer = asker.later("replace", file_path="a.py", old_string="return  1", new_string="return 2")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow())
-    assert "    return 1" in through(answer.result())["old_string"]
+    answer = asker.answered(
+        1, Approval.allow(), "replace", file_path="a.py", old_string="return  1", new_string="return 2"
+    )
+    assert "    return 1" in through(answer)["old_string"]
 
 
 def test_an_own_text_that_can_t_be_written_is_refused(asker: Asker) -> None:
@@ -618,11 +602,7 @@ def test_an_own_text_that_can_t_be_written_is_refused(asker: Asker) -> None:
 
 def written(asker: Asker, number: int, path: str, content: str) -> dict[str, Any]:
     """The arguments with which an approved write is made."""
-    answer = asker.later("write_file", file_path=path, content=content)
-    asker.question(number)
-    asker.files.answer(number, Approval.allow())
-    told = answer.result()
-    assert told is not None
+    told = asker.answered(number, Approval.allow(), "write_file", file_path=path, content=content)
     made: dict[str, Any] = told["hookSpecificOutput"]["tool_input"]
     return made
 
@@ -726,11 +706,7 @@ def test_a_write_whose_result_no_hook_told_of_is_compared(
 
 
 def test_a_call_that_a_granted_rule_lets_pass_says_so(asker: Asker) -> None:
-    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
-    first = asker.later("run_shell_command", command="make all")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
-    assert first.result()
+    asker.answered(1, ALL_MAKES, "run_shell_command", command="make all")
     assert asker.call("run_shell_command", command="make test")
     (passed,) = asker.files.passed_calls().values()
     assert (passed.arguments, passed.answer) == ({"command": "make test"}, 1)
@@ -745,11 +721,7 @@ def test_a_question_of_a_server_names_its_origin(asker: Asker) -> None:
 
 
 def test_a_tool_of_a_server_gets_what_was_allowed_whatever_other_hooks_say(asker: Asker) -> None:
-    answer = asker.later("mcp_things_make", path="a")
-    asker.question(1)
-    asker.files.answer(1, Approval.allow())
-    told = answer.result()
-    assert told is not None
+    told = asker.answered(1, Approval.allow(), "mcp_things_make", path="a")
     assert told["hookSpecificOutput"]["tool_input"] == {"path": "a"}
 
 
@@ -774,16 +746,10 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
 )
 def test_what_ran_is_what_was_allowed_or_the_run_ends(asker: Asker, tool: str, given: dict[str, Any]) -> None:
     asker.hook("SessionStart")
-    answer = asker.later(tool, **given)
-    asker.question(1)
-    asker.files.answer(1, Approval.allow())
-    told = answer.result()
-    assert told is not None
+    told = asker.answered(1, Approval.allow(), tool, **given)
     made = told["hookSpecificOutput"]["tool_input"]
-    other = asker.later(tool, **given)
-    asker.question(2)
-    asker.files.answer(2, Approval.allow())
-    assert other.result() == told
+    other = asker.answered(2, Approval.allow(), tool, **given)
+    assert other == told
     asker.hook("AfterTool", tool_name=tool, tool_input=made)
     assert asker.gate.problem() is None
     asker.hook("AfterTool", tool_name=tool, tool_input=made | {"path": "b"})
