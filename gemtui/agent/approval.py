@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -74,6 +74,10 @@ class AnswerSource(StrEnum):
 class ApprovalRequest:
     """A tool call that is waiting for the user's decision.
 
+    * `arguments`: the arguments with which the call will be made if it is allowed unchanged: the
+      file's real path, and the text as it will be written.
+    * `requested`: the model's own arguments, which Gemini CLI may read as something else
+      (assets/gemini-cli.md#effects); equal to `arguments` if they are not given.
     * `tool_use_id`: the id in the `tool_use` event; None if unknown.
     * `subagent`: whether a subagent made the call, in which case the stream does not show it.
     * `because`: why the policy asks, in one sentence.
@@ -102,6 +106,11 @@ class ApprovalRequest:
     server: str = ""
     origin: str = ""
     hooked: bool = False
+    requested: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.requested:
+            object.__setattr__(self, "requested", self.arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

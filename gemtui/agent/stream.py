@@ -174,7 +174,7 @@ class Stream:
         payload = PermissionRequest(
             tool_name=question.tool_name,
             tool_use_id=question.tool_use_id,
-            input=question.arguments,
+            input=question.requested,
             reason=question.because or None,
         )
         self._say(payload, question.asked)

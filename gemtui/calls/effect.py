@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +25,7 @@ from gemtui.files import read_if_present, read_small
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
 LARGEST = 64_000_000
 """The largest file, in bytes, whose contents are predicted."""
+_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _JSON_KINDS = (".json", ".ipynb", ".jsonc", ".json5")
 _ESCAPED = re.compile(r"\\+(n|t|r|'|\"|`|\\|\n)")
 _MEANS = {"n": "\n", "t": "\t", "r": "\r"}
@@ -79,6 +81,8 @@ class Effect:
     * `folder`: the folder where bash executes it.
     * `was`, `becomes`: the SHA-256 hashes of the file's bytes before and after the call; "" if
       there is no file or the bytes are unknown.
+    * `names`: how many names (hard links) the file has; 0 if there is no file.
+    * `executable`: whether anybody may execute the file.
     """
 
     kind: EffectKind
@@ -94,6 +98,8 @@ class Effect:
     folder: str | None = None
     was: str = ""
     becomes: str = ""
+    names: int = 0
+    executable: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -104,7 +110,7 @@ class Effect:
     def mark(self) -> str:
         """A digest of everything the user is shown about the effect."""
         shown: list[object] = [self.kind, self.tool, self.path, self.was, self.becomes, self.after, self.fails]
-        shown += [self.command, self.folder, self.certain, dict(self.arguments)]
+        shown += [self.command, self.folder, self.certain, dict(self.arguments), self.names, self.executable]
         text = json.dumps(shown, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -197,12 +203,13 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 class _File:
     """A file before a call.
 
-    `data`: its bytes; None if the file doesn't exist. `remarks`: facts the user should know.
+    `data`: its bytes; None if the file doesn't exist. `names`, `executable`: as in `Effect`.
     """
 
     path: str
     data: bytes | None
-    remarks: list[str] = field(default_factory=list)
+    names: int = 0
+    executable: bool = False
 
     @property
     def text(self) -> str | None:
@@ -229,7 +236,8 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
     found = replace(nothing, path=path, arguments={**kept, "file_path": paths.cli_spelling(path)})
     try:
         file = _read(path)
-        found = replace(found, before=file.text, was="" if file.data is None else digest(file.data))
+        was = "" if file.data is None else digest(file.data)
+        found = replace(found, before=file.text, was=was, names=file.names, executable=file.executable)
         if _lossy(path):
             raise _FailsError("its name is not UTF-8")
         if tool == WRITE:
@@ -281,7 +289,8 @@ def _read(path: str) -> _File:
     try:
         if not paths.is_regular(path):
             raise _FailsError("it is not a regular file")
-        return _File(path, read_small(Path(path), LARGEST))
+        data, facts = read_small(Path(path), LARGEST), Path(path).stat()
+        return _File(path, data, names=facts.st_nlink, executable=bool(facts.st_mode & _EXECUTE))
     except FileNotFoundError:
         return _File(path, None)
     except NotADirectoryError:
@@ -370,10 +379,12 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return notes for the user, if a file has other hard links or invalid UTF-8."""
+    """Return notes for the user about what else a file is, one clause each."""
     remarks = []
-    if paths.has_other_names(file.path):
-        remarks.append("it has other names (hard links), which change as well")
+    if file.names > 1:
+        remarks.append(f"it has {file.names} names (hard links): the others change as well")
+    if file.executable:
+        remarks.append("it is executable")
     if file.data is not None and file.text is not None and file.text.encode() != file.data:
         remarks.append("it is not valid UTF-8: invalid bytes are replaced by U+FFFD")
     return remarks

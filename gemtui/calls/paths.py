@@ -159,10 +159,3 @@ def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
 def is_regular(path: str) -> bool:
     """Return whether a path leads to a regular file, following links. Raises OSError."""
     return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
-
-
-def has_other_names(path: str) -> bool:
-    """Return whether a file has other hard links, so that it also changes elsewhere."""
-    with suppress(OSError, ValueError):
-        return os.lstat(path).st_nlink > 1 and is_regular(path)
-    return False

@@ -101,6 +101,29 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     assert waiting.result() is not None
 
 
+@pytest.mark.parametrize("what", ["another name", "executable"])
+def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui, what: str) -> None:
+    place = asker.project / "a.txt"
+    place.write_text("one\n")
+    asker.later("write_file", file_path="a%2etxt", content="two\n")
+    asker.question(1)
+    (shown,) = listed(gemtui)
+    assert (shown["effect"]["names"], shown["effect"]["executable"]) == (1, False)
+    assert (shown["arguments"]["file_path"], shown["requested"]["file_path"]) == (str(place), "a%2etxt")
+    told = gemtui("runs", "questions", "run").out
+    assert "names (hard links)" not in told
+    assert "executable" not in told
+    if what == "executable":
+        place.chmod(0o700)
+    else:
+        (asker.project / "b.txt").hardlink_to(place)
+    answer = gemtui("runs", "answer", "run", shown["id"], "allow")
+    assert (answer.code, answer.out) == (1, "")
+    assert "the call has changed since it was shown" in answer.complaint
+    words = "it is executable" if what == "executable" else "it has 2 names (hard links): the others change as well"
+    assert f"! {words}" in gemtui("runs", "questions", "run").out
+
+
 def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
     waiting = asker.later("run_shell_command", command="make > all")
     asker.question(1)

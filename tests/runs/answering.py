@@ -31,7 +31,7 @@ def content(arguments: object) -> tuple[str, str]:
 
 def answered(request: ApprovalRequest, chance: random.Random) -> tuple[Approval, str | None]:
     """An answer, and the content with which the file may be there; None = it may not."""
-    name, asked = content(request.arguments)
+    name, asked = content(request.requested)
     verdict = chance.choices(("yes", "changed", "no"), (4, 3, 3))[0]
     if verdict == "no":
         return Approval.deny("not this one"), None
@@ -55,7 +55,7 @@ def main(run: str, journal: str, seed: str) -> None:
                 if request is None:
                     continue
                 answer, may = answered(request, random.Random(f"{seed} {number}"))
-                name, _ = content(request.arguments)
+                name, _ = content(request.requested)
                 entry = {"number": number, "name": name, "may": may}
                 entry["verdict"] = "changed" if answer.arguments else answer.consent.value
                 stream.write(json.dumps(entry) + "\n")

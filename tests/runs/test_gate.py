@@ -36,6 +36,7 @@ from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.runs.gate.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
+from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.runs.gate.verification import PutBackError, restore_former
 from gemtui.transcript.model import Consent
@@ -287,11 +288,59 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
 def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, named: str, real: str) -> None:
     answer = asker.later("write_file", file_path=named, content="1")
     asked = asker.question(1)
-    assert asked.arguments["file_path"] == named
+    assert asked.requested["file_path"] == named
     assert asked.effect is not None
+    assert asked.arguments == asked.effect.arguments
+    assert asked.arguments["file_path"] == str(asker.project / real)
     assert asked.effect.path == str(asker.project / real.replace("%25", "%"))
-    asker.files.answer(1, Approval.allow())
+    asker.files.answer(1, Approval.allow(asked.arguments))
     assert through(answer.result())["file_path"] == str(asker.project / real)
+    settled = asker.files.settled(1)
+    assert settled is not None
+    assert settled.consent is Consent.ALLOWED
+
+
+def test_an_answer_is_tied_to_the_names_and_the_rights_of_a_file(asker: Asker) -> None:
+    place = asker.project / "a.py"
+    place.write_text("1")
+    answer = asker.later("write_file", file_path="a.py", content="2")
+    changes: list[Callable[[], object]] = [
+        lambda: (asker.project / "b.py").hardlink_to(place),
+        lambda: place.chmod(0o755),
+        (asker.project / "b.py").unlink,
+    ]
+    for number, change in enumerate(changes, start=1):
+        asker.question(number)
+        change()
+        asker.files.answer(number, Approval.allow())
+    last = asker.question(4)
+    assert last.because == CHANGED
+    assert last.effect is not None
+    assert (last.effect.names, last.effect.executable) == (1, True)
+    asker.files.answer(4, Approval.allow())
+    assert named(answer.result()) == "a.py"
+
+
+def test_what_is_allowed_for_a_file_does_not_cover_its_other_names(asker: Asker) -> None:
+    """They were made after the answer, so nobody was shown them."""
+    place = asker.project / "a.py"
+    place.write_text("1")
+    first = asker.later("write_file", file_path="a.py", content="2")
+    talk = Conversation(asker.files, asker.project)
+    asker.question(1)
+    assert talk.allow_similar(talk.asked(talk.refresh()[0]))
+    first.result()
+    done = {"tool_name": "write_file", "tool_input": through(first.result()), "tool_response": {}}
+    place.write_text("2")
+    asker.hook("AfterTool", **done)
+    assert named(asker.call("write_file", file_path="a.py", content="2")) == "a.py"
+    asker.hook("AfterTool", **done)
+    (asker.project / "b.py").hardlink_to(place)
+    asker.later("write_file", file_path="a.py", content="3")
+    assert asker.question(2).effect is not None
+    asked = talk.asked(talk.refresh()[1])
+    assert not asked.has_similar
+    assert "it has 2 names (hard links): the others change as well" in asked.runs.remarks
 
 
 def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None:
@@ -511,7 +560,7 @@ def test_the_end_of_the_run_ends_all_questions(asker: Asker) -> None:
 def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
     answers = {n: asker.later("write_file", file_path=str(n), content="") for n in range(100)}
     for number in range(1, 101):
-        path = asker.question(number).arguments["file_path"]
+        path = asker.question(number).requested["file_path"]
         yes = int(path) % 3 != 0
         asker.files.answer(number, Approval.allow() if yes else Approval.deny(path))
     for n, answer in answers.items():

@@ -92,7 +92,7 @@ async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCl
     turns = [answer(*map(write, names)), answer(text("Done."))]
 
     async def approve(request: ApprovalRequest) -> Approval:
-        stage, run = request.arguments["file_path"].split("-")[0], run_of(gated)
+        stage, run = request.requested["file_path"].split("-")[0], run_of(gated)
         hooks = await asyncio.to_thread(hooks_of, run)
         assert hooks
         if stage == "asked":

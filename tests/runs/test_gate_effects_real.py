@@ -99,7 +99,7 @@ async def test_only_files_that_were_shown_change_and_as_shown(gated: GeminiCli) 
     person = Person()
 
     async def approve(request: ApprovalRequest) -> Approval:
-        if request.arguments.get("file_path") == "link/swapped.txt" and not request.again:
+        if request.requested.get("file_path") == "link/swapped.txt" and not request.again:
             (project / "link").unlink()
             (project / "link").symlink_to("two")
             return Approval.allow()
@@ -157,7 +157,7 @@ async def test_nothing_runs_unasked_but_what_only_reads(gated: GeminiCli) -> Non
     requests: list[str] = []
 
     async def approve(request: ApprovalRequest) -> Approval:
-        requests.append(str(request.arguments.get("command") or request.arguments["file_path"]))
+        requests.append(str(request.requested.get("command") or request.requested["file_path"]))
         return Approval.deny()
 
     with ModelServer(turns) as model:

@@ -58,7 +58,7 @@ def test_what_can_t_be_asked_or_written_down_is_refused(asker: Asker, other_file
         assert asker.call("write_file", file_path="b", content="1") == refused
         free(other_file_system)
         later = pool.submit(asker.call, "write_file", file_path="b", content="1")
-        assert asker.question(2).arguments["file_path"] == "b"
+        assert asker.question(2).requested["file_path"] == "b"
         asker.files.answer(2, Approval.deny())
         assert later.result() == {"decision": "deny", "reason": "The user said no."}
     asker.close()

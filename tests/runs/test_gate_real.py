@@ -269,7 +269,7 @@ async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> Non
 
     async def approve(request: ApprovalRequest) -> Approval:
         requests.append(request)
-        yes = request.arguments["file_path"] == "yes.txt"
+        yes = request.requested["file_path"] == "yes.txt"
         return Approval.allow() if yes else Approval.deny()
 
     with ModelServer(turn) as model:
@@ -349,7 +349,7 @@ async def test_hostile_arguments_are_made_as_they_were_allowed(gated: GeminiCli)
 
     with ModelServer(turns) as model:
         await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert {each.arguments["file_path"]: each.arguments["content"] for each in asked_about} == (
+    assert {each.requested["file_path"]: each.requested["content"] for each in asked_about} == (
         HOSTILE | {"keys": "x\n", "marks": "x\n"}
     )
     assert all(each.tool_use_id for each in asked_about)

@@ -153,7 +153,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
     if wanted.tool_use_id is not None:
         return next((call for call in calls if call.id == wanted.tool_use_id), None)
     named = [call for call in calls if call.name == wanted.tool_name]
-    same = (call for call in named if dict(call.args) == dict(wanted.arguments))
+    same = (call for call in named if dict(call.args) == dict(wanted.requested))
     return next(same, next(iter(named), None))
 
 
@@ -164,12 +164,12 @@ def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
     answer = Answer(
         consent=consent,
-        asked=request.arguments if ran is not None else None,
+        asked=request.requested if ran is not None else None,
         reason="" if settled is None else settled.reason,
         subagent=request.subagent,
         beyond=question.beyond,
     )
-    return answer, request.arguments if ran is None else ran
+    return answer, request.requested if ran is None else ran
 
 
 def _answered(call: ToolCall, question: Question) -> ToolCall:

@@ -227,18 +227,18 @@ class Gate:
             return _refusal(judgement.why)
         if judgement.way is Way.PASS:
             self._note(call, judgement.rule)
-            self._lets(name, call.arguments)
-            return _GO_ON if call.arguments is given else _with(call.arguments)
+            self._lets(name, call.requested)
+            return _GO_ON if call.requested == given else _with(call.requested)
         if (why := _impossible(call.effect)) is not None:
             return _refusal(why)
         if self._races(call):
             return _refusal(RACES)
         if judgement.way is Way.THROUGH:
             self._note(call, judgement.rule)
-            return self._through(name, _as_foreseen(call))
+            return self._through(name, call.arguments)
         if (rule := self._granted_rule(call)) is not None:
             self._note(call, rule_place(rule), self._granted.answer_of(rule))
-            return self._through(name, _as_foreseen(call))
+            return self._through(name, call.arguments)
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
 
@@ -256,14 +256,16 @@ class Gate:
             arguments = _seen_from(project, name, arguments)
         context = CallContext(project=project, model=model, corrects=self._rules().corrects)
         server = mapping(event.get("mcp_context"))
+        does = self._effect(name, arguments, context)
         return ApprovalRequest(
             tool_name=name,
-            arguments=arguments,
+            arguments=_as_foreseen(does, arguments),
+            requested=arguments,
             tool_use_id=id,
             session_id=string(event.get("session_id")) or None,
             subagent=id is None and not hooked,
             hooked=hooked,
-            effect=self._effect(name, arguments, context),
+            effect=does,
             context=context,
             server=string(server.get("server_name")),
             origin=_origin(server),
@@ -289,16 +291,19 @@ class Gate:
         """
         with self._lock:
             agents = self._calls.agents if call.subagent else frozenset()
-        calls = [Call(call.tool_name, call.arguments, each or None) for each in agents or ("",)]
+        calls = [Call(call.tool_name, call.requested, each or None) for each in agents or ("",)]
         judged = (self._rules().judge(each, call.effect) for each in calls)
         return max(judged, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
         """Return the “allow similar” rule that allows a call; None if none does.
 
-        A rule about a file is matched against the file's real path.
+        A rule about a file is matched against the file's real path, and covers no file that has
+        other names (hard links).
         """
-        arguments, does = call.arguments, call.effect
+        arguments, does = call.requested, call.effect
+        if does is not None and does.names > 1:
+            return None
         if does is not None and does.path is not None:
             arguments = {**arguments, "file_path": cli_spelling(does.path)}
         with self._lock:
@@ -320,7 +325,7 @@ class Gate:
             number = self._passed
         passed = PassedCall(
             tool_name=call.tool_name,
-            arguments=call.arguments,
+            arguments=call.requested,
             rule=rule,
             answer=answer,
             tool_use_id=call.tool_use_id,
@@ -470,7 +475,7 @@ class Gate:
                 return self._files.answer_to(number) or Approval.deny(ANSWER_UNREADABLE)
             if granted != self._granted.answers:
                 granted = self._granted.answers
-                if (rule := self._granted_rule(call)) is not None:
+                if (rule := self._granted_rule(self._again(call, call.requested))) is not None:
                     return rule
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
@@ -508,12 +513,12 @@ class Gate:
         The call is made even if its effect has changed since the question. `number`: the question's
         number. `rule`: the rule from that answer.
         """
-        now = self._again(call, call.arguments)
+        now = self._again(call, call.requested)
         if (why := self._why_not(now)) is not None:
             self._settle(number, Consent.DENIED, reason=why)
             return _refusal(why)
         self._note(now, rule_place(rule), self._granted.answer_of(rule))
-        given = self._through(now.tool_name, _as_foreseen(now))
+        given = self._through(now.tool_name, now.arguments)
         self._settle(number, Consent.ALLOWED)
         return given
 
@@ -526,20 +531,20 @@ class Gate:
         would no longer do what the user saw, returns a new question about it instead. `folder`: the
         real path of the command's folder at the time of the question.
         """
-        arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
-        changed = arguments != call.arguments
+        arguments = call.requested if answer.arguments is None else unsealed(answer.arguments)
+        changed = arguments not in (call.requested, call.arguments)
+        arguments = arguments if changed else call.requested
         now = self._again(call, arguments)
         if (why := self._why_not(now) or _unwritable(call, now)) is not None:
             self._settle(number, Consent.DENIED, arguments=arguments if changed else None, reason=why)
             return _refusal(why)
         if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
-            fresh = self._again(call, call.arguments)
+            fresh = self._again(call, call.requested)
             settled = replace(self._settled(Consent.ABANDONED, reason=why), again=self._asked + 1)
             with suppress(FileExistsError):
                 self._files.settle(number, settled)
             return replace(fresh, because=why, again=number)
-        given = _as_foreseen(now)
-        does = now.effect
+        given, does = now.arguments, now.effect
         if does is not None and does.kind is EffectKind.FILE:
             key = _key(now.tool_name, given)
             try:
@@ -562,7 +567,7 @@ class Gate:
         """Return the call with these arguments and the effect that it would have now."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
-        return replace(call, arguments=arguments, effect=does)
+        return replace(call, arguments=_as_foreseen(does, arguments), requested=arguments, effect=does)
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
         """Return why a call can't be made even if the user approves; None if it can."""
@@ -632,10 +637,10 @@ def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
 
     `asked`, `now`: the call as requested, and with the user's changes.
     """
-    content = now.arguments.get("content")
+    content = now.requested.get("content")
     if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
         return None
-    same = content == asked.arguments.get("content")
+    same = content == asked.requested.get("content")
     return None if same else unwritable(now.effect, content)
 
 
@@ -667,9 +672,12 @@ def _folder_of(call: ApprovalRequest) -> str | None:
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
 
-def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
-    """Return arguments that make a call do exactly what was predicted."""
-    return call.arguments if call.effect is None else call.effect.arguments
+def _as_foreseen(does: Effect | None, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arguments that make a call do exactly what was predicted.
+
+    `arguments`: those that the prediction, if there is one, was made from.
+    """
+    return arguments if does is None else does.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:

@@ -249,7 +249,7 @@ class GatePolicy:
         path = Path(effect.path)
         if not any(path.is_relative_to(folder) for folder in self._folders):
             return "The file is outside of the run's folders."
-        if paths.has_other_names(effect.path):
+        if effect.names > 1:
             return "The file has other names (hard links), which change as well."
         if any(path.is_relative_to(place) for place in self._rule_places):
             return "Later runs of Gemini CLI read their rules from this file."

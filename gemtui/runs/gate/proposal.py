@@ -147,7 +147,7 @@ def proposal_of(request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any
     `cwd`: the run's folder. `arguments`: arguments to use instead of the requested ones. Reads the
     disk.
     """
-    tool, args = request.tool_name, request.arguments if arguments is None else arguments
+    tool, args = request.tool_name, request.requested if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
     if does.kind is EffectKind.FILE and does.path is not None:
         return _file(does, args, cwd)

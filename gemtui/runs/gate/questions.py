@@ -70,7 +70,7 @@ class Question:
     @property
     def about(self) -> str:
         """The call's command, file or first argument, shortened."""
-        args = self.request.arguments
+        args = self.request.requested
         first = next(iter(args.values()), "")
         return str(args.get("command") or asked_path(args) or first)[:200]
 
@@ -245,7 +245,7 @@ class Conversation:
         `arguments`: the user's arguments for the call; None means that they are unchanged.
         """
         request, changed = question.request, None
-        if arguments is not None and arguments != request.arguments:
+        if arguments is not None and arguments != request.requested:
             changed = proposal_of(request, self.cwd, arguments)
         similar = similar_calls(request, self.cwd)
         return Asked(question, proposal_of(request, self.cwd), similar, changed)
@@ -392,6 +392,7 @@ class WaitingQuestion:
             "asked": iso(_moment(request.asked)),
             "tool": request.tool_name,
             "arguments": request.arguments,
+            "requested": request.requested,
             "because": request.because,
             "again": request.again or None,
             "subagent": request.subagent,
@@ -429,6 +430,8 @@ def _effect(asked: Asked) -> Mapping[str, Any]:
         "certain": does.certain,
         "fails": does.fails,
         "remarks": list(runs.remarks),
+        "names": does.names,
+        "executable": does.executable,
     }
 
 

@@ -73,9 +73,11 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
         return SimilarCalls(words=words)
     if name == SHELL:
         folder = None if request.effect is None else request.effect.folder
-        return _command(str(request.arguments.get("command", "")), cwd, folder)
+        return _command(str(request.requested.get("command", "")), cwd, folder)
     if name in EDITS:
-        return _file(str(request.arguments.get("file_path", "")), cwd)
+        if request.effect is not None and request.effect.names > 1:
+            return SimilarCalls(words="it has other names (hard links), which change as well")
+        return _file(str(request.requested.get("file_path", "")), cwd)
     return _tool(request)
 
 
