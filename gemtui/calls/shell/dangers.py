@@ -22,7 +22,8 @@ from gemtui.calls.later_files import why_runs_later
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
-from gemtui.calls.shell.words import shell_words
+from gemtui.calls.shell.program_table import CommandPlace, position_of_program, program_table, why_unknown
+from gemtui.calls.shell.words import PlainWord, shell_words
 from gemtui.files import resolved
 from gemtui.text import holds_controls
 
@@ -205,12 +206,18 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
         yield _ANY_CODE
     if _PYTHON.fullmatch(name) and (not second or "-c" in rest):
         yield _ANY_CODE
-    if name == "find" and not _FIND_ACTS.isdisjoint(rest):
+    if name == "find" and not all(map(_only_finds, rest)):
         yield programs.NEVER["find"]
     if name == "git" and second in _GIT and " ".join(rest[:2]) not in _GIT_LOOKS:
-        yield programs.ONLY["git"][1]
+        yield programs.ONLY["git"]
     if name in programs.TOOLS and name != "git" and second in _BEYOND:
         yield programs.BEYOND if second in ("publish", "push", "deploy") else programs.DELETES
+
+
+def _only_finds(word: str) -> bool:
+    """Return whether a word of a `find` command can't make it run a program or change a file."""
+    usage = program_table().usage("find")
+    return word in usage.exact or word in usage.values or _PREDICATE.fullmatch(word) is None
 
 
 def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
@@ -231,9 +238,8 @@ _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", 
 
 Checking more programs would cause too many false alarms.
 """
-_FIND_ACTS: Final = frozenset(
-    ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
-)
+_PREDICATE: Final = re.compile(r"-[A-Za-z]{2,}.*", re.DOTALL)
+"""Matches what may be a test or an action of `find`; `-L` and the like only choose how links are followed."""
 _GIT_LOOKS: Final = ("config --get", "config --list", "config -l", "stash list", "stash show")
 _STRICT: Final = frozenset(["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"])
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
@@ -244,6 +250,7 @@ OUTSIDE: Final = "it writes outside of the project"
 NAMES_OUTSIDE: Final = "it names a file outside of the project"
 LEAVES: Final = "the commands after it run outside of the project"
 LATER: Final = "it changes a file that affects later commands"
+NAMES_LATER: Final = "it names a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
@@ -280,6 +287,7 @@ _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
 """Matches a path after an option's letter or after `=`, and captures the path."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PATTERN: Final = re.compile(r"[*?[]")
+_UNCERTAIN: Final = re.compile(r"[*?[{$`~]")
 
 
 class _TooMuchError(Exception):
@@ -347,6 +355,8 @@ class Reach:
         if name == "git" and "mv" in rest:
             name, rest = "mv", rest[rest.index("mv") + 1 :]
         writes = name in _LAST or name in _ALL or _edits_in_place(name, rest)
+        if not writes and self._spares([name, *rest]):
+            return
         for word in _targets(name, rest):
             yield from self._why_written(word) if writes else self._why_named(name, word)
         if name in ("ln", "gln"):
@@ -360,7 +370,7 @@ class Reach:
             if path is None or not path.is_relative_to(self.project):
                 yield OUTSIDE
             if path is not None and (why := self._why_later(path)):
-                yield why
+                yield f"{LATER}: {why}"
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
         """Yield why an argument is dangerous, for a program not known to write to it.
@@ -376,15 +386,29 @@ class Reach:
             if not path.is_relative_to(self.project) and _could_be(path):
                 yield NAMES_OUTSIDE
             elif program != "git" and (why := self._why_later(path)):
-                yield why
+                yield f"{NAMES_LATER}: {why}"
 
-    def _why_later(self, path: Path) -> str:
-        """Return why writing to a path affects what is run later; "" if it doesn't.
+    def _why_later(self, path: Path) -> str | None:
+        """Return why writing to a path affects what is run later; None if it doesn't.
 
         If files in `path` would have this effect, `path` counts as well.
         """
-        why = why_runs_later(path, self.project) or why_runs_later(path / "x", self.project)
-        return f"{LATER}: {why}" if why else ""
+        return why_runs_later(path, self.project) or why_runs_later(path / "x", self.project)
+
+    def _spares(self, words: Sequence[str]) -> bool:
+        """Return whether a command is known to change none of the files that its arguments name."""
+        words = words[position_of_program(words) :]
+        row = program_table().find(words) if words else None
+        if row is None or any(_UNCERTAIN.search(word) for word in words):
+            return False
+        length, usage = row
+        if not usage.spares:
+            return False
+        arguments = [PlainWord(word) for word in words[length:]]
+        for folder in self.folders:
+            if folder is None or why_unknown(usage, arguments, CommandPlace(project=self.project, folder=folder)):
+                return False
+        return True
 
     def _paths(self, word: str) -> Iterator[Path | None]:
         for each in _without_braces(word):

@@ -69,27 +69,14 @@ RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv pipx conda mamba microma
 ALONE: Final = _names("npx uvx bunx")
 """Programs that run another program without a subcommand, as in `npx X`."""
 
-_CONTAINERS = (
-    _names("ps images logs inspect version info build pull top stats port"),
-    "it can affect the whole machine or delete things",
-)
+_CONTAINERS = "it can affect the whole machine or delete things"
 ONLY: Final = {
-    "git": (
-        _names(
-            """status diff log show add commit blame ls-files ls-tree rev-parse rev-list describe
-            shortlog cat-file merge-base name-rev show-ref for-each-ref count-objects range-diff
-            whatchanged merge revert cherry-pick mv init"""
-        ),
-        "it can discard, publish or rewrite work, or run other programs",
-    ),
+    "git": "it can discard, publish or rewrite work, or run other programs",
     "docker": _CONTAINERS,
     "podman": _CONTAINERS,
-    "kubectl": (_names("get describe logs explain version top api-resources cluster-info"), BEYOND),
+    "kubectl": BEYOND,
 }
-"""Maps some programs to their only subcommands that get suggested rules.
-
-The second item of each tuple says why the other subcommands are excluded.
-"""
+"""Maps programs of which only the subcommands in the table of programs get suggested rules to the reason."""
 GH: Final = _names("view list status diff checks")
 """Actions that get suggested rules, as in `gh pr list` or `gh issue view`."""
 TOOLS: Final = _names(

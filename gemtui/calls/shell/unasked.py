@@ -17,7 +17,8 @@ from gemtui.calls.env_files import env_files as env_files_of
 from gemtui.calls.env_files import is_risky, risky_variables
 from gemtui.calls.git_repository import why_not_read_only
 from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.reads_only import CommandPlace, git_subcommand, program, why_acts
+from gemtui.calls.shell.program_table import CommandPlace
+from gemtui.calls.shell.reads_only import git_subcommand, program, why_acts
 from gemtui.calls.shell.words import PlainWord, Unclear, first_unseen_character, plain_commands
 from gemtui.errors import reason_of
 from gemtui.files import resolved

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from gemtui.calls.shell import programs
+from gemtui.calls.shell.program_table import program_table
 from gemtui.calls.shell.programs import BEYOND, RUNS
 
 _PLAIN = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
@@ -173,8 +174,9 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     if second.startswith(("-", "+")):
         return _no(named, "it starts with an option, so a prefix rule would allow all subcommands")
     if name in programs.ONLY and second != "compose":
-        allowed, why = programs.ONLY[name]
-        return Prefix(text=" ".join(named), opens=_only(name)) if second in allowed else _no(named, why)
+        if second in program_table().subcommands(name):
+            return Prefix(text=" ".join(named), opens=_only(name))
+        return _no(named, programs.ONLY[name])
     if second in programs.BAD_SECOND:
         return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
     if second in programs.THIRD or name == "gh":

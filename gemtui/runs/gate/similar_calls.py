@@ -8,7 +8,7 @@ run's policy would ask. Therefore everything that the policy denies stays denied
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +20,9 @@ from gemtui.calls.effect import SHELL
 from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
-from gemtui.calls.shell.similar_options import what_is_covered, why_not_covered
+from gemtui.calls.shell.similar_options import is_covered, similar_commands, why_not_covered
 from gemtui.calls.shell.unasked import command_place
-from gemtui.calls.shell.words import PlainWord, Unclear, plain_commands
+from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import resolved
 from gemtui.jsonfile import read_object
 from gemtui.paths import gemini_home
@@ -34,7 +34,7 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
-from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
+from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
 from gemtui.policy.suggest.replay import tool_may_exist
 from gemtui.policy.suggest.suggest import EDITS
 from gemtui.transcript.parts import string
@@ -93,45 +93,51 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
         return SimilarCalls(words="it can't be parsed")
     if reading.redirected:
         return SimilarCalls(words="it redirects input or output")
-    prefixes: dict[str, str] = {}
     for part in reading.parts:
-        found_prefix = prefix_of(part.text)
-        if isinstance(found_prefix, NoPrefix):
-            return SimilarCalls(words=f"{found_prefix.what}: {found_prefix.why}")
-        prefixes[found_prefix.text] = _opens(part.text, found_prefix)
-    if (why := _why_not_itself(command, cwd, folder)) is not None:
-        return SimilarCalls(words=why)
-    texts = tuple(prefixes)
-    rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
-    opens = "; ".join(dict.fromkeys(prefixes.values()))
-    return SimilarCalls(words=f"commands that start with {' or '.join(texts)}, {opens}", rule=rule)
-
-
-def _why_not_itself(command: str, cwd: Path, folder: str | None) -> str | None:
-    """Return why the rule would not even cover the command itself; None if it would.
-
-    `Granted` applies such rules, and is stricter than a policy.
-    """
+        refused = prefix_of(part.text)
+        if isinstance(refused, NoPrefix):
+            return SimilarCalls(words=f"{refused.what}: {refused.why}")
     place = command_place(cwd, folder or "")
     if isinstance(place, str):
-        return place
+        return SimilarCalls(words=place)
     try:
         commands = plain_commands(unwrapped(command))
     except Unclear as unclear:
-        return str(unclear)
-    reasons = (why_not_covered(words, commands, place) for words in commands)
-    return next(filter(None, reasons), None)
+        return SimilarCalls(words=str(unclear))
+    if len(commands) != len(reading.parts):
+        return SimilarCalls(words="its parts can't be told apart")
+    prefixes: list[str] = []
+    opens: list[str] = []
+    exact: list[str] = []
+    for part, words in zip(reading.parts, commands, strict=True):
+        reason = why_not_covered(words, commands, place)
+        if reason is not None:
+            return SimilarCalls(words=reason)
+        similar = similar_commands(words)
+        if similar.usage is None:
+            exact.append(part.text)
+        else:
+            prefixes.append(" ".join(similar.start))
+            opens.append(similar.opens)
+    texts = tuple(dict.fromkeys((*prefixes, *exact)))
+    rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
+    return SimilarCalls(words=_covered(prefixes, opens, exact), rule=rule)
 
 
-def _opens(text: str, prefix: Prefix) -> str:
-    """Describe what a prefix allows if `Granted` applies it.
+def _covered(prefixes: Iterable[str], opens: Iterable[str], exact: Iterable[str]) -> str:
+    """Describe the commands that are similar.
 
-    That is less than the same prefix allows in a policy. `text`: a command with the prefix.
+    `prefixes`: how they start. `opens`: what is allowed after that. `exact`: those that are allowed
+    only as they are.
     """
-    try:
-        return what_is_covered(plain_commands(text)[0]) or prefix.opens
-    except Unclear:
-        return prefix.opens
+    clauses = []
+    if prefixes:
+        starts = " or ".join(dict.fromkeys(prefixes))
+        clauses.append(f"commands that start with {starts}, {'; '.join(dict.fromkeys(opens))}")
+        clauses.append("gemtui asks again about options and arguments that it doesn't know")
+    if exact:
+        clauses.insert(0, f"exactly {' or '.join(dict.fromkeys(exact))}, in this folder")
+    return "; ".join(clauses)
 
 
 def _file(path: str, cwd: Path) -> SimilarCalls:
@@ -283,12 +289,8 @@ class Granted:
             return False
         if isinstance(place, str) or dangers(command, place.project, str(place.folder)):
             return False
-        prefixes = [each.split(" ") for rule in policy.rules for each in rule.command_prefixes]
-        return all(
-            any(_texts(words)[: len(prefix)] == prefix for prefix in prefixes)
-            and why_not_covered(words, commands, place) is None
-            for words in commands
-        )
+        prefixes = [prefix for rule in policy.rules for prefix in rule.command_prefixes]
+        return all(any(is_covered(prefix, words, commands, place) for prefix in prefixes) for words in commands)
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
         """Return a call's arguments, with the path of a written file made real.
@@ -306,10 +308,6 @@ class Granted:
             place = resolved(self._workspace / folder) if "\0" not in folder else Path("/")
             return call.args if place.is_relative_to(resolved(self._workspace)) else None
         return call.args
-
-
-def _texts(words: Sequence[PlainWord]) -> list[str]:
-    return [word.text for word in words]
 
 
 def _allows(policy: Policy) -> Policy:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.javascript import BLANKS
-from gemtui.calls.shell.reads_only import GIT_READERS, READERS
+from gemtui.calls.shell.program_table import program_table
 from gemtui.calls.shell.unasked import why_ask
 from gemtui.calls.shell.words import Unclear, plain_commands
 from tests.rows import each_row
@@ -179,14 +179,15 @@ def test_what_may_do_more_is_asked_about(project: Path, command: str, why: str) 
     assert why in found
 
 
-@each_row("name", [*READERS, *(f"git {name}" for name in GIT_READERS)])
+READS = [name for name in program_table().names() if program_table().usage(name).reads]
+
+
+@each_row("name", READS)
 def test_each_program_of_the_list_is_documented_with_what_it_could_do(name: str) -> None:
     facts = (Path(__file__).parents[3] / "assets/gemini-cli.md").read_text()
     facts = facts.partition("| Commands | Could also |")[2]
-    _, git, subcommand = name.rpartition("git ")
-    reader = GIT_READERS[subcommand] if git else READERS[name]
     row = next(line for line in facts.splitlines() if line.startswith("| ") and f"`{name}`" in line)
-    assert reader.could in row
+    assert program_table().usage(name).could in row
 
 
 @pytest.mark.parametrize(
