@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def asked(gemini: GeminiCli, **more: Any) -> AgentOptions:
 _SERVER = """
 import json, sys
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-MAKE = {"name": "make", "description": "Makes a file.", "inputSchema": SCHEMA}
+TOOLS = [{"name": name, "description": "Makes a file.", "inputSchema": SCHEMA} for name in sys.argv[1:]]
 SCHEMA["additionalProperties"] = False
 for line in sys.stdin:
     asked = json.loads(line)
@@ -50,7 +51,7 @@ for line in sys.stdin:
         version = given["protocolVersion"]
         result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
     elif method == "tools/list":
-        result = {"tools": [MAKE]}
+        result = {"tools": TOOLS}
     elif method == "tools/call":
         open(given["arguments"]["path"], "w").write(json.dumps(given["arguments"]))
         result = {"content": [{"type": "text", "text": "made"}]}
@@ -59,11 +60,11 @@ for line in sys.stdin:
 """
 
 
-def put_server(gemini: GeminiCli) -> None:
-    """Give the CLI an MCP server `things` whose tool `make` makes a file of its arguments."""
+def put_server(gemini: GeminiCli, servers: Mapping[str, Sequence[str]] = {"things": ("make",)}) -> None:
+    """Give the CLI MCP servers with these tools, each of which makes a file of its arguments."""
     place = gemini.folder / "server.py"
     place.write_text(_SERVER)
     settings = json.loads((gemini.store / "settings.json").read_text())
-    server = {"command": sys.executable, "args": [str(place)], "cwd": str(gemini.project)}
-    settings["mcpServers"] = {"things": server}
+    server = {"command": sys.executable, "cwd": str(gemini.project)}
+    settings["mcpServers"] = {name: server | {"args": [str(place), *tools]} for name, tools in servers.items()}
     (gemini.store / "settings.json").write_text(json.dumps(settings))

@@ -63,7 +63,7 @@ def explain(*, tool: str, args: str, subagent: str | None, as_json: bool, situat
 
     The answer is for a run that gemtui would start with these policies. Your Gemini CLI policies
     and settings therefore apply, too, and the answer lists their files. Exit code 1 if Gemini CLI
-    would ignore one of the files, or a rule in it.
+    would ignore one of the files, or a rule in it, or if no tool can have this name.
     """
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.load_policy(folder_here())
@@ -72,7 +72,7 @@ def explain(*, tool: str, args: str, subagent: str | None, as_json: bool, situat
         json_to_stdout(_explained(answer, stands))
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
-    return situation.report_broken(stands)
+    return situation.report_broken(stands) or int(not answer.possible)
 
 
 def _tool(name: str) -> str:
@@ -100,15 +100,16 @@ def _arguments(text: str) -> Mapping[str, Any]:
 
 
 def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
+    decided = answer.possible
     return {
         "tool": answer.call.tool,
         "args": answer.call.args,
         "subagent": answer.call.subagent,
         "mode": answer.mode.value,
-        "decision": answer.decision.value,
+        "decision": answer.decision.value if decided else None,
         "offered": answer.offered,
-        "headless": answer.headless.value,
-        "interactive": answer.interactive.value,
+        "headless": answer.headless.value if decided else None,
+        "interactive": answer.interactive.value if decided else None,
         "rule": rule_dict(answer.rule),
         "because": answer.because,
         "message": answer.message,
@@ -130,16 +131,7 @@ def _explanation(answer: Explanation, stands: EffectivePolicy, situation: Situat
         yield Clean(f"{HOLDS_CONTROLS}:")
     told = encode(call.args).decode()[: _CUT // 2]
     yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
-    unseen = "no: the tool is hidden from the model, and calls to it fail as “not found”"
-    facts = [
-        ("situation", situation.words),
-        ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),
-        ("because", answer.because),
-        *([("rule", _sourced(answer.rule))] if answer.rule else []),
-        ("offered", "yes" if answer.offered else unseen),
-        ("headless", answer.headless.value),
-        ("interactive", answer.interactive.value),
-    ]
+    facts = [("situation", situation.words), *_decision_facts(answer, situation)]
     if answer.message:
         facts.append(("message", answer.message))
     if answer.tool_refuses:
@@ -164,6 +156,21 @@ def _explanation(answer: Explanation, stands: EffectivePolicy, situation: Situat
             numbers=frozenset({1}),
             room=terminal_width(),
         )
+
+
+def _decision_facts(answer: Explanation, situation: Situation) -> Iterator[tuple[str, str]]:
+    if not answer.possible:
+        yield "decision", "none, because Gemini CLI never makes this call"
+        yield "because", answer.because
+        return
+    unseen = "no: the tool is hidden from the model, and calls to it fail as “not found”"
+    yield "decision", f"{answer.decision}{_as_refusal(answer, situation)}"
+    yield "because", answer.because
+    if answer.rule:
+        yield "rule", _sourced(answer.rule)
+    yield "offered", "yes" if answer.offered else unseen
+    yield "headless", answer.headless.value
+    yield "interactive", answer.interactive.value
 
 
 def _as_refusal(answer: Explanation, situation: Situation) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from gemtui.agent.trust import folder_settings
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.policy_calls import reference_lines, rule_dict, shortened_args
 from gemtui.commands.policy_options import CallSelection, SelectedCalls, call_options, mode_option
@@ -214,7 +215,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=policy_names)
+@click.argument("files", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=policy_names)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @click.option(
     "--replay",
@@ -237,7 +238,7 @@ def check(
 ) -> int:
     """Find mistakes in policy files, and test the examples in them.
 
-    FILE is a policy file, a folder of them, or the name of one of gemtui's policies. An error is
+    NAME|FILE is one of gemtui's policies, a policy file, or a folder of them. An error is
     something that Gemini CLI ignores, or an example that fails. An example is a comment such as #
     example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
     doesn't do what you meant, such as one that is easily bypassed. --session, --project,
@@ -246,7 +247,8 @@ def check(
     """
     paths = [_path(each) for each in files]
     examples = _try_files(paths)
-    found = (*check_files(paths), *_example_findings(examples))
+    settings = folder_settings(folder_here(), os.environ).merged
+    found = (*check_files(paths, settings), *_example_findings(examples))
     past = None if since is None else _replayed(paths, which, since, mode)
     if as_json:
         report = {
@@ -290,6 +292,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         "field": finding.field,
         "severity": finding.severity.value,
+        "kind": finding.kind,
         "message": _message(finding),
     }
 

@@ -162,10 +162,14 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the options that describe a run; it gets a `Situation`, as `situation`."""
+    """Add to a command what describes a run; it gets a `Situation`, as `situation`.
+
+    Policies may be given as arguments or with `--policy`, in each case by name or as files.
+    """
 
     @wraps(command)
-    def described(**words: Any) -> Any:
+    def described(named: tuple[str, ...], **words: Any) -> Any:
+        words["policies"] = (*named, *words["policies"])
         given = {each.name: words.pop(each.name) for each in fields(Situation) if each.name in words}
         return command(situation=Situation(**given), **words)
 
@@ -208,8 +212,9 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|FILE",
             multiple=True,
             shell_complete=policy_names,
-            help="A policy file, a folder of them, or the name of one of gemtui's policies; repeatable.",
+            help="The same as NAME|FILE: a policy file, a folder of them, or one of gemtui's policies; repeatable.",
         ),
+        click.argument("named", metavar="[NAME|FILE]...", nargs=-1, shell_complete=policy_names),
     ):
         added = option(added)
     return added

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.policy.check.name_check import unmatched_names
 from gemtui.policy.match import command_patterns, path_patterns
 from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.match.pattern_forms import anywhere_pattern
-from gemtui.policy.model.rules import Decision, Rule
-from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, may_exist, nearest
+from gemtui.policy.model.rules import Decision, Rule, Severity
+from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, current_name, may_exist
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
 
 _SHELL = "run_shell_command"
@@ -149,9 +150,9 @@ def _sentence(text: str, project: Path | None) -> Sentence:
         return Sentence(text=text, problem=f"say what to {verb}, such as edit src/** or npm test")
     try:
         about = _about(decision, rest, project)
+        rule = replace(_with_names_of_tools(about.rule), priority=about.priority)
     except ValueError as error:
         return Sentence(text=text, problem=str(error))
-    rule = replace(about.rule, priority=about.priority)
     return Sentence(text=text, rules=(rule,), limits=about.limits)
 
 
@@ -169,9 +170,22 @@ def _about(decision: Decision, words: str, project: Path | None) -> _About:
         return _kind(decision, first, rest, project)
     if not rest and _names_tool(words):
         return _whole(decision, (words,))
-    if not rest and "_" in words and (meant := nearest(words)):
+    if not rest and "_" in words and (meant := current_name(words)):
         raise ValueError(f"there is no tool called {words}: did you mean {meant}?")
     return _command(decision, words, project)
+
+
+def _with_names_of_tools(rule: Rule) -> Rule:
+    """Return a rule whose names are those by which Gemini CLI calls the tools.
+
+    Raises ValueError if the rule would match no tool.
+    """
+    for draft, better in unmatched_names(rule):
+        if better is not None:
+            return _with_names_of_tools(better)
+        if draft.severity is Severity.ERROR:
+            raise ValueError(f"{draft.message}: {draft.way_out}")
+    return rule
 
 
 def _names_tool(word: str) -> bool:

@@ -23,6 +23,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.setup import table_at
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import policy_files
+from gemtui.policy.model.mcp_names import cli_name, rule_name, tool_patterns
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import CLASSES
 from gemtui.policy.words import rule_place
@@ -191,11 +192,15 @@ class RunPolicy:
         rules = self._found.policy.rules
         found = {tool: _words(rule) for rule in rules for tool in self._servers_tools(rule)}
         servers = table_at(self._found.setup.settings, "mcpServers")
-        any_server = [f"mcp_{server}_*" for server in servers] or ["mcp_*"]
-        for name in (*CLASSES, *any_server):
-            outcome = self._engine.outcome(Call(name.replace("*", "some_tool")))
+        samples = {name: name for name in CLASSES}
+        for server in servers:
+            samples |= dict.fromkeys(tool_patterns(server), cli_name(server, "some_tool"))
+        if not servers:
+            samples["mcp_*"] = "mcp_some_tool"
+        for pattern, sample in samples.items():
+            outcome = self._engine.outcome(Call(sample))
             if not outcome.found:
-                found[name] = "" if outcome.rule is None else _words(outcome.rule)
+                found[pattern] = "" if outcome.rule is None else _words(outcome.rule)
         return found
 
     def _servers_tools(self, rule: Rule) -> Iterator[str]:
@@ -205,7 +210,7 @@ class RunPolicy:
             return
         for tool in rule.tools:
             if rule.mcp_name is not None:
-                yield f"mcp_{rule.mcp_name}_{tool}"
+                yield rule_name(rule.mcp_name, tool)
             elif tool.startswith("mcp_"):
                 yield tool
 

@@ -289,6 +289,61 @@ def test_a_tool_that_is_none_leads_to_the_one_that_was_meant(home: Path, gemtui:
         assert said.endswith(f" Did you mean {meant}?") == (meant is not None)
 
 
+def mcp_deny(server: str, tool: str) -> str:
+    return f'[[rule]]\nmcpName = "{server}"\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
+
+
+ROVO = "atlassian-rovo-mcp-server"
+LONG = "deleteConfluencePageWithAttachmentsAndPermissions"
+
+
+@pytest.mark.parametrize(
+    ("server", "tool", "called"),
+    [
+        (ROVO, LONG, "mcp_atlassian-rovo-mcp-server_...eWithAttachmentsAndPermissions"),
+        ("My Docs", "delete page", "mcp_My_Docs_delete_page"),
+    ],
+)
+def test_a_name_that_no_tool_has_gets_no_decision_but_the_right_name(
+    home: Path, gemtui: Gemtui, tmp_path: Path, server: str, tool: str, called: str
+) -> None:
+    settings, policy = tmp_path / "settings.json", tmp_path / "deny.toml"
+    settings.write_text(json.dumps({"mcpServers": {server: {"command": "true"}}}))
+    policy.write_text(mcp_deny(server, tool))
+    explain = ("policy", "explain", policy, "--settings", settings, "--mode", "yolo", "--tool")
+    answer = gemtui(*explain, f"mcp_{server}_{tool}", "--json")
+    assert answer.code == 1
+    found = answer.json
+    assert (found["offered"], found["rule"], found["considered"]) == (False, None, [])
+    assert (found["decision"], found["headless"], found["interactive"]) == (None, None, None)
+    assert called in found["because"]
+    assert "decision   none, because Gemini CLI never makes this call" in gemtui(*explain, f"mcp_{server}_{tool}").out
+    real = gemtui(*explain, called, "--json").json
+    assert (real["offered"], real["headless"]) == (True, "allow"), "the rule does not match it"
+    policy.write_text(f'[[rule]]\ntoolName = "{called}"\ndecision = "deny"\npriority = 100\n')
+    real = gemtui(*explain, called, "--json")
+    assert (real.code, real.json["offered"], real.json["headless"]) == (0, False, "deny")
+
+
+@pytest.mark.parametrize("name", ["ShellTool", "run_shell_comand", "my-agent", "generalist", "srv__drop"])
+def test_a_name_of_no_tool_has_exit_code_1(home: Path, gemtui: Gemtui, name: str) -> None:
+    answer = gemtui("policy", "explain", "--tool", name, "--json")
+    assert (answer.code, answer.json["offered"]) == (1, False)
+
+
+@pytest.mark.parametrize("name", ["write_file", "search_file_content", "save_memory", "mcp_s_x", "discovered_tool_x"])
+def test_a_name_that_a_tool_may_have_has_exit_code_0(home: Path, gemtui: Gemtui, name: str) -> None:
+    assert gemtui("policy", "explain", "--tool", name).code == 0
+
+
+def test_a_policy_may_be_named_without_an_option(home: Path, gemtui: Gemtui, work: Path) -> None:
+    store_of(home, shell("git status"))
+    for command in (("explain", *PUSH), ("replay", "--everywhere"), ("suggest", "--everywhere")):
+        given = gemtui("policy", *command, "--policy", work, "--json")
+        assert gemtui("policy", *command, work, "--json") == given
+    assert "there is no policy nothing" in gemtui("policy", "replay", "nothing").complaint
+
+
 def test_tables_that_the_cli_ignores_are_said_and_make_it_an_error(home: Path, gemtui: Gemtui, work: Path) -> None:
     work.write_text(WORK + '[[rules]]\ntoolName = "glob"\n')
     answer = gemtui("policy", "explain", "--policy", work, *PUSH)

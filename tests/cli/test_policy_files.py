@@ -13,7 +13,8 @@ from gemtui.policy.file.policy_files import policies_dir
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 
-FINDING = {"file": str, "rule": int, "field": str, "severity": frozenset({"error", "warning"}), "message": str}
+FINDING = {"file": str, "rule": int, "field": str, "severity": frozenset({"error", "warning"}),
+           "kind": (None, frozenset({"never_matches", "same_name"})), "message": str}  # fmt: skip
 POLICY = {
     "name": str,
     "path": str,
@@ -94,6 +95,18 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
 def test_warnings_count_only_when_asked(gemtui: Gemtui, place: Path) -> None:
     assert gemtui("policy", "check", "doubtful.toml").code == 0
     assert gemtui("policy", "check", "doubtful.toml", "--strict").code == 1
+
+
+def test_the_settings_servers_tell_which_tools_get_one_name(gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
+    servers = {"My Docs": {"command": "true"}, "My_Docs": {"command": "true"}}
+    (home / ".gemini").mkdir(exist_ok=True)
+    (home / ".gemini/settings.json").write_text(json.dumps({"mcpServers": servers}))
+    rule = '[[rule]]\nmcpName = "My_Docs"\ntoolName = "read"\ndecision = "deny"\npriority = 100\n'
+    (tmp_path / "deny.toml").write_text(rule)
+    answer = gemtui("policy", "check", tmp_path / "deny.toml", "--json")
+    (finding,) = answer.json["findings"]
+    assert (finding["kind"], finding["severity"], answer.code) == ("same_name", "warning", 0)
+    assert '"My Docs"' in finding["message"]
 
 
 def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import rules_to_toml
+from gemtui.policy.file.rule_codec import explicit_fields, rules_to_toml
 from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
@@ -161,3 +161,31 @@ def test_the_last_sentence_is_completed() -> None:
     assert sentence_completions("allow edit s", folders=["src"]) == ("allow edit src/**",)
     assert sentence_completions("deny git p") == ("deny git push",)
     assert sentence_completions("permit r") == ()
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        ("deny mcp büro löschen", {"toolName": "mcp_b_ro_l_schen"}),
+        ("deny mcp mcp_things make", {"toolName": "mcp_things_make"}),
+        ("deny mcp büro", {"toolName": "*", "toolAnnotations": {"_serverName": "büro"}}),
+        ("deny srv__drop", {"toolName": "mcp_srv_drop"}),
+        ("deny mcp github create_issue", {"mcpName": "github", "toolName": "create_issue"}),
+    ],
+)
+def test_a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses(
+    text: str, expected: dict[str, Any]
+) -> None:
+    (sentence,) = read_sentences(text)
+    (rule,) = sentence.rules
+    found = explicit_fields(rule)
+    assert {
+        name: value for name, value in found.items() if name in ("toolName", "mcpName", "toolAnnotations")
+    } == expected
+
+
+def test_a_sentence_about_a_tool_that_no_rule_can_name_says_so() -> None:
+    (sentence,) = read_sentences("allow mcp büro")
+    assert "never matches a tool of the server" in sentence.problem
+    (sentence,) = read_sentences(f"deny mcp_server_{'a' * 60}")
+    assert "did you mean mcp_server_aaa" in sentence.problem

@@ -24,13 +24,15 @@ from typing import Any
 from gemtui.errors import reason_of
 from gemtui.files import read_small
 from gemtui.policy.check.check_rule import rule_drafts, schema_draft
+from gemtui.policy.check.name_check import same_names
 from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, missed_forms, pitfalls
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.policy_files import SkipReason, policy_entries
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
 from gemtui.policy.file.rule_codec import MODES, SchemaProblem, read_checker, read_rule, schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
-from gemtui.policy.match.matching import MCP_PREFIX, pattern_sources, tool_names
+from gemtui.policy.match.matching import pattern_sources, tool_names
+from gemtui.policy.model.mcp_names import MCP_PREFIX
 from gemtui.policy.model.rules import Decision, Finding, FindingDraft, Rule, Severity, findings, warned
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
@@ -39,6 +41,7 @@ _Condition = tuple[str | None, str | None]
 """A command prefix and a pattern; at most one of them is given."""
 _NONE: _Condition = (None, None)
 """The condition of a rule that applies to any arguments."""
+_NO_SETTINGS: Mapping[str, Any] = {}
 _Situations = frozenset[tuple[str, bool]]
 """The situations in which a rule applies: pairs of a mode and "is interactive"."""
 
@@ -277,10 +280,11 @@ def check_tables(
     return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
-def _all(files: Sequence[_Read]) -> Iterator[Finding]:
+def _all(files: Sequence[_Read], settings: Mapping[str, Any] = _NO_SETTINGS) -> Iterator[Finding]:
     """Yield the findings about all files, including conflicts between files."""
     rules = [rule for each in files if not each.dropped for rule in each.rules]
     loaded, seen, missed = related(rules), kept_visible(rules), missed_forms(rules)
+    alike = same_names(rules, settings)
     place = 0
     for each in files:
         between = related(each.rules) if each.dropped else loaded
@@ -291,7 +295,7 @@ def _all(files: Sequence[_Read]) -> Iterator[Finding]:
         for where, rule in enumerate(each.rules, at):
             found += [(rule.index, one) for one in between.get(where, ())]
             if not each.dropped:
-                found += [(rule.index, one) for one in missed.get(where, ())]
+                found += [(rule.index, one) for one in (*missed.get(where, ()), *alike.get(where, ()))]
         place += 0 if each.dropped else len(each.rules)
         for number, one in sorted(found, key=lambda pair: pair[0]):
             yield from findings([one], each.file, number)
@@ -391,14 +395,15 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 # --- files and folders ---------------------------------------------------------------------------
 
 
-def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
+def check_files(paths: Iterable[Path | str], settings: Mapping[str, Any] = _NO_SETTINGS) -> tuple[Finding, ...]:
     """Check policy files and folders in the given order.
 
     `paths`: the files and folders, as for Gemini CLI's option `--policy`. Rules of different files
     are also compared with each other. A path that is missing, unreadable or wrongly named is
-    reported as a finding; no exception is raised.
+    reported as a finding; no exception is raised. `settings`: Gemini CLI's merged settings, from
+    which the names of MCP servers and some of their tools are known.
     """
-    return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
+    return tuple(_all([each for path in paths for each in _read_path(Path(path))], settings))
 
 
 def _read_path(path: Path) -> Iterator[_Read]:

@@ -1,6 +1,6 @@
 """Check a single rule for parts that the CLI drops, ignores or never matches.
 
-Most of the checks follow from assets/gemini-cli.md#rules and #tool-names.
+Most of the checks follow from assets/gemini-cli.md#rules.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from gemtui.policy.check.name_check import drafts_of, unmatched_names
 from gemtui.policy.file.rule_codec import KEYS, MODES, OLD_KEYS, SchemaProblem
-from gemtui.policy.match.matching import MCP_PREFIX, SHELL, dropped, pattern_sources
+from gemtui.policy.match.matching import SHELL, dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import Decision, FindingDraft, Rule, warned
-from gemtui.policy.model.tool_catalog import AGENTS, FORMER, nearest, tool
+from gemtui.policy.model.tool_catalog import AGENTS, tool
 from gemtui.text import or_list
 
 WHOLE = "Gemini CLI ignores the whole file because of this"
@@ -72,9 +73,7 @@ def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     yield from _shell_fields(table, rule)
     yield from _empty_conditions(table, rule)
     yield from _patterns(rule)
-    for name in dict.fromkeys(rule.tools):
-        yield from _tool_name(name, rule)
-    yield from _server(rule)
+    yield from drafts_of(unmatched_names(rule))
     yield from _without_effect(table, rule)
     yield from _keys(table)
 
@@ -161,67 +160,6 @@ def _way_out(pattern: str) -> str:
     if pattern.startswith("(?i"):
         return "JavaScript has no (?i): write [Aa] to match both cases"
     return ""
-
-
-# --- names ---------------------------------------------------------------------------------------
-
-
-def _tool_name(name: str, rule: Rule) -> Iterator[FindingDraft]:
-    if name in ("", "*") or rule.mcp_name is not None:
-        return
-    if "*" in name:
-        yield from _wildcard(name)
-    elif name.startswith(MCP_PREFIX):
-        if "_" not in name.removeprefix(MCP_PREFIX):
-            text = f'"{name}" names an MCP server but no tool, so it matches nothing'
-            yield FindingDraft("toolName", text, f'write "{name}_*" to match all of its tools')
-    elif "__" in name:
-        server, _, rest = name.partition("__")
-        text = f'"{name}" is the format of older versions and no longer matches anything'
-        yield FindingDraft("toolName", text, f'write "{MCP_PREFIX}{server}_{rest}"')
-    elif tool(name) is None and name not in AGENTS and not name.startswith("discovered_tool_"):
-        near = nearest(name)
-        text = f'there is no tool "{name}", so the rule matches nothing'
-        if name in FORMER:
-            text = f'"{name}" is not a tool name that rules can use, so it matches nothing'
-        yield warned("toolName", text, f'write "{near}"' if near else "check the name")
-
-
-def _wildcard(name: str) -> Iterator[FindingDraft]:
-    body = name.removeprefix(MCP_PREFIX)
-    if name == f"{MCP_PREFIX}*" or (name.startswith(MCP_PREFIX) and body.endswith("_*") and "*" not in body[:-1]):
-        return
-    if name.startswith(f"{MCP_PREFIX}*_"):
-        way_out = "name each server in its own rule or in the list, or write mcp_*"
-    elif name.startswith(MCP_PREFIX):
-        way_out = f'write "{MCP_PREFIX}*" for all servers or "mcp_<server>_*" for one'
-    else:
-        way_out = "list the names one by one"
-    yield FindingDraft("toolName", f'"{name}" matches nothing, because * can replace only a whole name', way_out)
-
-
-def _server(rule: Rule) -> Iterator[FindingDraft]:
-    if not rule.mcp_name:
-        return
-    named = [name for name in rule.tools if name not in ("*", "")]
-    if rule.mcp_name == "*" and named:
-        text = f'mcpName = "*" together with a tool ({or_list(named)}) matches nothing'
-        yield FindingDraft("mcpName", text, 'name the server, or write toolName = "*"')
-        return
-    if "" in rule.tools:
-        text = "an empty tool name for a server matches nothing"
-        yield FindingDraft("toolName", text, 'write "*" to match all of its tools')
-    for name in named:
-        if "*" in name:
-            text = (
-                f'the server tool name "{name}" matches nothing: * is allowed only alone, to '
-                "match all tools of the server"
-            )
-            yield FindingDraft("toolName", text, 'write "*", or list the tool names')
-        elif name.startswith(f"{MCP_PREFIX}{rule.mcp_name}_"):
-            short = name.removeprefix(f"{MCP_PREFIX}{rule.mcp_name}_")
-            text = f'together with mcpName, "{name}" matches nothing: use the tool\'s name without the server'
-            yield FindingDraft("toolName", text, f'write "{short}"')
 
 
 # --- fields that do nothing ----------------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from gemtui.calls.shell.parser import parse_command
 from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
+from gemtui.policy.check.name_check import NameFinding, unmatched_names
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.refusals import BUILD_FILES
 from gemtui.policy.engine.setup import Setup
@@ -36,7 +37,7 @@ the tool visible: then the message is shown after all.
 _STEPS = 100
 """The maximum number of fixes applied to one rule in succession; prevents a loop."""
 
-Pitfall = tuple[FindingDraft, Rule | None]
+Pitfall = NameFinding
 """A warning, and a corrected rule; None if no correction can be derived."""
 
 
@@ -54,7 +55,7 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     with the rest of its policy; None means that only the rule itself is considered.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
-    looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
+    looks = [look for look in (unmatched_names, *_LOOKS) if not (visible and look is _hidden_message)]
     better = rule
     for _ in range(_STEPS):
         fixes = (fix for look in looks for _said, fix in look(better) if fix not in (None, better))
@@ -67,7 +68,7 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
 
 def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings about a rule that `fixed` would correct."""
-    fixes = {draft.message for look in _LOOKS for draft, fix in look(rule) if fix is not None}
+    fixes = {draft.message for look in (unmatched_names, *_LOOKS) for draft, fix in look(rule) if fix is not None}
     return tuple(each for each in said if each.message in fixes)
 
 

@@ -19,10 +19,10 @@ from gemtui.policy.engine.refusals import is_edit_tool, protected, roots_of
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
 from gemtui.policy.engine.setup import Evaluation, Outcome, Setup, always_allow_off
-from gemtui.policy.match.matching import AGENT_TOOL, SHELL, CompiledRule, RuleSequence, Subject, compile_rules, mismatch
+from gemtui.policy.match.matching import SHELL, CompiledRule, RuleSequence, Subject, compile_rules, mismatch
 from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, SafetyChecker
-from gemtui.policy.model.tool_catalog import ALIASES
+from gemtui.policy.model.tool_catalog import AGENT_TOOL, ALIASES
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60

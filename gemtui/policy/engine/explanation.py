@@ -13,9 +13,9 @@ from gemtui.policy.engine.refusals import tool_refuses
 from gemtui.policy.engine.setup import Considered, Evaluation, Explanation
 from gemtui.policy.match.matching import CompiledRule, arguments_text
 from gemtui.policy.match.patterns import PatternTimeout
+from gemtui.policy.model.mcp_names import MCP_PREFIX, RENAMES
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
-from gemtui.policy.model.tool_catalog import nearest
-from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.policy.model.tool_catalog import AGENTS, current_name
 from gemtui.policy.words import condition_result, rule_place
 from gemtui.text import visible_line
 
@@ -49,6 +49,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
         message=_message(evaluator, call, evaluation),
         considered=tuple(_considered(call, evaluator, evaluation)),
         found=availability.found,
+        possible=not availability.known.impossible,
         tool_refuses=refuses,
     )
 
@@ -79,11 +80,10 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
     if evaluator.stopped:
         return f"Gemini CLI does not start: {evaluator.stopped}."
     availability = evaluator.context(call).availability
+    if availability.known.impossible:
+        return _impossible(call.tool)
     if availability.known.absent:
-        near = _near(call.tool)
-        meant = f" Did you mean {near}?" if near else ""
-        why = availability.known.absent
-        return f"The tool does not exist here, so calls to it fail as “not found”: {why}.{meant}"
+        return f"The tool does not exist here, so calls to it fail as “not found”: {availability.known.absent}."
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
     text = _decided(evaluator, evaluation)
@@ -94,13 +94,14 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
     return text
 
 
-def _near(name: str) -> str | None:
-    """Return the tool whose name is most similar to `name`, which was probably meant.
-
-    Returns None if the CLI has a tool of this name, or if it is an MCP tool's name.
-    """
-    own = known_tool(name) is not None or name.startswith("mcp_")
-    return None if own else nearest(name)
+def _impossible(name: str) -> str:
+    """Say that no tool can have a name, and which name the CLI uses instead."""
+    meant = current_name(name)
+    if name.startswith(MCP_PREFIX):
+        return f"No tool can have this name: {RENAMES}. It calls this one {meant}."
+    if name in AGENTS:
+        return f"No tool has this name: Gemini CLI calls agents with {meant}."
+    return f"No tool has this name.{f' Did you mean {meant}?' if meant else ''}"
 
 
 def _hidden(rule: Rule | None) -> str:

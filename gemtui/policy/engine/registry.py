@@ -6,15 +6,14 @@ A call to any other tool fails as not found, whatever the rules say
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemtui.policy.engine.setup import McpTool, Setup, names_at, table_at
-from gemtui.policy.match.matching import MCP_PREFIX
+from gemtui.policy.engine.setup import Setup, names_at, table_at
+from gemtui.policy.model.mcp_names import MCP_PREFIX, cli_name, is_name_of_server, tool_prefix, valid_name
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.policy.model.tool_catalog import ALIASES, CLASSES
+from gemtui.policy.model.tool_catalog import ALIASES, CLASSES, can_exist
 
 MCP_CLASS = "DiscoveredMCPTool"
 """The class name that all MCP tools share in the CLI, for use in settings."""
@@ -27,16 +26,15 @@ TRACKER = {
     "tracker_visualize": "TrackerVisualizeTool",
 }
 ENDING = "complete_task"
-LONGEST_NAME = 63
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
     """The tool named in a call, which may not exist.
 
-    `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name
-    without its server. `also`: other names by which settings can exclude the tool.
+    `absent`: why the CLI doesn't find the tool; "" if it exists. `impossible`: whether no tool can
+    ever have this name. `short`: an MCP tool's full name without its server's part. `also`: other
+    names by which settings can exclude the tool.
     """
 
     name: str
@@ -44,6 +42,7 @@ class RegisteredTool:
     short: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     absent: str = ""
+    impossible: bool = False
     also: tuple[str, ...] = ()
 
 
@@ -52,7 +51,7 @@ class Registry:
 
     def __init__(self, setup: Setup, mode: ApprovalMode) -> None:
         self._settings, self._mode = setup.settings, mode
-        self._mcp = {qualified(tool): tool for tool in setup.mcp_tools}
+        self._mcp = {cli_name(tool.server, tool.name): tool for tool in setup.mcp_tools}
         self._servers = tuple(
             sorted(
                 {*table_at(setup.settings, "mcpServers"), *(tool.server for tool in setup.mcp_tools)},
@@ -73,6 +72,8 @@ class Registry:
         """
         if subagent and name == ENDING:
             return RegisteredTool(name=name)
+        if not can_exist(name):
+            return RegisteredTool(name=name, absent="no tool can have this name", impossible=True)
         name = ALIASES.get(name, name)
         found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
         if not found.absent and self._excluded.intersection((found.name, *found.also)):
@@ -116,25 +117,24 @@ class Registry:
 
     def _of_server(self, name: str) -> RegisteredTool:
         tool = self._mcp.get(name)
-        server, short = (tool.server, tool.name) if tool else self._split(name)
+        server = tool.server if tool else self._server_of(name)
+        prefix = valid_name(tool_prefix(server or ""))
+        short = name.removeprefix(prefix) if name.startswith(prefix) else prefix + name
         found = RegisteredTool(
             name=name, server=server, short=short, annotations=tool.annotations if tool else {}, also=(MCP_CLASS, short)
         )
-        return _absent(found, self._why_not(server, short))
+        return _absent(found, self._why_not(server, name))
 
-    def _split(self, name: str) -> tuple[str | None, str]:
-        """Split an MCP tool's full name into the server and the tool's short name.
+    def _server_of(self, name: str) -> str | None:
+        """Return the server of an MCP tool with this full name; None if the name includes none.
 
-        The name is split after the name of a known server, or else at the first `_`.
+        It is a known server whose tools can have this name, or else what is before the first `_`.
         """
-        for server in self._servers:
-            prefix = valid_name(f"{server}_")
-            if name.startswith(prefix):
-                return server, name[len(prefix) :]
+        known = next((server for server in self._servers if is_name_of_server(name, server)), None)
         server, _, short = name[len(MCP_PREFIX) :].partition("_")
-        return (server, short) if server and short else (None, "")
+        return known or (server if server and short else None)
 
-    def _why_not(self, server: str | None, short: str) -> str:
+    def _why_not(self, server: str | None, name: str) -> str:
         if server is None:
             return "its name does not include a server"
         if table_at(self._settings, "admin", "mcp").get("enabled") is False:
@@ -146,10 +146,11 @@ class Registry:
             return "mcp.allowed in the settings does not include its server"
         if server in (names_at(self._settings, "mcp", "excluded") or ()):
             return "mcp.excluded in the settings includes its server"
-        if short in (names_at(self._settings, "mcpServers", server, "excludeTools") or ()):
+        unwanted = names_at(self._settings, "mcpServers", server, "excludeTools") or ()
+        if any(cli_name(server, item) == name for item in unwanted):
             return "excludeTools of its server disables it"
         wanted = names_at(self._settings, "mcpServers", server, "includeTools")
-        if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
+        if wanted is not None and not any(cli_name(server, item.partition("(")[0]) == name for item in wanted):
             return "the includeTools setting of its server does not list it"
         return ""
 
@@ -163,18 +164,3 @@ def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
         absent=why,
         also=known.also,
     )
-
-
-def qualified(tool: McpTool) -> str:
-    """Return the full name by which the model calls an MCP server's tool."""
-    return valid_name(f"{tool.server}_{tool.name}")
-
-
-def valid_name(name: str) -> str:
-    """Turn a name into a valid full name of an MCP tool, as the CLI does.
-
-    The prefix `mcp_` is added, invalid characters become `_`, and the middle of a long name is cut
-    out.
-    """
-    name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
-    return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

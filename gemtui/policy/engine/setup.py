@@ -109,6 +109,8 @@ class Explanation:
     * `offered`: whether the model sees the tool in that kind of run.
     * `found`: whether the CLI recognises the tool; if not, the call fails as not found. A tool that
       is called by a former name is found although that name is not offered.
+    * `possible`: whether a tool of Gemini CLI can have the call's name. If not, the CLI never makes
+      such a call, and rules for this name deny nothing.
     * `headless`: the decision if the run is headless: allow or deny.
     * `interactive`: the decision if the run is interactive: allow, deny or ask_user.
     * `because`: the reason, in one or more sentences.
@@ -129,6 +131,7 @@ class Explanation:
     message: str | None
     considered: tuple[Considered, ...]
     found: bool = True
+    possible: bool = True
     tool_refuses: str | None = None
 
 

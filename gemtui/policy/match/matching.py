@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from gemtui.policy.match.js_regex import in_halves
 from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, slow, unsafe
+from gemtui.policy.model.mcp_names import MCP_PREFIX, rule_name
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import or_list
 
@@ -123,9 +124,7 @@ def _whole(number: float) -> str:
     return f"{'-' if number < 0 else ''}{whole}{fraction}{zeros}"
 
 
-MCP_PREFIX: Final = "mcp_"
 SHELL: Final = "run_shell_command"
-AGENT_TOOL: Final = "invoke_agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,11 +224,7 @@ def tool_names(rule: Rule) -> tuple[str, ...]:
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
         return tools
-    return tuple(f"{MCP_PREFIX}{_of_server(rule.mcp_name, tool)}" for tool in tools)
-
-
-def _of_server(server: str, tool: str) -> str:
-    return "*" if server == tool == "*" else f"{server}_{tool}"
+    return tuple(rule_name(rule.mcp_name, tool) for tool in tools)
 
 
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
@@ -300,7 +295,7 @@ def _names(ready: CompiledRule, name: str, server: str | None) -> bool:
         return wanted[len(MCP_PREFIX) : -2] == server and name.startswith(wanted[:-1])
     if "*" in wanted or not server or not wanted.startswith(MCP_PREFIX):
         return False
-    return wanted == f"{MCP_PREFIX}{_of_server(server, name)}"
+    return wanted == rule_name(server, name)
 
 
 def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bool:

@@ -161,6 +161,15 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+class FindingKind(StrEnum):
+    """The kinds of findings that programs may look for by name."""
+
+    NEVER_MATCHES = "never_matches"
+    """The rule names something that no tool is called."""
+    SAME_NAME = "same_name"
+    """Two tools get the same name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A problem in a policy file that the user should know about before a run.
@@ -168,7 +177,7 @@ class Finding:
     `rule`: the rule's 1-based number; 0 means the file as a whole. `field`: the key as the file
     spells it; "" means the rule as a whole. `way_out`: what to write instead; "" if there is
     nothing to suggest. `mode`: the only approval mode in which the problem matters; None means all
-    modes.
+    modes. `kind`: None for all findings that have no name of their own.
     """
 
     file: Path | str
@@ -178,6 +187,7 @@ class Finding:
     message: str
     way_out: str = ""
     mode: ApprovalMode | None = None
+    kind: FindingKind | None = None
 
 
 ARGUMENT = 120
@@ -264,6 +274,7 @@ class FindingDraft(NamedTuple):
     way_out: str = ""
     severity: Severity = Severity.ERROR
     mode: ApprovalMode | None = None
+    kind: FindingKind | None = None
 
 
 def warned(field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None) -> FindingDraft:
@@ -280,5 +291,5 @@ def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Ite
 
     `rule`: the rule's 1-based number in the file; 0 means the file as a whole.
     """
-    for key, message, way_out, severity, mode in drafts:
-        yield Finding(file=file, rule=rule, field=key, severity=severity, message=message, way_out=way_out, mode=mode)
+    for draft in drafts:
+        yield Finding(file=file, rule=rule, **draft._asdict())

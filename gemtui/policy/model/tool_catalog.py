@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 
+from gemtui.policy.model.mcp_names import MCP_PREFIX, is_valid_name, valid_name
 from gemtui.policy.model.rules import ApprovalMode
 
 
@@ -69,6 +70,8 @@ TOOLS: tuple[Tool, ...] = (
 AGENTS = ("generalist", "codebase_investigator", "cli_help", "browser_agent")
 """The CLI's built-in agents; a rule for such a name is about calls that invoke it."""
 
+AGENT_TOOL = "invoke_agent"
+"""The tool that invokes an agent."""
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
 """Maps older tool names to the current ones; rules may use either name.
 
@@ -134,8 +137,8 @@ _FORMER_ANY_CASE = {name.lower(): tool for name, tool in FORMER.items()}
 GONE = ("delegate_to_agent", "save_memory")
 """Tools that only older versions have."""
 
-_OF_OTHERS = ("mcp_", "discovered_tool_")
-"""The prefixes of tool names from MCP servers, and from a command in the settings."""
+DISCOVERED = "discovered_tool_"
+"""The prefix of the names of tools that a command in the settings provides."""
 
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
@@ -161,14 +164,37 @@ def tool(name: str) -> Tool | None:
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
+def can_exist(name: str) -> bool:
+    """Return whether the CLI, in this or an older version, can call a tool by this name."""
+    if name.startswith(MCP_PREFIX):
+        return is_valid_name(name)
+    return is_known(name) or name in GONE or name.startswith(DISCOVERED)
+
+
+def current_name(name: str) -> str | None:
+    """Return the name by which the CLI calls the tool that was probably meant; None if unknown.
+
+    `name`: a name that `can_exist` rejects.
+    """
+    if name.startswith(MCP_PREFIX) and name != MCP_PREFIX:
+        return valid_name(name)
+    if _is_older_mcp(name):
+        return valid_name("_".join(name.split("__", 1)))
+    return AGENT_TOOL if name in AGENTS else nearest(name)
+
+
+def _is_older_mcp(name: str) -> bool:
+    """Return whether older versions used this name for a tool of a server (`server__tool`)."""
+    return "__" in name.strip("_")
+
+
 def may_exist(name: str) -> bool:
-    """Return whether gemtui knows of a tool that has this name, or that can have it.
+    """Return whether gemtui knows of a tool or an agent that has this name, or can have it.
 
     Names of MCP tools can exist, including the form `server__tool` of older versions. Extensions
     provide their tools by MCP, so their names can exist as well.
     """
-    own = tool(name) is not None or name in (*AGENTS, *GONE)
-    return own or name.startswith(_OF_OTHERS) or "__" in name.strip("_")
+    return can_exist(name) or name in AGENTS or _is_older_mcp(name)
 
 
 def name_problem(name: str) -> str | None:
@@ -178,7 +204,7 @@ def name_problem(name: str) -> str | None:
     elsewhere or a misspelt one. Denying such a tool would silently deny nothing. Any other name is
     accepted, because there are tools that gemtui doesn't know.
     """
-    meant = None if may_exist(name) else nearest(name)
+    meant = None if may_exist(name) else current_name(name)
     wrong = f"{name!r} is not a tool's name: did you mean {meant}?" if meant else None
     return unwritable_name(name) or wrong
 

@@ -32,6 +32,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
+from gemtui.policy.model.mcp_names import is_name_of_server
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
@@ -189,12 +190,7 @@ def _servers_of(tool: str, cwd: Path) -> tuple[str, ...]:
     Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the tool
     `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
     """
-    return tuple(each for each in sorted(_servers(cwd)) if _may_have(each, tool))
-
-
-def _may_have(server: str, tool: str) -> bool:
-    joined = server if server.startswith(_SERVER) else f"{_SERVER}{server}"
-    return tool.startswith((f"{joined}_", f"{_SERVER}{server}_"))
+    return tuple(each for each in sorted(_servers(cwd)) if is_name_of_server(tool, each))
 
 
 def _servers(cwd: Path) -> set[str]:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.mcp_names import cli_name
 from gemtui.policy.model.rules import ApprovalMode, Call, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.text import Clean, clean_line
@@ -98,7 +99,7 @@ def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow
 
 def _names(setup: Setup) -> Iterator[str]:
     yield from (each.name for each in TOOLS)
-    yield from (f"mcp_{each.server}_{each.name}" for each in setup.mcp_tools)
+    yield from (cli_name(each.server, each.name) for each in setup.mcp_tools)
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:

@@ -118,7 +118,7 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
         yield from _under(own(summary(rule)), look, role=Role.MUTED)
     yield from _under(flat(found.because[: LONG * 4]), look)
     yield BLANK
-    both = (("headless", found.headless), ("interactive", found.interactive))
+    both = (("headless", found.headless), ("interactive", found.interactive)) if found.possible else ()
     for name, decision in both:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decision_pieces(decision, look)))
     yield from _named("offered", _offered(found), look)

@@ -23,6 +23,7 @@ from gemtui.jsonout import indented
 from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.examples import Example, try_examples, with_example
+from gemtui.policy.model.mcp_names import cli_name
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS, tool
 from gemtui.text import Clean, clean, clean_line, size
@@ -337,7 +338,7 @@ class TryScreen(SimulatorScreen):
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
-        others = [f"mcp_{each.server}_{each.name}" for each in self.simulation.draft.setup.mcp_tools]
+        others = [cli_name(each.server, each.name) for each in self.simulation.draft.setup.mcp_tools]
         form = Vertical(CallForm(others=others), id="try-call")
         yield Horizontal(form, PolicyAnswer(id="answer"), id="try-panes")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, option_value, with_values
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, rule_mode, rules
 from gemtui.policy.file.rule_codec import rules_to_toml
@@ -157,3 +158,17 @@ def test_any_name_makes_valid_toml_that_reads_back(name: str) -> None:
     text = rules_to_toml(rules(Permissions(disallowed_tools=(name,))))
     (rule,) = tomllib.loads(text)["rule"]
     assert rule == {"toolName": name, "decision": "deny", "priority": 999, "interactive": False}
+
+
+@each_row(
+    ("name", "called"),
+    [
+        ("mcp_My Docs_delete page", "mcp_My_Docs_delete_page"),
+        (f"mcp_server_{'a' * 60}", f"mcp_server_{'a' * 19}...{'a' * 30}"),
+    ],
+)
+@each_row("option", ["only_tools", "approved_tools", "disallowed_tools"])
+def test_a_run_refuses_names_of_mcp_tools_that_gemini_cli_never_uses(name: str, called: str, option: str) -> None:
+    with pytest.raises(OptionError, match=f"did you mean {re.escape(called)}"):
+        with_values(AgentOptions(), {option: [name]})
+    assert option_value(with_values(AgentOptions(), {option: [called]}), option) == (called,)
