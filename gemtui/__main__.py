@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import signal
 import sys
 from types import FrameType
+
+from gemtui.interrupts import exit_if_importing
 
 _COLLECTOR = (200_000, 20, 50)
 """Thresholds for the garbage collector, as arguments of `gc.set_threshold`.
@@ -17,19 +18,9 @@ nothing, many of them during imports. The app sets thresholds of its own.
 """
 
 
-_IMPORT = "<frozen importlib._bootstrap>"
-"""The file name of the code that imports modules."""
-
-
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt on SIGINT; but while a module is being imported, exit at once.
-
-    During an import, Python may ignore the exception, or turn it into a RuntimeError.
-    """
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORT:
-            os._exit(128 + number)
-        frame = frame.f_back
+    """Raise KeyboardInterrupt on SIGINT; but while a module is being imported, exit at once."""
+    exit_if_importing(number, frame)
     raise KeyboardInterrupt
 
 

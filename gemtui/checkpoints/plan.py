@@ -30,8 +30,9 @@ from gemtui.checkpoints.store import (
     is_folder_name,
 )
 
+DELETED = "deleted since"
+"""Why a file is left alone that somebody has deleted."""
 _EDITED = "the same lines have been edited since"
-_DELETED = "deleted since"
 _MADE_AGAIN = "recreated since"
 _CREATED_AND_EDITED = "edited since it was created"
 _REPLACED = "replaced since by something else"
@@ -197,7 +198,7 @@ def _revert(store: CheckpointStore, now: FileState, before: FileState, after: Fi
         content = _merged(store, now.content, before.content, after.content)
         return _EDITED if content is None else FileState(FILE, mode, content)
     if now.kind == ABSENT:
-        return _DELETED
+        return DELETED
     if after.kind == ABSENT:
         return _MADE_AGAIN
     return _CREATED_AND_EDITED if before.kind == ABSENT else _REPLACED

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -171,6 +171,36 @@ class ProjectFiles:
         if seen is None or not stat.S_ISDIR(seen.st_mode):
             return GONE
         return FileState(FOLDER, seen.st_mode & 0o777)
+
+    def holds_folder(self, name: bytes) -> bool:
+        """Return whether there is a folder in a file's place."""
+        seen = self.facts(name)
+        return seen is not None and stat.S_ISDIR(seen.st_mode)
+
+    def is_emptied(self, name: bytes, removed: Collection[bytes]) -> bool:
+        """Return whether removing files also removes a folder, because nothing is left in it.
+
+        `removed`: the files. As in `remove`, folders above them are removed if they become empty.
+        """
+        top = os.fsencode(self.root)
+        for folder, _, files in os.walk(top + b"/" + name):
+            inside = folder[len(top) + 1 :] + b"/"
+            if not any(each.startswith(inside) for each in removed):
+                return False
+            if any(inside + each not in removed for each in files):
+                return False
+        return True
+
+    def is_closed(self, name: bytes) -> bool:
+        """Return whether a file can't be examined because of its folders' permissions."""
+        try:
+            with self.folder(name) as (place, last):
+                os.stat(last, dir_fd=place, follow_symlinks=False)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
 
     # --- writing -------------------------------------------------------------------------------
 

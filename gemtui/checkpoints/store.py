@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -122,12 +122,13 @@ _TABLES = """
     );
     create table fork (child text primary key, parent text not null) without rowid;
 """
-_FOLDER_TABLES = """
+_LATER_TABLES = """
     create table if not exists folder (path blob primary key, mode integer not null) without rowid;
     create table if not exists folder_change (
         checkpoint integer not null, path blob not null, before text not null, after text not null,
         call integer, sure integer not null, primary key (checkpoint, path)
     ) without rowid;
+    create table if not exists uncovered (checkpoint integer primary key, entries text not null);
 """
 """Tables that are missing from stores created by early versions of gemtui."""
 
@@ -242,7 +243,7 @@ class Undo:
     * `call`: the id of the call under which the undo's changes are recorded.
     * `fork`: the session forked after this undo, if any.
     * `plan`: the encoded tasks of an interrupted undo; None if the undo is complete.
-    * `undone`: whether a redo has reversed this undo.
+    * `undone`: whether redos have reversed all of this undo.
     * `redoes`: for a redo, the id of the undo it reverses.
     """
 
@@ -272,6 +273,7 @@ class CheckpointStore:
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
         self.folder = folder
         self._database = database
+        self._added = set[str]()
 
     @property
     def git(self) -> Path:
@@ -286,21 +288,54 @@ class CheckpointStore:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the body in a transaction: either all its writes are stored, or none."""
-        self._database.execute("begin immediate")
-        try:
+        with self.attempt() as keep:
             yield
+            keep()
+
+    @contextmanager
+    def attempt(self) -> Iterator[Callable[[], None]]:
+        """Run the body in a transaction whose writes are stored only if the body asks for that.
+
+        Yields a function by which the body asks. Transactions can be nested.
+        """
+        nested = self._database.in_transaction
+        self._database.execute("savepoint attempt" if nested else "begin immediate")
+        is_kept = False
+
+        def keep() -> None:
+            nonlocal is_kept
+            is_kept = True
+
+        try:
+            yield keep
         except BaseException:
-            self._database.execute("rollback")
+            is_kept = False
             raise
-        self._database.execute("commit")
+        finally:
+            if self._database.in_transaction:  # SQLite itself may have rolled back
+                self._end_attempt(nested=nested, is_kept=is_kept)
+
+    def _end_attempt(self, *, nested: bool, is_kept: bool) -> None:
+        if nested:
+            if not is_kept:
+                self._database.execute("rollback to attempt")
+            self._database.execute("release attempt")
+        else:
+            self._database.execute("commit" if is_kept else "rollback")
 
     # --- contents ------------------------------------------------------------------------------
 
     def keep(self, data: bytes) -> str:
         """Store contents and return their digest."""
         digest = digest_of(data)
-        self._database.execute("insert or ignore into content values (?, ?)", (digest, zlib.compress(data, 1)))
+        if not self.has_contents(digest):
+            self._database.execute("insert into content values (?, ?)", (digest, zlib.compress(data, 1)))
+            self._added.add(digest)
         return digest
+
+    def added_contents(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Return those of the contents that this object has stored, by digest."""
+        return {each: self.content(each) for each in self._added.intersection(digests)}
 
     def content(self, digest: str) -> bytes:
         """Return the contents with this digest.
@@ -550,10 +585,13 @@ class CheckpointStore:
         )
         return done.lastrowid or 0
 
-    def end_undo(self, undo: Undo) -> None:
-        """Record that an undo is complete."""
+    def end_undo(self, undo: Undo, *, redone: bool) -> None:
+        """Record that an undo is complete.
+
+        `redone`: whether it is a redo that has left nothing of the undo that it reverses.
+        """
         self._database.execute("update undo set plan = null where id = ?", (undo.id,))
-        if undo.redoes is not None:
+        if redone:
             self._database.execute("update undo set undone = 1 where id = ?", (undo.redoes,))
 
     def add_fork(self, child: str, parent: str, undo: int | None = None) -> None:
@@ -594,6 +632,28 @@ class CheckpointStore:
             found |= more
         return frozenset(found)
 
+    # --- what checkpoints don't cover ----------------------------------------------------------
+
+    def known_paths(self) -> set[bytes]:
+        """Return the names of all files that any checkpoint contains."""
+        rows = self._database.execute("select path from tree union select path from change")
+        return {row[0] for row in rows}
+
+    def set_uncovered(self, checkpoint: int, entries: str) -> None:
+        """Record, as text, what a checkpoint does not cover."""
+        self._database.execute("insert or replace into uncovered values (?,?)", (checkpoint, entries))
+
+    def uncovered_before(self, time: float) -> str | None:
+        """Return the newest record of what checkpoints don't cover that was made before a time.
+
+        None if there is no such record. `time`: seconds since the epoch.
+        """
+        row = self._database.execute(
+            "select entries from uncovered join checkpoint on checkpoint = id where time <= ? order by id desc limit 1",
+            (time,),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     # --- removing ------------------------------------------------------------------------------
 
     def drop_before(self, checkpoint: int) -> None:
@@ -601,6 +661,7 @@ class CheckpointStore:
         for table, column in (
             ("change", "checkpoint"),
             ("folder_change", "checkpoint"),
+            ("uncovered", "checkpoint"),
             ("checkpoint", "id"),
             ("undo", "checkpoint"),
         ):
@@ -692,8 +753,8 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointSto
 
 
 def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
-    database.execute("pragma auto_vacuum = incremental")
     if application_and_version(database) == (0, 0) and root is not None:
+        database.execute("pragma auto_vacuum = incremental")
         database.execute("pragma journal_mode = wal").fetchall()
         database.execute("begin immediate")
         try:
@@ -709,7 +770,7 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
         database.execute("commit")
     if application_and_version(database) != (APPLICATION, VERSION):
         raise Newer
-    for command in filter(str.strip, _FOLDER_TABLES.split(";")):
+    for command in filter(str.strip, _LATER_TABLES.split(";")):
         database.execute(command)
     database.execute("pragma synchronous = full")
     database.execute("pragma secure_delete = off").fetchall()

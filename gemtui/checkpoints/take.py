@@ -34,7 +34,16 @@ from gemtui.checkpoints.store import (
     open_store,
     unkept,
 )
-from gemtui.checkpoints.tree import TreeListing, encode_index, index_file, is_tracked_name, list_files
+from gemtui.checkpoints.tree import (
+    TOO_MANY,
+    TreeListing,
+    encode_index,
+    folders_inside,
+    index_file,
+    is_tracked_name,
+    list_files,
+)
+from gemtui.checkpoints.uncovered import Uncovered, encode_uncovered, find_uncovered
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
@@ -69,6 +78,8 @@ class Taker:
     def __init__(self, root: Path, store: CheckpointStore, without: tuple[Path, ...] = ()) -> None:
         self._root, self._store, self._without = root, store, without
         self.progress = Progress()
+        self.foreseen = set[bytes]()
+        """Files whose recorded states are those that a preview has foreseen; `take` keeps them."""
 
     def take(
         self,
@@ -81,6 +92,7 @@ class Taker:
         owned: Mapping[bytes, int] | None = None,
         notes: Sequence[str] = (),
         always: bool = True,
+        renews_index: bool = True,
     ) -> Checkpoint | None:
         """Take a checkpoint and return it.
 
@@ -90,6 +102,8 @@ class Taker:
         * `owned`: maps files to the ids of the calls that are known to have changed them.
         * `notes`: what else the user should know about the checkpoint.
         * `always`: if False and nothing has changed, take no checkpoint and return None.
+        * `renews_index`: whether git's index may be rewritten. It must not be inside a transaction,
+          which may still be rolled back.
 
         Raises OSError, CheckpointsUnreadable.
         """
@@ -100,10 +114,12 @@ class Taker:
             names.update(filter(is_tracked_name, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
             names.update(tree)
+            names -= self.foreseen
             self.progress = Progress(files=len(names))
-            found = _differing(files, tree, names, began, self._store, self.progress)
+            unread = list[bytes]()
+            found = _differing(files, tree, names, began, self._store, self.progress, unread)
             hidden = self._hidden(found, tree)
-            found |= _differing(files, hidden, hidden, began, self._store, self.progress)
+            found |= _differing(files, hidden, hidden, began, self._store, self.progress, unread)
             tree |= hidden
             first = self._first(listing, also or {}, tree)
             known = [replace(each, id=self._store.save_call(each)) for each in calls]
@@ -117,15 +133,21 @@ class Taker:
             changes += self._folders_changed(files, found, known, owned or {})
             taken = None
             if always or changes:
-                notes = (*notes, *listing.notes)
+                notes = (*notes, *listing.notes, *_unread_notes(unread))
                 taken = self._store.add_checkpoint(began, reason, run, session, notes, changes)
             if listing.whole or listing.index != self._store.git_index():
                 self._store.set_index(listing.index)
             self._store.set_tree(found, listing.names)
-            spare = self._index_again(began)
+            if taken is not None and reason is Reason.PROMPT and TOO_MANY not in listing.notes:
+                self._store.set_uncovered(taken.id, encode_uncovered(self.uncovered()))
+            spare = self._index_again(began) if renews_index else []
         for path in spare:
             path.unlink(missing_ok=True)
         return taken
+
+    def uncovered(self) -> Uncovered:
+        """Return what the project contains that its checkpoints don't cover."""
+        return find_uncovered(self._root, self._store.known_paths(), folders_inside(self._root, self._without))
 
     def _folders_changed(
         self, files: ProjectFiles, found: Tree, calls: Sequence[WritingCall], owned: Mapping[bytes, int]
@@ -139,7 +161,7 @@ class Taker:
         there = {name for name, (state, _) in found.items() if state != GONE}
         if not known:
             there |= self._store.tree().keys()
-        now = folder_modes(self._root, known.keys() | folders_above(there))
+        now = folder_modes(self._root, (known.keys() | folders_above(there)) - self.foreseen)
         changed = {name: mode for name, mode in now.items() if mode != known.get(name)}
         self._store.set_folders(changed)
         if not known:
@@ -170,7 +192,7 @@ class Taker:
         below: Tree = {}
         for name in new:
             below |= self._store.files_under(name)
-        return {name: below[name] for name in below.keys() - tree.keys()}
+        return {name: below[name] for name in below.keys() - tree.keys() - self.foreseen}
 
     def _index_again(self, began: float) -> list[Path]:
         """Rewrite git's index if many files are missing from it.
@@ -218,12 +240,19 @@ def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
 
 
 def _differing(
-    files: ProjectFiles, tree: Tree, names: Iterable[bytes], began: float, store: CheckpointStore, progress: Progress
+    files: ProjectFiles,
+    tree: Tree,
+    names: Iterable[bytes],
+    began: float,
+    store: CheckpointStore,
+    progress: Progress,
+    unread: list[bytes],
 ) -> Tree:
     """Return the files whose state or facts differ from those in `tree`.
 
     `names`: the files to check. `began`: when the checkpoint was started, in seconds since 1970.
-    `store`: stores the contents of changed files. `progress`: updated for each folder.
+    `store`: stores the contents of changed files. `progress`: updated for each folder. `unread`: a
+    list to which folders are added that can't be read.
     """
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
@@ -242,9 +271,14 @@ def _differing(
                         found[name] = state, facts if facts and trusted else _untrusted(facts)
         except (FileNotFoundError, InTheWay):
             found.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
-        except PermissionError:  # its files count as unchanged, because they can't be read
-            continue
+        except PermissionError:  # its files count as unchanged
+            unread.append(folder)
     return found
+
+
+def _unread_notes(folders: Iterable[bytes]) -> Iterator[str]:
+    for folder in sorted(set(folders)):
+        yield f"{os.fsdecode(folder)}/ can't be read, so changes in it are not covered"
 
 
 def _read(files: ProjectFiles, place: int, last: bytes, store: CheckpointStore) -> tuple[FileState, Facts | None]:

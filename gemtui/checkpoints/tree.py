@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,7 +79,7 @@ def list_files(
     listing = None if git is None else _by_git(git, root, private, index)
     if listing is None:
         listing = _by_walk(root)
-    cut = tuple(os.fsencode(os.path.relpath(each, root)) for each in _inside(root, without))
+    cut = folders_inside(root, without)
     if not cut:
         return listing
     return replace(
@@ -108,12 +108,11 @@ def _holds_home(root: Path) -> bool:
     return home == place or home.startswith(place.rstrip("/") + "/")
 
 
-def _inside(root: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
+def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
+    """Return the names, relative to the root, of those folders that are in it."""
     real = Path(os.path.realpath(root))
-    for each in folders:
-        place = Path(os.path.realpath(each))
-        if place != real and place.is_relative_to(real):
-            yield root / place.relative_to(real)
+    places = (Path(os.path.realpath(each)) for each in folders)
+    return tuple(bytes(place.relative_to(real)) for place in places if place != real and place.is_relative_to(real))
 
 
 def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
@@ -176,10 +175,10 @@ def _ask(git: str, root: Path, top: Path, private: Path, index: Path, words: tup
     `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
     `index`: the index file to use. `words`: options of `git ls-files`.
     """
+    command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", *words]
     repository = _repository(top)
-    more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
-    command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
-    command += [*words, "--exclude-standard", *more]
+    if repository is not None:  # elsewhere, nothing is ignored
+        command += ["--exclude-standard", *_excludes(_common(repository) / "info" / "exclude")]
     with TemporaryFile() as output:
         try:
             process = subprocess.Popen(

@@ -1,43 +1,62 @@
 """Restore a project's files to the state before a prompt, or redo undone changes.
 
 The plan is saved in the store before the first file is changed. If this process is killed, the next
-process that opens the store completes the plan, so no file is left half-written.
+process that changes files there completes the plan, so no file is left half-written. A preview does
+all of this in a transaction that is rolled back, and writes no files.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from errno import EACCES
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory, gettempdir
+from typing import NamedTuple, TypeVar
 
 import orjson
 
-from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan_steps
+from gemtui.checkpoints.plan import DELETED, Action, Delta, Histories, Step, histories, plan_steps
 from gemtui.checkpoints.project_files import TOP, ProjectFiles
 from gemtui.checkpoints.store import (
     ABSENT,
     FILE,
     FOLDER,
     GONE,
+    LINK,
+    UNKEPT,
     UNKNOWN,
+    UNTRUSTED,
     CheckpointStore,
+    FileChange,
     FileState,
     Reason,
     Undo,
     WritingCall,
     decode,
+    folders_of,
     has_checkpoints,
+    is_folder_name,
     is_in_use,
     only_one,
     open_store,
 )
 from gemtui.checkpoints.take import Before, Taker, open_taker
-from gemtui.checkpoints.tree import is_tracked_name
-from gemtui.errors import UndoError, reason_of
+from gemtui.checkpoints.tree import TOO_MANY, TRACKED, is_tracked_name
+from gemtui.checkpoints.uncovered import decode_uncovered, uncovered_notes
+from gemtui.errors import CheckpointsUnreadable, UndoError, reason_of
+from gemtui.files import is_private
+from gemtui.interrupts import StopRequest
+
+ValueT = TypeVar("ValueT")
+_PREVIEW = "gemtui-preview-"
 
 
 def made_by_user(call: WritingCall) -> bool:
@@ -79,12 +98,41 @@ class UndoTarget:
     recorded: Sequence[RecordedChange] = ()
 
 
+class Interruption(NamedTuple):
+    """How far a change to a project's files came before a signal stopped it.
+
+    `done`, `left`: how many files are as planned, and how many are not yet. `finish`: the command
+    that finishes the change; "" if nothing is left.
+    """
+
+    done: int
+    left: int
+    finish: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return this as JSON values."""
+        return {"done": self.done, "left": self.left, "finish": self.finish or None}
+
+    @property
+    def words(self) -> str:
+        """A sentence for the user about it."""
+        if not self.left:
+            return "interrupted, but everything was finished before"
+        return f"interrupted after {self.done:,} of {self.done + self.left:,} files; to finish, run: {self.finish}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesUndone:
-    """The steps of an undo or redo that were carried out or, in a dry run, planned.
+    """The steps of an undo or redo that were carried out or, in a preview, planned.
 
-    `notes`: what the user should know, one sentence each. `undo`: the id of the undo or redo; None
-    for a dry run. `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run.
+    * `steps`: what was done to each file, including what completed an interrupted change before.
+    * `notes`: what the user should know, one sentence each.
+    * `undo`: the id of the undo or redo; None if it had nothing to do, and for a preview.
+    * `checkpoint`: the id of the checkpoint taken beforehand; None in the same cases.
+    * `covered`: whether nothing that could have changed is missing from the checkpoints.
+    * `count`: how many files and folders the change itself affects, without an interrupted one.
+    * `interrupted`: how far it came if a signal stopped it.
+    * `contents`: file contents of the steps that are not in the store, by digest.
     """
 
     session: str
@@ -93,10 +141,28 @@ class FilesUndone:
     notes: tuple[str, ...] = ()
     undo: int | None = None
     checkpoint: int | None = None
+    covered: bool = True
+    count: int = 0
+    interrupted: Interruption | None = None
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether, as far as is known, everything has been done."""
+        kept = any(step.action is Action.KEEP for step in self.steps)
+        return self.covered and self.interrupted is None and not kept
 
     def paths(self, action: Action) -> list[bytes]:
         """Return the files to which the plan applies this action."""
         return [step.path for step in self.steps if step.action is action]
+
+
+class UndoInterrupted(UndoError):
+    """Raised if a signal stopped a change to a project's files. `files`: what was done."""
+
+    def __init__(self, files: FilesUndone) -> None:
+        super().__init__("interrupted")
+        self.files = files
 
 
 def covered_calls(store: CheckpointStore) -> frozenset[str]:
@@ -110,21 +176,44 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
 
+class _Completed(NamedTuple):
+    """An interrupted change that has been completed, or would be."""
+
+    kind: str
+    session: str
+    prompt: int
+    steps: tuple[Step, ...]
+
+
 class Project:
     """Undoes and redoes changes to one project.
 
     Created by `open_project`, which locks the project's checkpoints while the object is in use.
+    `stop`: says when to stop between two files. `is_preview`: only plan changes; the caller rolls
+    back everything that is written to the store.
     """
 
-    def __init__(self, root: Path, store: CheckpointStore, taker: Taker) -> None:
+    def __init__(
+        self,
+        root: Path,
+        store: CheckpointStore,
+        taker: Taker,
+        *,
+        stop: StopRequest | None = None,
+        is_preview: bool = False,
+    ) -> None:
         self.root, self.store, self.taker = root, store, taker
+        self.is_preview = is_preview
+        self._stop = StopRequest() if stop is None else stop
+        self._completed = list[_Completed]()
         self._settled: list[str] = []
 
-    def undo(self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
+    def undo(self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
         """Undo the changes since `target`.
 
         `paths`: undo only changes to these files, and to files under these folders; None means all.
-        `dry_run`: only return the planned steps. Raises OSError, CheckpointsUnreadable.
+        `command`: the shell command that finishes the undo if it is interrupted. Raises OSError,
+        CheckpointsUnreadable, UndoInterrupted.
         """
         lineage = self.store.lineage(target.session)
         recorded = [each for each in target.recorded if is_tracked_name(each.path)]
@@ -133,43 +222,66 @@ class Project:
             mine = call.session in lineage and call.began >= target.since
             return mine or call.use in target.uses
 
-        def changes() -> Histories:
-            return _with_records(self.store, histories(self.store, wanted), recorded)
+        def planned() -> list[Step]:
+            changes = _with_records(self.store, histories(self.store, wanted), recorded)
+            return self._steps(_chosen(changes, paths))
 
         also = {each.path: UNKNOWN for each in recorded}
-        return self.change(
-            UNDO, target.session, self._planned(changes, paths), also=also, prompt=target.prompt,
-            dry_run=dry_run,
-        )  # fmt: skip
+        calls = [call for call in self.store.calls().values() if wanted(call)]
+        missing = uncovered_notes_of(self.store, self.taker, calls, paths)
+        done = self.change(UNDO, target.session, planned, also=also, prompt=target.prompt, command=command)
+        return replace(done, notes=(*done.notes, *missing), covered=not missing)
 
-    def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
-        """Reverse the newest undo that has not been reversed yet.
+    def redo(self, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
+        """Reverse the newest undo of which something can still be reversed.
 
-        Raises UndoError if there is none. Arguments and other errors are the same as for `undo`.
+        If a redo had been interrupted, only that one is completed. Raises UndoError if there is
+        nothing to redo. Arguments and other errors are the same as for `undo`.
         """
-        undo = self.newest_undo()
-        if undo is None:
-            raise UndoError(" ".join((*self._settled, "nothing to redo in this folder")))
+        results = list[FilesUndone]()
+        for undo in () if self.completed(REDO) else self._undone():
+            planned = partial(self._steps_back, undo, paths)
+            done = self.change(REDO, undo.session, planned, prompt=undo.prompt, redone=undo, command=command)
+            if done.count:
+                return done
+            results.append(done)
+        left_alone = next((each for each in results if each.paths(Action.KEEP)), None)
+        if left_alone is not None:
+            return left_alone
+        if not self._completed:
+            raise UndoError("nothing to redo in this folder")
+        last = self._completed[-1]
+        return FilesUndone(
+            session=last.session, prompt=last.prompt, steps=tuple(self._with_completed(())), notes=tuple(self._settled)
+        )
 
-        def changes() -> Histories:
-            return histories(self.store, lambda call: call.id == undo.call)
+    def _steps_back(self, undo: Undo, paths: Sequence[bytes] | None) -> list[Step]:
+        return self._steps(_chosen(self._rest_of(undo), paths))
 
-        return self.change(
-            REDO, undo.session, self._planned(changes, paths), prompt=undo.prompt, dry_run=dry_run,
-            redone=undo,
-        )  # fmt: skip
+    def _undone(self) -> list[Undo]:
+        """Return the undos that have not been reversed completely, newest first."""
+        return [each for each in reversed(self.store.undos()) if each.redoes is None and not each.undone]
 
     def newest_undo(self) -> Undo | None:
-        """Return the undo that `redo` would reverse; None if there is none."""
-        open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
-        return max(open_ones, key=lambda undo: undo.id, default=None)
+        """Return the newest undo that has not been reversed completely; None if there is none."""
+        return next(iter(self._undone()), None)
 
-    def _planned(self, changes: Callable[[], Histories], paths: Sequence[bytes] | None) -> Callable[[], list[Step]]:
-        def planned() -> list[Step]:
-            chosen = _chosen(changes(), paths)
-            return plan_steps(self.store, self.store.states_around(chosen), chosen)
+    def _rest_of(self, undo: Undo) -> Histories:
+        """Return the changes of an undo that no redo has reversed."""
+        redos = {each.call for each in self.store.undos() if each.redoes == undo.id and each.plan is None}
+        changes = chain(self.store.changes(by_calls=True), self.store.folder_changes())
+        redone = {change.path for _, change in changes if change.call in redos}
+        found = histories(self.store, lambda call: call.id == undo.call)
+        return {path: deltas for path, deltas in found.items() if path not in redone}
 
-        return planned
+    def _steps(self, changes: Histories) -> list[Step]:
+        steps = plan_steps(self.store, self.store.states_around(changes), changes)
+        with ProjectFiles(self.root) as files:
+            return [step if step.path in self.taker.foreseen else _unless_blocked(files, step, steps) for step in steps]
+
+    def completed(self, tool: str) -> bool:
+        """Return whether an interrupted change of this kind was completed by this object."""
+        return any(each.kind == _KINDS[tool] for each in self._completed)
 
     def change(
         self,
@@ -179,119 +291,320 @@ class Project:
         *,
         also: Mapping[bytes, Before] | None = None,
         prompt: int = 0,
-        dry_run: bool = False,
         redone: Undo | None = None,
+        command: str = "",
     ) -> FilesUndone:
         """Take a checkpoint, then carry out the planned steps, which `redo` can reverse.
+
+        If there is nothing to do, nothing is recorded.
 
         * `tool`: the tool name under which to record the change.
         * `planned`: returns the steps; called after the checkpoint has been taken.
         * `also`: files to include although git ignores them, with their former states.
         * `prompt`: the number of the prompt to go back to; 0 if there is none.
         * `redone`: the undo that this change reverses.
-        * `dry_run`: only return the planned steps. A checkpoint is still taken if files have
-          changed.
+        * `command`: the shell command that finishes the change if it is interrupted.
 
-        Raises OSError, CheckpointsUnreadable.
+        Raises OSError, CheckpointsUnreadable, UndoInterrupted.
         """
-        reason = Reason.MANUAL if dry_run else Reason.UNDO
-        taken = self.taker.take(reason, session=session, also=also or {}, always=not dry_run)
-        with self.store.transaction():
+        with self.store.attempt() as keep:
+            taken = self.taker.take(Reason.UNDO, session=session, also=also or {}, renews_index=False)
+            assert taken is not None
             steps = planned()
             tasks = _tasks_of(steps)
-            notes = (*self._settled, *(() if taken is None else taken.notes))
             steps = [step for step in steps if not step.implied]
-            told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
-            if dry_run or taken is None:
-                return told
-            call = self._call(session, tool, taken.id)
+            planned_only = FilesUndone(
+                session=session,
+                prompt=prompt,
+                steps=tuple(self._with_completed(steps)),
+                notes=(*self._settled, *taken.notes),
+                count=len(tasks),
+            )
+            if self.is_preview or not tasks:
+                return replace(planned_only, contents=self.store.added_contents(_digests_of(steps)))
+            call = self._call(session, tool, taken.id, command)
             id = self.store.begin_undo(
                 taken.time, session, prompt, taken.id, call, _encode_tasks(tasks), None if redone is None else redone.id
             )
+            self._stop.begin_changes()
+            keep()
         (undo,) = (each for each in self.store.undos() if each.id == id)
-        done = self._finish(undo)
-        return FilesUndone(
-            session=session,
-            prompt=prompt,
-            steps=tuple(_after(step, done) for step in steps),
-            notes=notes,
-            undo=id,
-            checkpoint=taken.id,
-        )
+        done = replace(planned_only, undo=id, checkpoint=taken.id)
+        applied = self._finish(undo, done)
+        return _as_applied(done, applied)
 
-    def _call(self, session: str, tool: str, number: int) -> int:
+    def _call(self, session: str, tool: str, number: int, command: str) -> int:
         """Store an undo or redo as a call, to which its changes belong; return the id.
 
         `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
         """
         now = time.time()
-        call = WritingCall(run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now)
+        call = WritingCall(
+            run="", session=session, use=f"{tool} {number}", tool=tool, command=command or None, began=now, ended=now
+        )
         return self.store.save_call(call)
 
-    def _finish(self, undo: Undo, *, interrupted: bool = False) -> _Applied:
+    def _with_completed(self, steps: Iterable[Step]) -> list[Step]:
+        """Return the steps together with those that completed an interrupted change before them.
+
+        Files that end up as they are now are left out.
+        """
+        found = {step.path: step for each in self._completed for step in each.steps}
+        if not found:
+            return list(steps)
+        result = list[Step]()
+        for step in steps:
+            first = found.get(step.path)
+            if first is None or step.action is Action.KEEP:
+                result.append(step)
+            elif first.now != step.result:
+                result.append(replace(found.pop(step.path), action=step.action, result=step.result, why=""))
+            else:
+                found.pop(step.path)
+        return sorted([*found.values(), *result], key=lambda step: step.path)
+
+    def _finish(self, undo: Undo, files: FilesUndone, *, note: str = "") -> _Applied:
         """Carry out an undo's tasks, take a checkpoint and mark the undo as complete.
 
-        `interrupted`: note in the checkpoint that the undo had been interrupted.
+        `files`: the planned result. `note`: a note for the checkpoint if the undo had been
+        interrupted. Raises UndoInterrupted.
         """
         tasks = _decode_tasks(undo.plan or "[]")
-        with ProjectFiles(self.root) as files:
-            done = _apply(self.store, files, tasks, undo.id)
+        self._stop.begin_changes()
+        with ProjectFiles(self.root) as opened:
+            done = _apply(self.store, opened, tasks, undo.id, self._stop)
+        if done.left:
+            interrupted = Interruption(len(tasks) - len(done.left), len(done.left), _command_of(self.store, undo))
+            self._stop.report = interrupted.words
+            raise UndoInterrupted(replace(_as_applied(files, done), interrupted=interrupted))
         owned = dict.fromkeys(done.paths, undo.call)
         also = dict.fromkeys(done.paths, GONE)
-        notes = tuple(_settled_words(undo, done)) if interrupted else ()
-        self._settled += notes
+        notes = [note, *_left_alone(_kind_of(self.store, undo), done.failed.items())] if note else []
         self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also, notes=notes)
         with self.store.transaction():
-            self.store.end_undo(undo)
+            self._end(undo)
         return done
 
-    def finish_interrupted(self) -> tuple[str, ...]:
-        """Complete interrupted undos; return notes about them.
+    def _end(self, undo: Undo) -> None:
+        self.store.end_undo(undo, redone=False)
+        reversed_ones = [each for each in self.store.undos() if each.id == undo.redoes]
+        for each in reversed_ones:
+            rest = [step for step in self._steps(self._rest_of(each)) if not step.implied]
+            self.store.end_undo(undo, redone=not rest)
 
-        Notes about undos that this object completed earlier are included. The next change's result
-        contains the notes as well. Raises OSError.
+    # --- interrupted changes -------------------------------------------------------------------
+
+    def finish_interrupted(self) -> tuple[str, ...]:
+        """Complete interrupted changes, or plan to; return notes about them.
+
+        Notes about changes that this object completed earlier are included. The next change's
+        result contains the notes and steps as well. Raises OSError, UndoInterrupted.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
-            self._finish(undo, interrupted=True)
+            kind, steps = _kind_of(self.store, undo), _steps_left(self.root, undo)
+            words = f"First, an interrupted {kind} in this folder was completed."
+            files = FilesUndone(session=undo.session, prompt=undo.prompt, steps=steps, notes=tuple(self._settled))
+            if self.is_preview:
+                words = f"First, an interrupted {kind} in this folder will be completed."
+                self._foresee(undo, steps)
+            else:
+                files = _as_applied(files, self._finish(undo, files, note=words))
+            self._completed.append(_Completed(kind, undo.session, undo.prompt, files.steps))
+            self._settled.append(words)
+            self._settled += _left_alone(
+                kind, ((step.path, step.why) for step in files.steps if step.action is Action.KEEP)
+            )
         return tuple(self._settled)
+
+    def _foresee(self, undo: Undo, steps: Iterable[Step]) -> None:
+        """Record in the store, for a preview, the states of files after completing an undo."""
+        paths = [task.path for task in _decode_tasks(undo.plan or "[]")]
+        kept = {step.path for step in steps if step.action is Action.KEEP}
+        owned = {path: undo.call for path in paths if path not in kept}
+        self.taker.take(
+            Reason.UNDO, session=undo.session, owned=owned, also=dict.fromkeys(paths, GONE), renews_index=False
+        )
+        changed = {step.path: step for step in steps if step.action is not Action.KEEP}
+        files = {path: (step.result, UNTRUSTED) for path, step in changed.items() if not is_folder_name(path)}
+        folders = {path: step.result.mode for path, step in changed.items() if is_folder_name(path)}
+        self.store.set_tree(files, files)
+        self.store.set_folders(folders)
+        self.taker.foreseen |= changed.keys()
+        changes = [
+            FileChange(path=path, before=step.now, after=step.result, call=undo.call) for path, step in changed.items()
+        ]
+        self.store.add_checkpoint(time.time(), Reason.UNDO, "", undo.session, (), changes)
+        self._end(undo)
+
+
+def uncovered_notes_of(
+    store: CheckpointStore, taker: Taker, calls: Iterable[WritingCall], paths: Sequence[bytes] | None = None
+) -> list[str]:
+    """Return notes about what some calls may have changed although checkpoints don't cover it.
+
+    Only calls that may write any file count. `paths`: as in `Project.undo`.
+    """
+    began = min((call.began for call in calls if call.path is None and not made_by_user(call)), default=None)
+    if began is None:
+        return []
+    notes = {note for each in store.checkpoints() for note in each.notes if each.time >= began}
+    limits = sorted(notes & {TOO_MANY, TRACKED})
+    recorded = store.uncovered_before(began)
+    if recorded is None:
+        return [*limits, _NOT_RECORDED]
+    before, now = decode_uncovered(recorded), taker.uncovered()
+    return [*limits, *uncovered_notes(_chosen(before, paths), _chosen(now, paths))]
+
+
+_NOT_RECORDED = (
+    "It is unknown whether commands changed what checkpoints don't cover, such as ignored files: "
+    "they ran before this was recorded."
+)
 
 
 @contextmanager
-def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
-    """Lock a project's checkpoints, complete interrupted undos and yield a Project.
+def open_project(
+    folder: Path, root: Path, without: tuple[Path, ...] = (), *, dry_run: bool = False, stop: StopRequest | None = None
+) -> Iterator[Project]:
+    """Lock a project's checkpoints, complete interrupted changes and yield a Project.
 
     `folder`: the folder of the checkpoints. `root`: the project's folder. `without`: folders that
-    are never included. Raises OSError, CheckpointsUnreadable.
+    are never included. `dry_run`: yield a Project that only plans changes; nothing is written.
+    `stop`: says when to stop between two files. Raises OSError, CheckpointsUnreadable,
+    UndoInterrupted.
     """
+    if dry_run:
+        with _preview(folder, root, without) as project:
+            yield project
+        return
     with only_one(folder), open_taker(folder, root, without) as (store, taker):
-        project = Project(root, store, taker)
+        project = Project(root, store, taker, stop=stop)
         project.finish_interrupted()
         yield project
 
 
-def interrupted_undo(folder: Path) -> str | None:
-    """Return which kind of change was interrupted and never completed.
+@contextmanager
+def _preview(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[Project]:
+    """Yield a Project for a dry run, which leaves the store and all files as they are.
 
-    This is "undo", "redo", or "revert"; None if there is none, or if another process holds the lock
-    and may be completing it. `folder`: the folder of a project's checkpoints; it may not exist.
-    Raises OSError, CheckpointsUnreadable.
+    If there are no checkpoints yet, it works with temporary ones.
+    """
+    if not has_checkpoints(folder):
+        _remove_previews()
+        with TemporaryDirectory(prefix=_PREVIEW) as name:
+            place = Path(name)
+            with only_one(place), open_taker(place, root, without) as (store, taker):
+                yield Project(root, store, taker, is_preview=True)
+        return
+    with only_one(folder), open_taker(folder, root, without) as (store, taker), store.attempt():
+        project = Project(root, store, taker, is_preview=True)
+        project.finish_interrupted()
+        yield project
+
+
+def _remove_previews() -> None:
+    """Remove the temporary checkpoints of previews that were killed."""
+    for place in Path(gettempdir()).glob(f"{_PREVIEW}*"):
+        with suppress(OSError):
+            is_ours = is_private(place) and place.stat().st_uid == os.geteuid()
+            if is_ours and has_checkpoints(place) and not is_in_use(place):
+                shutil.rmtree(place)
+
+
+class InterruptedUndo(NamedTuple):
+    """A change to a project's files that was interrupted and never completed.
+
+    `kind`: "undo", "redo", "revert", or "apply". `when`: when it began, in seconds since 1970.
+    `done`, `left`: how many files are as planned, and how many are not yet; None if the project
+    can't be read. `finish`: the command that completes it.
+    """
+
+    kind: str
+    project: Path
+    session: str
+    prompt: int
+    when: float
+    done: int | None
+    left: int | None
+    finish: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the change as JSON values."""
+        return {
+            "kind": self.kind,
+            "project": str(self.project),
+            "session": self.session or None,
+            "prompt": self.prompt or None,
+            "done": self.done,
+            "left": self.left,
+            "finish": self.finish,
+        }
+
+    @property
+    def words(self) -> str:
+        """A sentence for the user about it."""
+        article = "An" if self.kind[0] in "au" else "A"
+        number = ""
+        if self.done is not None and self.left is not None:
+            number = f" after {self.done:,} of {self.done + self.left:,} files"
+        return f"{article} {self.kind} in {self.project} was interrupted{number}."
+
+    @property
+    def advice(self) -> str:
+        """Sentences for the user about it and how to finish it."""
+        where = "" if self.kind in ("undo", "revert") else f"cd {shlex.quote(str(self.project))} && "
+        return f"{self.words} To finish it, run: {where}{self.finish}"
+
+
+def interrupted_undos(place: Path) -> list[InterruptedUndo]:
+    """Return the interrupted changes in all projects. Never raises.
+
+    `place`: the folder that contains the checkpoints of all projects. Projects whose checkpoints
+    can't be read are skipped.
+    """
+    found = list[InterruptedUndo]()
+    with suppress(OSError):
+        for folder in sorted(place.iterdir()):
+            with suppress(OSError, CheckpointsUnreadable, ValueError):
+                if (interrupted := interrupted_undo(folder)) is not None:
+                    found.append(interrupted)
+    return found
+
+
+def interrupted_undo(folder: Path) -> InterruptedUndo | None:
+    """Return the newest change to a project's files that was interrupted and never completed.
+
+    None if there is none, or if another process holds the lock and may be completing it. `folder`:
+    the folder of a project's checkpoints; it may not exist. Raises OSError, CheckpointsUnreadable.
     """
     if not has_checkpoints(folder):
         return None
     with open_store(folder) as store:
         found = [each for each in store.undos() if each.plan is not None]
-    if not found or is_in_use(folder):
-        return None
-    return _kind_of(found[-1])
+        if not found or is_in_use(folder):
+            return None
+        undo, root = found[-1], Path(os.fsdecode(store.root()))
+        count, left = len(_decode_tasks(undo.plan or "[]")), None
+        if root.is_dir():
+            left = len(_steps_left(root, undo))
+        return InterruptedUndo(
+            kind=_kind_of(store, undo),
+            project=root,
+            session=undo.session,
+            prompt=undo.prompt,
+            when=undo.time,
+            done=None if left is None else count - left,
+            left=left,
+            finish=_command_of(store, undo),
+        )
 
 
-def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
-    if paths is None:
-        return changes
+def _chosen(found: Mapping[bytes, ValueT], paths: Sequence[bytes] | None) -> dict[bytes, ValueT]:
+    """Return the entries of the files that `paths` selects, as in `Project.undo`."""
     return {
-        path: deltas
-        for path, deltas in changes.items()
-        if any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
+        path: value
+        for path, value in found.items()
+        if paths is None or any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
     }
 
 
@@ -320,30 +633,83 @@ def _state(store: CheckpointStore, content: bytes | None) -> FileState:
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
-def _kind_of(undo: Undo) -> str:
-    return "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
+def _command_of(store: CheckpointStore, undo: Undo) -> str:
+    """Return the shell command that completes an interrupted change."""
+    call = store.calls().get(undo.call)
+    command = None if call is None else call.command
+    return command or f"gemtui {_COMMANDS[_kind_of(store, undo)]}"
 
 
-def _settled_words(undo: Undo, done: _Applied) -> Iterator[str]:
-    """Yield notes for the user about completing an interrupted undo, redo or review."""
-    yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
-    for path, why in done.failed.items():
-        yield f"That {_kind_of(undo)} left {os.fsdecode(path)} alone: {why}"
+def _kind_of(store: CheckpointStore, undo: Undo) -> str:
+    call = store.calls().get(undo.call)
+    return _KINDS.get(UNDO if call is None else call.tool, UNDO)
+
+
+def _steps_left(root: Path, undo: Undo) -> tuple[Step, ...]:
+    """Return what is left to do of an interrupted change.
+
+    Files that somebody has changed since are left alone. Raises OSError.
+    """
+    steps, tasks = list[Step](), _decode_tasks(undo.plan or "[]")
+    with ProjectFiles(root) as files:
+        for task in tasks:
+            now = files.folder_state(task.path) if is_folder_name(task.path) else files.state(task.path)[0]
+            if now == task.result or (is_folder_name(task.path) and now == GONE):
+                continue
+            action = Action.REMOVE if task.result == GONE else Action.RESTORE
+            step = Step(path=task.path, action=action, target=task.result, left=now, now=now, result=task.result)
+            if now != task.now:
+                step = replace(step, action=Action.KEEP, why=_MEANWHILE, result=now)
+            steps.append(step)
+    return tuple(steps)
+
+
+def _left_alone(kind: str, files: Iterable[tuple[bytes, str]]) -> list[str]:
+    return [f"That {kind} left {os.fsdecode(path)} alone: {why}" for path, why in files]
+
+
+def _unless_blocked(files: ProjectFiles, step: Step, steps: Sequence[Step]) -> Step:
+    """Return the step, with KEEP and the reason if something on the disk prevents it.
+
+    `steps`: all steps of the plan.
+    """
+    if is_folder_name(step.path) or step.now.kind not in (ABSENT, FILE, LINK):
+        return step
+    above = {folder + b"/" for folder in folders_of(step.path)} | {TOP}
+    is_opened = any(each.path in above and _opens(each) for each in steps)
+    why = ""
+    if not is_opened and files.is_closed(step.path):
+        why = _CLOSED
+    elif step.now.kind == ABSENT and files.holds_folder(step.path):
+        removed = {each.path for each in steps if each.action is Action.REMOVE}
+        why = "" if files.is_emptied(step.path, removed) else _FOLDER_THERE
+    if not why or (step.action is Action.KEEP and step.why != DELETED):
+        return step
+    return replace(step, action=Action.KEEP, why=why, result=step.now)
+
+
+def _digests_of(steps: Iterable[Step]) -> set[str]:
+    return {state.content for step in steps for state in (step.target, step.left, step.now, step.result)}
+
+
+def _as_applied(files: FilesUndone, done: _Applied) -> FilesUndone:
+    """Return the planned result, changed to what has really been done."""
+    steps = (_after(step, done) for step in files.steps if step.path not in done.left)
+    return replace(files, steps=tuple(steps))
 
 
 def _after(step: Step, done: _Applied) -> Step:
     why = done.failed.get(step.path)
     if why is None or step.action is Action.KEEP:
         return step
-    return Step(
-        path=step.path, action=Action.KEEP, why=why, target=step.target, left=step.left,
-        now=step.now, result=step.now,
-    )  # fmt: skip
+    return replace(step, action=Action.KEEP, why=why, result=step.now)
 
 
 # --- carrying out a plan --------------------------------------------------------------------------
 
 _MEANWHILE = "has just changed"
+_FOLDER_THERE = "a folder is now in its place"
+_CLOSED = f"its folder can't be read: {os.strerror(EACCES)}"
 _WRITABLE = 0o700
 """The permission bits that the owner of a folder needs to change the files in it."""
 
@@ -363,12 +729,13 @@ class _Task(NamedTuple):
 class _Applied(NamedTuple):
     """The result of carrying out tasks.
 
-    `paths`: the files that are now as planned. `failed`: maps each of the other files to the reason
-    why it isn't.
+    `paths`: the files that are now as planned. `failed`: maps files that could not be changed to
+    the reason. `left`: the files that were not reached because a signal stopped the work.
     """
 
     paths: frozenset[bytes]
     failed: dict[bytes, str]
+    left: frozenset[bytes] = frozenset()
 
 
 def _tasks_of(steps: Iterable[Step]) -> list[_Task]:
@@ -402,15 +769,19 @@ def _decode_tasks(text: str) -> list[_Task]:
     return [_Task(bytes.fromhex(path), decode(now), decode(result)) for path, now, result in orjson.loads(text)]
 
 
-def _apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], undo: int) -> _Applied:
+def _apply(
+    store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], undo: int, stop: StopRequest
+) -> _Applied:
     """Carry out the tasks of an undo and return which ones succeeded.
 
     An interrupted undo is completed by calling this again with the same tasks. Files that have
     changed since the plan was made are left alone. `undo`: the undo's id, which makes the names of
-    temporary files unique.
+    temporary files unique. `stop`: says when to stop between two files.
     """
     done, failed = set[bytes](), dict[bytes, str]()
     for at, task in enumerate(tasks):
+        if stop.is_due:
+            return _Applied(frozenset(done), failed, frozenset(each.path for each in tasks[at:]))
         spare = b".gemtui-undo-%d-%d" % (undo, at)
         files.remove_spare(task.path, spare)
         try:
@@ -420,7 +791,7 @@ def _apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], 
         except _ChangedMeanwhile:
             failed[task.path] = _MEANWHILE
         except IsADirectoryError:
-            failed[task.path] = "a folder is now in its place"
+            failed[task.path] = _FOLDER_THERE
         except OSError as error:
             failed[task.path] = reason_of(error)
         else:
@@ -436,11 +807,15 @@ def _do(store: CheckpointStore, files: ProjectFiles, task: _Task, spare: bytes) 
     if task.result.kind == FOLDER:
         _set_mode(files, task)
         return
-    state, _ = files.state(task.path)
+    state, facts = files.state(task.path)
     if state == task.result:
         if state.kind == ABSENT:  # an interrupted undo may have left empty folders
             files.remove_empty(task.path)
         return
+    if state.kind == UNKEPT and facts is None:
+        raise OSError(EACCES, _CLOSED)
+    if state == GONE and files.holds_folder(task.path):
+        raise IsADirectoryError
     if state != task.now:
         raise _ChangedMeanwhile
     if task.result.kind == ABSENT:
@@ -467,3 +842,7 @@ UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
 
 They are recorded as calls, so that they can be undone as well. APPLY is for applied worktrees.
 """
+_KINDS = {UNDO: "undo", REDO: "redo", REVIEW: "revert", APPLY: "apply"}
+"""What such a change is called in messages, by the name of its tool."""
+_COMMANDS = {"undo": "undo", "redo": "redo", "revert": "redo", "apply": "redo"}
+"""The commands that complete an interrupted change whose own command is unknown."""

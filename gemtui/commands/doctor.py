@@ -29,6 +29,7 @@ from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
 from gemtui.checkpoints.prune import PRUNE_CHECKPOINTS, CheckpointsUsage
 from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
+from gemtui.checkpoints.undo import InterruptedUndo, interrupted_undos
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
 from gemtui.config import Checkpoints, Config, load_config
@@ -107,6 +108,7 @@ class _DoctorReport:
     vault: VaultUsage
     doomed: int
     checkpoints: CheckpointsUsage
+    interrupted: tuple[InterruptedUndo, ...]
     runs: DiskUsage
     settings: tuple[str, ...]
     registry: str | None
@@ -128,7 +130,7 @@ class _DoctorReport:
             "terminal": asdict(self.terminal),
             "files": _files_dict(self.files)
             | {"search": self.search.to_dict(), "vault": self.vault.to_dict()}
-            | {"checkpoints": self.checkpoints.to_dict()},
+            | {"checkpoints": self.checkpoints.to_dict() | {"interrupted": [e.to_dict() for e in self.interrupted]}},
             "runs": self.runs.to_dict(),
             "problems": list(self.problems),
         }
@@ -166,6 +168,7 @@ def _examine() -> _DoctorReport:
         vault=vault.contents,
         doomed=len(vault.hits),
         checkpoints=usage_of_checkpoints(checkpoints_dir()),
+        interrupted=tuple(interrupted_undos(checkpoints_dir())),
         runs=runs_usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
@@ -206,6 +209,7 @@ def _problems(report: _DoctorReport) -> Iterator[str]:
     if files.marks_problem is not None:
         yield files.marks_problem
     yield from map(orphaned_words, report.runs.orphaned)
+    yield from (each.advice for each in report.interrupted)
 
 
 def _rows(report: _DoctorReport) -> Iterator[tuple[str, str]]:

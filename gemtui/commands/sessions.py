@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -21,8 +21,9 @@ from gemtui.commands.shared_options import (
     require_one,
     since_option,
 )
-from gemtui.files import is_folder
+from gemtui.files import is_folder, resolved
 from gemtui.marks import Mark
+from gemtui.paths import checkpoints_dir
 from gemtui.sessions.catalog.cache import SessionLine
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
@@ -30,6 +31,9 @@ from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, project_name, title_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
+
+if TYPE_CHECKING:
+    from gemtui.checkpoints.undo import InterruptedUndo
 
 
 @click.command()
@@ -84,17 +88,19 @@ def sessions(
             answer = _from_newest(asked, index, marks)
         except Unsure:
             answer = _from_all(asked, index, marks)
-    found = answer.sessions
+    found, interrupted = answer.sessions, _interrupted_undos(answer.where)
     if as_json:
         values = (each.to_dict() if isinstance(each, Summary) else each.text for each in found)
         marked = [marks[each.id].to_dict() for each in found if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
-        after = {"marks": marked, "next_cursor": following}
+        after = {"marks": marked, "next_cursor": following, "interrupted": [each.to_dict() for each in interrupted]}
         json_list_to_stdout("sessions", values, before={"home": str(home)}, after=after)
     else:
         short = short_ids(answer.ids, [each.id for each in found])
         summaries = [each for each in found if isinstance(each, Summary)]
         lines_to_stdout(_table(summaries, marks, short, datetime.now(UTC)))
+    for each in interrupted:
+        note(each.advice)
     if project is not None and not found and not is_folder(project):
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
@@ -105,6 +111,16 @@ def sessions(
         in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
     return 0
+
+
+def _interrupted_undos(project: Path | None) -> Sequence[InterruptedUndo]:
+    """Return the interrupted undos in a project; None means all projects."""
+    place = checkpoints_dir()
+    if not is_folder(place):
+        return ()
+    from gemtui.checkpoints.undo import interrupted_undos
+
+    return [each for each in interrupted_undos(place) if project is None or each.project == resolved(project)]
 
 
 _CURSOR = "sessions"

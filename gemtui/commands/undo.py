@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,11 @@ from typing import Any
 import click
 
 from gemtui.checkpoints.plan import Action
+from gemtui.checkpoints.undo import Interruption
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, require_yes, slow_note
 from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import dry_run_option, json_option, project_option, session_ids, yes_option
+from gemtui.interrupts import Interrupted, StopRequest, signals_caught
 from gemtui.paths import checkpoints_dir, current_folder, gemini_home
 from gemtui.runs.undo.checkpointing import prune_checkpoints
 from gemtui.runs.undo.fork import Fork, fork_session
@@ -32,7 +36,7 @@ from gemtui.runs.undo.review import (
     review_of,
     subject_of,
 )
-from gemtui.runs.undo.undo import Undone, checkpoint_list, redo_project, undo_session
+from gemtui.runs.undo.undo import Undone, checkpoint_list, interrupted_change, redo_project, undo_session
 from gemtui.text import Clean, clean_line, counted, ellipsis, size, visible
 
 _COMMAND = 60
@@ -92,9 +96,10 @@ def undo(
         raise click.UsageError("--path applies only to files: leave out --chat")
     of = session_named(session)
 
-    def act(*, dry_run: bool) -> Undone:
-        only = paths or None
-        return undo_session(of, to, files=not chat, chat=not files and not paths, paths=only, dry_run=dry_run)
+    def act(stop: StopRequest | None = None) -> Undone:
+        return undo_session(
+            of, to, files=not chat, chat=not files and not paths, paths=paths or None, dry_run=stop is None, stop=stop
+        )
 
     what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
     return _act(act, f"Undo {what}", dry_run=dry_run, yes=yes, as_json=as_json)
@@ -114,26 +119,76 @@ def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int
     """
     folder = current_folder()
 
-    def act(*, dry_run: bool) -> Undone:
-        return redo_project(folder, paths=paths or None, dry_run=dry_run)
+    def act(stop: StopRequest | None = None) -> Undone:
+        return redo_project(folder, paths=paths or None, dry_run=stop is None, stop=stop)
 
     return _act(act, "Reverse the undo", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
-def _act(act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> int:
-    if not dry_run and not yes:
-        require_terminal()
+def _act(act: Callable[[StopRequest | None], Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Ask, then undo or redo, and print what was done.
+
+    `act`: undoes or redoes; with None, it only says what would be done.
+    """
+    with interruptible() as stop:
+        if dry_run or not yes:
+            if not dry_run:
+                require_terminal()
+            with slow_note(_COMPARING):
+                planned = act(None)
+            if dry_run:
+                _print_undone(planned, "would be ", as_json=as_json)
+                return 1 if planned.kept else 0
+            where = f" to before prompt {planned.to}" if planned.to else " made in a review"
+            require_yes(_words(planned, "would be "), f"{question}{where}?")
         with slow_note(_COMPARING):
-            planned = act(dry_run=True)
-        where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-        require_yes(_words(planned, "would be "), f"{question}{where}?")
-    with slow_note(_COMPARING):
-        done = act(dry_run=dry_run)
+            done = act(stop)
+        done = replace(done, interrupted=interruption(stop, done.interrupted, done.count))
+        _print_undone(done, "", as_json=as_json)
+        return exit_code(stop, done.interrupted, 1 if done.kept else 0)
+
+
+def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
     if as_json:
         json_to_stdout(done.to_dict())
     else:
-        lines_to_stdout(_words(done, "would be " if dry_run else ""))
-    return 1 if done.kept else 0
+        lines_to_stdout(_words(done, would))
+
+
+@contextmanager
+def interruptible() -> Iterator[StopRequest]:
+    """Catch the signals that end a program while a command changes a project's files.
+
+    Yields what to pass on as `stop`. If a signal arrives before any file is changed, the command
+    says so and ends.
+    """
+    stop = StopRequest()
+    try:
+        with signals_caught(stop):
+            yield stop
+    except Interrupted as error:
+        note("interrupted before any file was changed")
+        raise click.exceptions.Exit(128 + error.number) from None
+
+
+def interruption(stop: StopRequest, found: Interruption | None, count: int) -> Interruption | None:
+    """Return how far a change came if a signal arrived; None if none did.
+
+    `found`: what the change itself says if it was stopped. `count`: how many files it changed if it
+    was not.
+    """
+    return found if found is not None or not stop.number else Interruption(count, 0, "")
+
+
+def exit_code(stop: StopRequest, found: Interruption | None, code: int) -> int:
+    """Return a command's exit code after saying what a signal has done to it.
+
+    `found`: the result of `interruption`. `code`: the exit code without a signal.
+    """
+    if found is None:
+        return code
+    note(found.words)
+    return 128 + stop.number
 
 
 _DONE = {Action.RESTORE: "restored", Action.REMOVE: "removed", Action.MERGE: "merged with later edits"}
@@ -185,12 +240,17 @@ def checkpoints(session: str, prune: bool, as_json: bool) -> int:
         return 0
     of = session_named(session)
     found = checkpoint_list(of)
+    change = None if of.folder is None else interrupted_change(of.folder)
     if as_json:
-        json_to_stdout({"session": of.id, "project": of.project, "checkpoints": found})
-    elif found:
+        interrupted = None if change is None else change.to_dict()
+        json_to_stdout({"session": of.id, "project": of.project, "checkpoints": found, "interrupted": interrupted})
+        return 0 if found else 1
+    if found:
         lines_to_stdout(_rows(found))
     else:
         note(f"{checkpoints_dir()} has no checkpoints of this session")
+    if change is not None:
+        note(change.advice)
     return 0 if found else 1
 
 
@@ -250,18 +310,20 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
     if not ids:
         _print_review(review_of(subject), None, as_json=as_json)
         return 0
-    if not yes:
-        require_terminal()
+    with interruptible() as stop:
+        if not yes:
+            require_terminal()
+            with slow_note(_COMPARING):
+                planned = revert(subject, ids, dry_run=True)
+            require_yes(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
         with slow_note(_COMPARING):
-            planned = revert(subject, ids, dry_run=True)
-        require_yes(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
-    with slow_note(_COMPARING):
-        done = revert(subject, ids)
-    if as_json:
-        _print_review(review_of(subject), done, as_json=True)
-    else:
-        lines_to_stdout(_reverted(done, ""))
-    return 1 if done.left else 0
+            done = revert(subject, ids, stop=stop)
+        done = replace(done, interrupted=interruption(stop, done.interrupted, len(done.paths)))
+        if as_json:
+            _print_review(review_of(subject), done, as_json=True)
+        else:
+            lines_to_stdout(_reverted(done, ""))
+        return exit_code(stop, done.interrupted, 1 if done.left else 0)
 
 
 def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> None:
@@ -295,6 +357,8 @@ def _reverted(done: Reverted, would: str) -> Iterator[Clean]:
         yield clean_line(f"left alone: {what}: {why}")
     for id, words in done.built_on:
         yield clean_line(f"{words} ({id})")
+    for words in done.notes:
+        yield clean_line(words)
     if not done.paths:
         yield Clean("No files need to be changed.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from click.shell_completion import CompletionItem
 from gemtui.checkpoints.plan import Action
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, require_terminal, require_yes
 from gemtui.commands.shared_options import by_default, completions, dry_run_option, json_option, yes_option
-from gemtui.commands.undo import step_lines
+from gemtui.commands.undo import exit_code, interruptible, interruption, step_lines
 from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.worktrees import (
@@ -231,16 +232,19 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     1 if a file was left alone.
     """
     worktree = find_worktree(name)
-    if not dry_run and not yes:
-        require_terminal()
-        planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")
-        require_yes(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
-    done = apply_worktree(worktree, paths or None, dry_run=dry_run)
-    if as_json:
-        json_to_stdout(done.to_dict())
-    else:
-        lines_to_stdout(_applied(done, "would be " if dry_run else ""))
-    return 1 if done.kept else 0
+    with interruptible() as stop:
+        if not dry_run and not yes:
+            require_terminal()
+            planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")
+            require_yes(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
+        done = apply_worktree(worktree, paths or None, dry_run=dry_run, stop=stop)
+        count = len(done.steps) - len(done.kept)
+        done = replace(done, interrupted=interruption(stop, done.interrupted, count))
+        if as_json:
+            json_to_stdout(done.to_dict())
+        else:
+            lines_to_stdout(_applied(done, "would be " if dry_run else ""))
+        return exit_code(stop, done.interrupted, 1 if done.kept else 0)
 
 
 _DONE = {Action.RESTORE: "written", Action.REMOVE: "removed", Action.MERGE: "merged with edits in the repository"}

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,9 +24,10 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import FolderTrust, forget, remember, trust_of
 from gemtui.checkpoints.plan import Action, Delta, Step, plan_steps
 from gemtui.checkpoints.store import ABSENT, FILE, LINK, UNKNOWN, CheckpointStore, FileState, Reason, open_store
-from gemtui.checkpoints.undo import APPLY, open_project
+from gemtui.checkpoints.undo import APPLY, Interruption, UndoInterrupted, open_project
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
+from gemtui.interrupts import StopRequest
 from gemtui.paths import current_folder, make_own_folder, worktrees_dir
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.git_worktree import GitRepository, copy_settings
@@ -250,13 +252,24 @@ def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
     WorktreeError, OSError, CheckpointsUnreadable.
     """
     _require_whole(worktree)
+    with _store_of(worktree) as store:
+        return tuple(_changes(worktree, store))
+
+
+@contextmanager
+def _store_of(worktree: Worktree) -> Iterator[CheckpointStore]:
+    """Yield a worktree's checkpoints, including the current state of its files if no run works there.
+
+    That state is not stored. Raises OSError, CheckpointsUnreadable.
+    """
     place, root, own = project_of(worktree.tree)
     if is_worked_in(worktree) is None:
-        with open_project(place, root, own) as project:
-            project.taker.take(Reason.MANUAL, always=False)
-            return tuple(_changes(worktree, project.store))
-    with open_store(place) as store:
-        return tuple(_changes(worktree, store))
+        with open_project(place, root, own, dry_run=True) as project:
+            project.taker.take(Reason.MANUAL, always=False, renews_index=False)
+            yield project.store
+    else:
+        with open_store(place) as store:
+            yield store
 
 
 def _require_whole(worktree: Worktree) -> None:
@@ -361,12 +374,14 @@ def compare(left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]) -> 
 class AppliedWorktree:
     """The changes that were, or would be, made to the repository's files.
 
-    `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run.
+    `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run. `interrupted`: how
+    far it came if a signal stopped it.
     """
 
     worktree: Worktree
     steps: tuple[Step, ...]
     checkpoint: int | None = None
+    interrupted: Interruption | None = None
 
     def paths(self, action: Action) -> list[str]:
         """Return the files to which this action was applied."""
@@ -389,6 +404,7 @@ class AppliedWorktree:
             "merged": self.paths(Action.MERGE),
             "kept": [{"path": path, "why": why} for path, why in self.kept],
             "checkpoint": self.checkpoint,
+            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
         }
 
 
@@ -402,14 +418,15 @@ _WHY = {
 
 
 def apply_worktree(
-    worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False
+    worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False, stop: StopRequest | None = None
 ) -> AppliedWorktree:
     """Apply a worktree's changes to its repository's working tree.
 
     Nothing is committed. If a file has been edited in the repository, the changes are merged; if
     they affect the same lines, the file is left alone. A checkpoint is taken first, so that a redo
     can reverse the changes. `paths`: apply only the changes to these files, relative to the root of
-    the repository; None means all. `dry_run`: only return what would be done. Raises UndoError
+    the repository; None means all. `dry_run`: only return what would be done. `stop`: says when to
+    stop between two files. Raises UndoError
     while a run is working in the repository's folder or in the worktree, WorktreeError, OSError,
     CheckpointsUnreadable.
     """
@@ -418,23 +435,27 @@ def apply_worktree(
         require_idle(worktree.repository)
         if (run := is_worked_in(worktree)) is not None:
             raise UndoError(f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}")
-    wanted = {each.path: each for each in worktree_changes(worktree) if paths is None or each.name in paths}
-    missing = set(paths or ()) - {each.name for each in wanted.values()}
-    if missing:
-        raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
-    source, _, _ = project_of(worktree.tree)
-    with open_store(source) as theirs, open_project(*project_of(worktree.repository)) as project:
+    words = ["gemtui", "worktrees", "apply", worktree.name]
+    command = shlex.join([*words, *(word for path in paths or () for word in ("--path", path))])
+    repository = project_of(worktree.repository)
+    try:
+        with _store_of(worktree) as theirs, open_project(*repository, dry_run=dry_run, stop=stop) as project:
+            wanted = {each.path: each for each in _changes(worktree, theirs) if paths is None or each.name in paths}
+            missing = set(paths or ()) - {each.name for each in wanted.values()}
+            if missing:
+                raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
 
-        def planned() -> list[Step]:
-            tree = project.store.tree()
-            _copy(theirs, project.store, wanted.values())
-            deltas = {
-                path: [_backwards(each, tree[path][0] if path in tree else None)] for path, each in wanted.items()
-            }
-            return plan_steps(project.store, tree, deltas)
+            def planned() -> list[Step]:
+                tree = project.store.tree()
+                _copy(theirs, project.store, wanted.values())
+                deltas = {
+                    path: [_backwards(each, tree[path][0] if path in tree else None)] for path, each in wanted.items()
+                }
+                return plan_steps(project.store, tree, deltas)
 
-        also = dict.fromkeys(wanted, UNKNOWN)
-        done = project.change(APPLY, "", planned, also=also, dry_run=dry_run)
+            done = project.change(APPLY, "", planned, also=dict.fromkeys(wanted, UNKNOWN), command=command)
+    except UndoInterrupted as error:
+        return AppliedWorktree(worktree=worktree, steps=error.files.steps, interrupted=error.files.interrupted)
     if not dry_run:
         left = {step.path for step in done.steps if step.action is Action.KEEP}
         taken = {p.hex(): c.after.encode() for p, c in wanted.items() if p not in left}

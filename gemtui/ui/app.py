@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -127,7 +129,7 @@ class GemtuiApp(AppBase):
         # styles would also be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
-            self._signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
+            self._signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal, self.stop)
             self._job = JobControl(self, lambda: self._signalled)
         if self.config.theme not in self.available_themes:
             self.show_message(f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True)
@@ -362,4 +364,8 @@ def run_app(start: Start, config: Config) -> int:
         app.run(mouse=config.mouse)
     finally:
         cancel_alarm()
+    if app.stop.report and sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(clean_line(f"gemtui: {app.stop.report}") + "\n")
+            sys.stderr.flush()
     return app.return_code or 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gemtui.checkpoints.store import Reason, WritingCall, folder_of
 from gemtui.checkpoints.undo import Project, UndoTarget, open_project
+from gemtui.interrupts import StopRequest
 
 Tree = dict[bytes, tuple[str, int, bytes]]
 
@@ -80,8 +81,9 @@ class Session:
         self.trees: list[Tree] = []
 
     @contextmanager
-    def opened(self) -> Iterator[Project]:
-        with open_project(folder_of(self.data, self.root), self.root) as project:
+    def opened(self, *, dry_run: bool = False, stop: StopRequest | None = None) -> Iterator[Project]:
+        place = folder_of(self.data, self.root)
+        with open_project(place, self.root, dry_run=dry_run, stop=stop) as project:
             yield project
 
     def prompt(self) -> None:

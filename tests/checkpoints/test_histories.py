@@ -77,9 +77,10 @@ def test_undo_leads_to_any_prompt_and_redo_back(turns: list[list[Step]], numbers
                 done = project.undo(session.target(number))
             assert not done.paths(Action.KEEP)
             assert tree_of(session.root) == session.trees[number - 1]
-            with session.opened() as project:
-                project.redo()
-            assert tree_of(session.root) == before
+            if done.undo is not None:
+                with session.opened() as project:
+                    project.redo()
+                assert tree_of(session.root) == before
             with session.opened() as project:
                 project.undo(session.target(number))
 
@@ -108,11 +109,12 @@ def test_no_edit_of_the_person_is_lost(turns: list[list[Step | tuple[str, bytes,
                     session.person(partial(put, name=name, content=line))
         before = tree_of(session.root)
         with session.opened() as project:
-            project.undo(session.target(min(number, len(turns))))
+            done = project.undo(session.target(min(number, len(turns))))
         after = tree_of(session.root)
         left = b"\n".join(content for _, _, content in after.values())
         for _, _, content in before.values():  # which the agent may have moved
             assert all(line in left for line in content.splitlines() if b"mine" in line)
-        with session.opened() as project:
-            project.redo()
+        if done.undo is not None:
+            with session.opened() as project:
+                project.redo()
         assert tree_of(session.root) == before

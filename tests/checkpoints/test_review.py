@@ -199,8 +199,9 @@ def test_reverting_all_hunks_of_an_owner_leaves_what_the_others_changed(
         after = look(session)
         left = {id for id, hunk in _hunks(files).items() if hunk.owner.id not in map(names.get, gone)}
         assert left == _hunks(after).keys()
-        with session.opened() as project:
-            project.redo()
+        if gone:
+            with session.opened() as project:
+                project.redo()
         assert path_of(session.root, b"f").read_bytes() == text(done)
         assert _hunks(look(session)).keys() == _hunks(files).keys()
 

@@ -350,13 +350,20 @@ def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
     assert dies_at(number, session, {"rmdir"})
     assert [str(each.relative_to(session.root)) for each in session.root.glob("f/**")][-1] == left
     (session.root / "g").write_bytes(b"mine")
+    half_done = tree_of(session.root)
+    with session.opened(dry_run=True) as project:
+        planned = project.redo()
+        assert tree_of(session.root) == half_done
     with session.opened() as project:
-        done = project.redo(dry_run=True)
-        assert tree_of(session.root) == {**session.trees[0], b"g": ("file", 0o644, b"mine")}
-    assert done.notes == (
+        settled = tree_of(session.root)
+        done = project.redo()
+    assert settled == {**session.trees[0], b"g": ("file", 0o644, b"mine")}
+    assert planned.notes[0] == "First, an interrupted undo in this folder will be completed."
+    assert done.notes[:2] == (
         "First, an interrupted undo in this folder was completed.",
         "That undo left g alone: has just changed",
     )
+    assert [step.action for step in planned.steps] == [step.action for step in done.steps]
 
 
 def nothing(root: Path) -> None:

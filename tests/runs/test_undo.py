@@ -159,6 +159,8 @@ def test_a_slow_first_checkpoint_is_said_and_waited_for(project: Path, fake_cli:
 
 def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
     words = [sys.executable, "-m", "gemtui", "undo", uuid(1), "--files"]
+    with open_project(*project_of(project)) as opened:
+        opened.taker.take(Reason.PROMPT, run="r", session=uuid(1))
     with ExitStack() as held:
         held.enter_context(only_one(project_of(project)[0]))
         with Terminal(words, environ=os.environ, folder=project, columns=80, rows=24) as terminal:

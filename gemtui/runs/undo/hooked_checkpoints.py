@@ -81,8 +81,9 @@ def hooked_use(tool: str, arguments: Any) -> str:
 def take_hooked_checkpoints(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
     """Process the project's events in the folder `spool`, and take their checkpoints.
 
-    The caller holds the project's lock. `files`: process only these events; None means all. Events
-    of other projects are ignored. Raises OSError, CheckpointsUnreadable.
+    A preview leaves the events where they are. The caller holds the project's lock. `files`: process
+    only these events; None means all. Events of other projects are ignored. Raises OSError,
+    CheckpointsUnreadable.
     """
     mine = _events(project.root, _files(spool) if files is None else files)
     for session in dict.fromkeys(each.session for each in mine):
@@ -122,9 +123,9 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
     if calls or prompts:
         project.taker.take(
             Reason.PROMPT if prompts else Reason.CALL,
-            session=session, calls=calls, also=also, always=prompts,
+            session=session, calls=calls, also=also, always=prompts, renews_index=not project.is_preview,
         )  # fmt: skip
-    for each in ordered:
+    for each in ordered if not project.is_preview else ():
         if each.when <= over or each not in open_ones:
             each.file.unlink(missing_ok=True)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,14 +29,24 @@ from gemtui.checkpoints.review import (
     owned_changes,
     revert_steps,
 )
-from gemtui.checkpoints.store import UNKNOWN, CheckpointStore, FileState, WritingCall, open_store
-from gemtui.checkpoints.undo import REVIEW, covered_calls, made_by_user, open_project
+from gemtui.checkpoints.store import UNKNOWN, CheckpointStore, FileState, WritingCall
+from gemtui.checkpoints.take import Taker
+from gemtui.checkpoints.undo import (
+    REVIEW,
+    Interruption,
+    UndoInterrupted,
+    covered_calls,
+    made_by_user,
+    open_project,
+    uncovered_notes_of,
+)
 from gemtui.errors import UndoError
+from gemtui.interrupts import StopRequest
 from gemtui.paths import hooked_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.hooked_checkpoints import is_pending, take_hooked_checkpoints
 from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
-from gemtui.runs.undo.undo import existing_folder, prompts_of, require_idle
+from gemtui.runs.undo.undo import existing_folder, opened_checkpoints, prompts_of, require_idle
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import counted
 from gemtui.transcript.model import ToolCall, excerpt
@@ -104,6 +114,8 @@ class Reverted:
     * `built_on`: hunks that were kept although they modified lines that a reverted hunk had
       introduced, as pairs of the id and a line for the user.
     * `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was done.
+    * `notes`: what the user should know, one sentence each.
+    * `interrupted`: how far it came if a signal stopped it.
     """
 
     hunks: tuple[str, ...]
@@ -111,6 +123,8 @@ class Reverted:
     left: tuple[tuple[str, str], ...]
     built_on: tuple[tuple[str, str], ...] = ()
     checkpoint: int | None = None
+    notes: tuple[str, ...] = ()
+    interrupted: Interruption | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -124,6 +138,7 @@ class Reverted:
             "left": [{"what": what, "why": why} for what, why in self.left],
             "built_on": [id for id, _ in self.built_on],
             "checkpoint": self.checkpoint,
+            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
         }
 
 
@@ -156,9 +171,9 @@ def review_of(subject: ReviewSubject) -> Review:
         folder = existing_folder(subject.folder)
     except UndoError as error:
         return Review(session=subject.session, files=(), complete=False, notes=(str(error),))
-    place, root, _ = project_of(folder)
+    place, root, own = project_of(folder)
     late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
-    with _stored(place) as store, ProjectFiles(root) as files:
+    with opened_checkpoints(place) as store, ProjectFiles(root) as files:
         contents = PassingContents(store)
         calls = _calls(subject, store)
         record = _record(calls, root, store)
@@ -168,46 +183,60 @@ def review_of(subject: ReviewSubject) -> Review:
             return files.state(path, keeper)[0]
 
         found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
-    notes = list(_notes(record))
-    return Review(session=subject.session, files=found, complete=not record.left, notes=tuple(notes))
+        missing_ones = _uncovered(subject, calls, root, own, store)
+    notes = (*_notes(record), *missing_ones)
+    complete = not record.left and not missing_ones
+    return Review(session=subject.session, files=found, complete=complete, notes=notes)
 
 
-def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
+def revert(
+    subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False, stop: StopRequest | None = None
+) -> Reverted:
     """Revert the selected hunks; ids of hunks that no longer exist are only reported.
 
     `ids`: the ids of hunks, files or calls. A checkpoint is taken first, so that a redo can restore
-    the hunks. `dry_run`: only return what would be done. Raises UndoError while an agent is working
-    in the folder, OSError, CheckpointsUnreadable.
+    the hunks. `dry_run`: only return what would be done; nothing is written. `stop`: says when to
+    stop between two files. Raises UndoError while an agent is working in the folder, OSError,
+    CheckpointsUnreadable.
     """
     folder = existing_folder(subject.folder)
     if not dry_run:
         require_idle(folder)
     place, root, own = project_of(folder)
-    with open_project(place, root, own) as project:
-        take_hooked_checkpoints(project, hooked_dir())
-        calls = _calls(subject, project.store)
-        record = _record(calls, root, project.store)
-        also = {each.path: UNKNOWN for each in record.changes}
-        files = list[ReviewedFile]()
+    options = [word for id in sorted(ids) for word in ("--revert", id)]
+    command = shlex.join(["gemtui", "review", subject.session, *options])
+    files = list[ReviewedFile]()
+    try:
+        with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
+            was_interrupted = project.completed(REVIEW)
+            take_hooked_checkpoints(project, hooked_dir())
+            calls = _calls(subject, project.store)
+            record = _record(calls, root, project.store)
+            also = {each.path: UNKNOWN for each in record.changes}
 
-        def planned() -> list[Step]:
-            changes = _changes(subject, calls, record, project.store, project.store)
-            tree = project.store.states_around(changes)
-            steps, files[:] = revert_steps(changes, tree, project.store, ids)
-            return steps
+            def planned() -> list[Step]:
+                changes = _changes(subject, calls, record, project.store, project.store)
+                tree = project.store.states_around(changes)
+                steps, files[:] = revert_steps(changes, tree, project.store, ids)
+                return steps
 
-        change = partial(project.change, REVIEW, subject.session, planned, also=also)
-        done = change(dry_run=True)
-        if not dry_run and any(step.action is not Action.KEEP for step in done.steps):
-            done = change()
+            done = project.change(REVIEW, subject.session, planned, also=also, command=command)
+    except UndoInterrupted as error:
+        steps, notes = error.files.steps, error.files.notes
+        return Reverted(hunks=(), steps=steps, left=(), notes=notes, interrupted=error.files.interrupted)
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
     done_files = [each for each in files if each.path not in kept]
     hunks = chosen_hunks(done_files, ids)
     stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids))
-    left = [(id, _GONE) for id in missing(ids, files)]
+    left = [] if was_interrupted else [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
-        hunks=tuple(sorted(hunks)), steps=done.steps, left=tuple(left), built_on=stay, checkpoint=done.checkpoint
+        hunks=tuple(sorted(hunks)),
+        steps=done.steps,
+        left=tuple(left),
+        built_on=stay,
+        checkpoint=done.checkpoint,
+        notes=done.notes,
     )
 
 
@@ -218,16 +247,6 @@ def is_idle(folder: Path) -> bool:
     except UndoError:
         return False
     return True
-
-
-@contextmanager
-def _stored(place: Path) -> Iterator[CheckpointStore | None]:
-    """Open a project's checkpoints; yield None if there are none."""
-    if place.is_dir():
-        with open_store(place) as store:
-            yield store
-    else:
-        yield None
 
 
 def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[PlacedCall]:
@@ -252,14 +271,33 @@ def _changes(
     store: CheckpointStore | None,
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    uses = {each.use for each in calls if each.use}
+    return owned_changes(store, partial(_is_of, subject, calls), record.changes, contents)
 
-    def mine(call: WritingCall) -> bool:
-        if subject.run:
-            return call.run == subject.run
-        return not made_by_user(call) and (call.session == subject.session or call.use in uses)
 
-    return owned_changes(store, mine, record.changes, contents)
+def _is_of(subject: ReviewSubject, calls: Sequence[PlacedCall], call: WritingCall) -> bool:
+    """Return whether a call in checkpoints belongs to the subject of a review.
+
+    `calls`: those that the session has recorded.
+    """
+    if subject.run:
+        return call.run == subject.run
+    if made_by_user(call):
+        return False
+    return call.session == subject.session or any(each.use == call.use for each in calls if each.use)
+
+
+def _uncovered(
+    subject: ReviewSubject,
+    calls: Sequence[PlacedCall],
+    root: Path,
+    own: tuple[Path, ...],
+    store: CheckpointStore | None,
+) -> list[str]:
+    """Return notes about what the calls may have changed although no checkpoint covers it."""
+    if store is None:
+        return []
+    mine = [call for call in store.calls().values() if _is_of(subject, calls, call)]
+    return uncovered_notes_of(store, Taker(root, store, own), mine)
 
 
 def _notes(record: RecordedCalls) -> Iterator[str]:

@@ -8,6 +8,7 @@ reported.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
+from gemtui.checkpoints.review import Contents, PassingContents
 from gemtui.checkpoints.store import (
     ABSENT,
     FOLDER,
@@ -28,12 +30,24 @@ from gemtui.checkpoints.store import (
     FileState,
     Reason,
     WritingCall,
+    has_checkpoints,
     open_store,
 )
-from gemtui.checkpoints.undo import FilesUndone, UndoTarget, covered_calls, interrupted_undo, open_project
+from gemtui.checkpoints.undo import (
+    FilesUndone,
+    InterruptedUndo,
+    Interruption,
+    UndoInterrupted,
+    UndoTarget,
+    covered_calls,
+    interrupted_undo,
+    made_by_user,
+    open_project,
+)
 from gemtui.errors import CheckpointsUnreadable, UndoError
 from gemtui.extension.live import AT_WORK, LiveFolder
 from gemtui.files import resolved
+from gemtui.interrupts import StopRequest
 from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
@@ -66,8 +80,9 @@ class Undone:
     * `files`: the changes to files; None if the files were left alone.
     * `fork`: the session to continue in; None if there is none.
     * `chat`: the new chat that an undo created.
-    * `complete`: whether, as far as is known, all of the session's changes have been undone.
+    * `complete`: whether, as far as is known, everything that was asked for has been done.
     * `notes`: what the user should know, one sentence each.
+    * `interrupted`: how far it came if a signal stopped it; the chat is then left alone.
     """
 
     to: int
@@ -77,6 +92,7 @@ class Undone:
     chat: Fork | None = None
     complete: bool = True
     notes: tuple[str, ...] = ()
+    interrupted: Interruption | None = None
 
     def paths(self, action: Action) -> list[str]:
         """Return the files to which this action was applied, relative to the project."""
@@ -87,6 +103,12 @@ class Undone:
         """The steps for the files that were left alone."""
         steps = () if self.files is None else self.files.steps
         return [step for step in steps if step.action is Action.KEEP]
+
+    @property
+    def count(self) -> int:
+        """How many files were changed."""
+        steps = () if self.files is None else self.files.steps
+        return len(steps) - len(self.kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value that `gemtui undo --json` prints."""
@@ -101,6 +123,7 @@ class Undone:
             "checkpoint": None if self.files is None else self.files.checkpoint,
             "complete": self.complete,
             "notes": list(self.notes),
+            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
         }
 
 
@@ -136,6 +159,7 @@ def undo_session(
     paths: Sequence[str] | None = None,
     dry_run: bool = False,
     home: Path | None = None,
+    stop: StopRequest | None = None,
 ) -> Undone:
     """Restore a session's files and chat to the state right before a prompt.
 
@@ -143,8 +167,9 @@ def undo_session(
     * `files`: whether to restore the files.
     * `chat`: whether to fork the session at this point; the original session is kept.
     * `paths`: restore only these files, and files under these folders.
-    * `dry_run`: only return what would be done.
+    * `dry_run`: only return what would be done; nothing is written.
     * `home`: the CLI's folder that contains the session; None means the user's.
+    * `stop`: says when to stop between two files.
 
     Blocking, possibly for seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
     """
@@ -159,7 +184,11 @@ def undo_session(
     notes: list[str] = []
     complete, done = True, None
     if files:
-        done, complete, notes = _undo_files(session, number, paths, dry_run=dry_run)
+        command = ["gemtui", "undo", session.id, "--to", str(number), *([] if chat else ["--files"])]
+        try:
+            done, complete, notes = _undo_files(session, number, paths, command, dry_run=dry_run, stop=stop)
+        except UndoInterrupted as error:
+            return _interrupted(error.files)
     fork = None
     if chat and not dry_run:
         undo = None if done is None else done.undo
@@ -178,48 +207,72 @@ def undo_session(
     )
 
 
-def redo_project(folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False) -> Undone:
-    """Reverse the newest undo in a project's folder.
+def redo_project(
+    folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False, stop: StopRequest | None = None
+) -> Undone:
+    """Reverse the newest undo in a project's folder, or what is left of it.
 
-    `paths`, `dry_run`: as in `undo_session`. Raises UndoError, OSError, CheckpointsUnreadable.
+    `paths`, `dry_run`, `stop`: as in `undo_session`. Raises UndoError, OSError,
+    CheckpointsUnreadable.
     """
     place, root, own = project_of(folder)
     if not place.is_dir():
         raise UndoError("nothing to redo in this folder")
     if not dry_run:
         require_idle(folder)
-    with open_project(place, root, own) as project:
-        done = project.redo(paths=_names(root, paths), dry_run=dry_run)
+    command = shlex.join(["gemtui", "redo", *_path_options(paths)])
+    try:
+        with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
+            done = project.redo(paths=_names(root, paths), command=command)
+    except UndoInterrupted as error:
+        return _interrupted(error.files)
     return Undone(
-        to=done.prompt, session=done.session, files=done, fork=done.session or None,
+        to=done.prompt, session=done.session, files=done, fork=done.session or None, complete=done.complete,
         notes=done.notes,
     )  # fmt: skip
 
 
-def interrupted_words(folder: Path) -> str | None:
-    """If a change to a folder's files was interrupted, return a sentence saying so.
+def _path_options(paths: Sequence[str] | None) -> list[str]:
+    return [word for path in paths or () for word in ("--path", os.path.abspath(path))]  # noqa: PTH100  (as typed)
 
-    For example, "An undo in this folder was interrupted." Returns None if there was none. Never
-    raises: if the checkpoints can't be read, whatever opens them next will report why.
+
+def _interrupted(files: FilesUndone) -> Undone:
+    return Undone(
+        to=files.prompt, session=files.session, files=files, complete=False, notes=files.notes,
+        interrupted=files.interrupted,
+    )  # fmt: skip
+
+
+def interrupted_change(folder: Path) -> InterruptedUndo | None:
+    """Return the interrupted change to a folder's files; None if there is none. Never raises.
+
+    If the checkpoints can't be read, whatever opens them next will report why.
     """
-    place, _, _ = project_of(folder)
-    with suppress(OSError, CheckpointsUnreadable):
-        kind = interrupted_undo(place)
-        if kind is not None:
-            article = "An" if kind == "undo" else "A"
-            return f"{article} {kind} in this folder was interrupted."
+    with suppress(OSError, CheckpointsUnreadable, ValueError):
+        return interrupted_undo(project_of(folder)[0])
     return None
 
 
 def _undo_files(
-    session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
+    session: Summary,
+    number: int,
+    paths: Sequence[str] | None,
+    command: Sequence[str],
+    *,
+    dry_run: bool,
+    stop: StopRequest | None,
 ) -> tuple[FilesUndone | None, bool, list[str]]:
+    """Undo a session's files; return the result, whether it is complete, and notes.
+
+    `command`: the words of the shell command that undoes them, without options for paths.
+    """
     try:
         folder = existing_folder(session.folder)
     except UndoError as error:
         return None, False, [str(error)]
     place, root, own = project_of(folder)
-    with open_project(place, root, own) as project:
+    names = _names(root, paths)
+    with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
         take_hooked_checkpoints(project, hooked_dir())
         placed = with_uses(placed_calls(session), project.store)
         record = RecordedCalls(root)
@@ -234,8 +287,8 @@ def _undo_files(
             uses=frozenset(each.use for each in placed if each.prompt >= number and each.use),
             recorded=record.changes,
         )
-        done = project.undo(target, paths=_names(root, paths), dry_run=dry_run)
-    return done, not record.left, [*done.notes, *record.notes()]
+        done = project.undo(target, paths=names, command=shlex.join([*command, *_path_options(paths)]))
+    return done, done.complete and not record.left, [*done.notes, *record.notes()]
 
 
 def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
@@ -353,8 +406,14 @@ def sessions_with_checkpoints() -> frozenset[str]:
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
     """Open the checkpoints of a session's project; yield None if there are none."""
-    place = None if session.folder is None else project_of(session.folder)[0]
-    if place is None or not place.is_dir():
+    with opened_checkpoints(None if session.folder is None else project_of(session.folder)[0]) as store:
+        yield store
+
+
+@contextmanager
+def opened_checkpoints(place: Path | None) -> Iterator[CheckpointStore | None]:
+    """Open the checkpoints in a folder; yield None if there are none."""
+    if place is None or not has_checkpoints(place):
         yield None
         return
     with open_store(place) as store:
@@ -396,18 +455,22 @@ class StepTexts(NamedTuple):
     result: StateText
 
 
-def step_texts(folder: Path, step: Step) -> StepTexts:
+def step_texts(folder: Path, step: Step, contents: Mapping[str, bytes]) -> StepTexts:
     """Return a file's contents in the four states that a step names.
 
-    `folder`: the project's folder. Raises CheckpointsUnreadable.
+    `folder`: the project's folder. `contents`: those that only a preview has, by digest. Raises
+    CheckpointsUnreadable.
     """
     place, _, _ = project_of(folder)
-    with open_store(place) as store:
-        states = (step.target, step.left, step.now, step.result)
-        return StepTexts(*(_state_text(store, each) for each in states))
+    states = (step.target, step.left, step.now, step.result)
+    with opened_checkpoints(place) as store:
+        known = PassingContents(store)
+        for data in contents.values():
+            known.keep(data)
+        return StepTexts(*(_state_text(known, each) for each in states))
 
 
-def _state_text(store: CheckpointStore, state: FileState) -> StateText:
+def _state_text(store: Contents, state: FileState) -> StateText:
     if state.kind == ABSENT:
         return StateText(None, "the file does not exist")
     if state.kind == FOLDER:
@@ -473,7 +536,7 @@ def _row(store: CheckpointStore, each: _Numbered) -> dict[str, Any]:
         "prompt": each.prompt,
         "reason": each.checkpoint.reason.value,
         "tool": None if each.owner is None else each.owner.tool,
-        "command": None if each.owner is None else each.owner.command,
+        "command": None if each.owner is None or made_by_user(each.owner) else each.owner.command,
         "files": [_file(store, change) for change in each.files],
         "notes": list(each.checkpoint.notes),
     }
@@ -490,7 +553,7 @@ def _file(store: CheckpointStore, change: FileChange) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _text(store: CheckpointStore, digest: str) -> bytes | None:
+def _text(store: Contents, digest: str) -> bytes | None:
     try:
         return store.content(digest) if digest else b""
     except KeyError:

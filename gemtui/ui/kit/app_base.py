@@ -32,6 +32,7 @@ from textual.worker import Worker
 
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
+from gemtui.interrupts import StopRequest
 from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
 from gemtui.sessions.catalog.preload import StorePreload
@@ -53,6 +54,11 @@ _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
 """The longest time to hold back a key, in seconds: normally, and before a dialog.
 
 The second limit is longer because a dialog may have to read files before it opens.
+"""
+_FINISHING = 2.0
+"""Seconds that changes to files may take to finish after a signal.
+
+The app forces its exit a little later.
 """
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
@@ -171,6 +177,8 @@ class AppBase(App[None]):
         self._held_since = 0.0
         self.drafts: dict[Hashable, FieldValues] = {}
         """What the user typed into dialogs that were closed without submitting."""
+        self.stop = StopRequest(_FINISHING)
+        """Tells threads that change a project's files to stop, because a signal ends the app."""
         self.handed_over = False
         """Whether another program is using the terminal."""
         self.at_extension = False
@@ -353,7 +361,9 @@ class AppBase(App[None]):
             except Exception as error:  # re-raised once the screen is back
                 failed = error
             finally:
-                self.handed_over = False
+                self.stop = StopRequest(_FINISHING)
+        """Tells threads that change a project's files to stop, because a signal ends the app."""
+        self.handed_over = False
         if failed is not None:
             raise failed
 

@@ -32,11 +32,11 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from gemtui.interrupts import SIGNALS, StopRequest
+
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-
-SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 GRACE = 3.0
 """Seconds to wait for a clean exit, and again for an exit by exception."""
 LAST = 8.0
@@ -70,10 +70,13 @@ class ExitSignals:
 
     `leave`: takes the exit code and must make the app exit; it is called in the event loop.
     `attributes`: the terminal's attributes from before the app started (see `terminal_attributes`).
+    `stop`: is told about each signal, for work in threads that changes files.
     """
 
-    def __init__(self, leave: Callable[[int], object], attributes: list[Any] | None) -> None:
-        self._leave = leave
+    def __init__(
+        self, leave: Callable[[int], object], attributes: list[Any] | None, stop: StopRequest | None = None
+    ) -> None:
+        self._leave, self._stop = leave, StopRequest() if stop is None else stop
         self._loop = asyncio.get_running_loop()
         self._code = 0
         self._alarms = 0
@@ -91,6 +94,7 @@ class ExitSignals:
         return bool(self._code)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._stop.receive(number)
         if not self._code:
             self._code = 128 + number
             self._signalled.put(self._code)

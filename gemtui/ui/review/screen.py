@@ -429,7 +429,7 @@ class ReviewScreen(FullScreen[str]):
         ids = frozenset(self._marked)
         self.show_status("reverting")
         with self.gemtui.reporting("Not reverted"):
-            done = await asyncio.to_thread(revert, self._subject, ids)
+            done = await asyncio.to_thread(revert, self._subject, ids, stop=self.gemtui.stop)
             words = self._words_about(done)
             self._marked.clear()
             await self._read()

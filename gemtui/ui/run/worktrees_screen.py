@@ -482,7 +482,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         be done.
         """
         with self.gemtui.reporting("Not applied"):
-            return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
+            return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run, stop=self.gemtui.stop)
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:

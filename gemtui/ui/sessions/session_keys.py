@@ -278,15 +278,20 @@ class Continuing(SessionsPart):
     @background("interrupted")
     async def _report_interrupted_undo(self) -> None:
         """Tell the user if an undo or other change to the project's files was interrupted."""
-        from gemtui.runs.undo.undo import interrupted_words
+        from gemtui.runs.undo.undo import interrupted_change
 
         start = self.screen.start
         if start.project is None or start.demo:
             return
-        words = await asyncio.to_thread(interrupted_words, start.project)
-        if words is not None:
-            key = BY_ID["sessions.redo"].footer()
-            words += f" Press {key} on a session of this folder to finish it."
+        found = await asyncio.to_thread(interrupted_change, start.project)
+        if found is not None:
+            back, undo = BY_ID["sessions.redo"].footer(), BY_ID["sessions.undo_to"].footer()
+            ways = {
+                "undo": f"On a session of this folder, press {undo} to finish it, or {back} to reverse it.",
+                "redo": f"Press {back} on a session of this folder to finish it.",
+            }
+            other = f"To finish it, run: {found.finish}"
+            words = f"{found.words} {ways.get(found.kind, other)}"
             self.screen.gemtui.show_message(words, problem=True, seconds=_TIME_TO_READ)
 
     @dialog

@@ -19,6 +19,7 @@ from textual.content import Content
 
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.errors import GemtuiError, UndoError, message_of
+from gemtui.interrupts import StopRequest
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.undo import (
     Prompt,
@@ -365,7 +366,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
     async def _do(self, plan: _Plan) -> None:
         what = "Redo" if self._is_redo else "Undo"
         with self.gemtui.reporting(f"{what} did not finish"):
-            undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
+            undone = await asyncio.to_thread(_done, self._request, plan, self._scope, self.gemtui.stop)
             self._take(replace(plan, undone=undone), _Stage.DONE)
             return
         self._begin(_Stage.PLANNING)
@@ -442,8 +443,10 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         folder = self._folder
         if folder is None:
             return None
+        files = None if self._plan is None else self._plan.undone.files
         try:
-            return await asyncio.to_thread(step_texts, folder, step)
+            contents = {} if files is None else files.contents
+            return await asyncio.to_thread(step_texts, folder, step, contents)
         except (GemtuiError, OSError) as error:
             words = message_of(error)
 
@@ -561,16 +564,17 @@ def _refused(folder: Path) -> str:
     return ""
 
 
-def _done(request: UndoRequest, plan: _Plan, scope: UndoScope) -> Undone:
+def _done(request: UndoRequest, plan: _Plan, scope: UndoScope, stop: StopRequest) -> Undone:
     if plan.session is None:
         assert request.folder is not None
-        return redo_project(request.folder)
+        return redo_project(request.folder, stop=stop)
     return undo_session(
         plan.session,
         plan.undone.to,
         files=scope is not UndoScope.CHAT,
         chat=scope is not UndoScope.FILES,
         home=request.home,
+        stop=stop,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
 
@@ -19,7 +19,7 @@ from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import runs_dir
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.runs.undo.undo import StepTexts, interrupted_words, redo_project, step_texts, undo_session
+from gemtui.runs.undo.undo import StepTexts, interrupted_change, redo_project, step_texts, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
@@ -173,9 +173,9 @@ async def test_a_key_for_a_file_that_is_slow_to_open_undoes_nothing(
 ) -> None:
     read = Event()
 
-    def slowly(folder: Path, step: Step) -> StepTexts:
+    def slowly(folder: Path, step: Step, contents: Mapping[str, bytes]) -> StepTexts:
         read.wait(PATIENCE)
-        return step_texts(folder, step)
+        return step_texts(folder, step, contents)
 
     monkeypatch.setattr(undo_screen, "step_texts", slowly)
     async with person(gemini_home(), WIDE, project=project) as me:
@@ -244,15 +244,20 @@ def undo_interrupted(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-async def test_at_the_start_an_interrupted_undo_is_announced_and_its_key_finishes_it(undo_interrupted: Path) -> None:
+def interrupted_words(project: Path) -> str | None:
+    found = interrupted_change(project)
+    return None if found is None else found.words
+
+
+async def test_at_the_start_an_interrupted_undo_is_announced_and_reversed_by_its_key(undo_interrupted: Path) -> None:
     project = undo_interrupted
     async with person(gemini_home(), NARROW, project=project) as me:
-        words = "An undo in this folder was interrupted. Press R on a session of this folder"
+        words = f"An undo in {project} was interrupted after 2 of 3 files. On a session of this folder, press U to"
         await me.until(lambda: any(each.startswith(words) for each in me.said))
-        assert (project / "sea.py").read_text() == "storm\n"
         await me.press("R")
-        await me.sees("an interrupted undo in this folder was completed", "restore moon.py")
-        assert (project / "sea.py").read_text() == "calm\n"
+        await me.sees("an interrupted undo in this folder will be completed", "restore moon.py")
+        assert (project / "sea.py").read_text() == "storm\n"
+        assert not (project / "moon.py").exists()
         await me.press("y")
         await me.sees("done")
         assert (project / "moon.py").read_text() == "full\n"
@@ -260,22 +265,37 @@ async def test_at_the_start_an_interrupted_undo_is_announced_and_its_key_finishe
     assert interrupted_words(project) is None
 
 
-async def test_an_interrupted_redo_is_announced_and_finished_although_none_is_left(
+async def test_an_interrupted_undo_is_finished_by_another_undo(undo_interrupted: Path) -> None:
+    project = undo_interrupted
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("will be completed", "restore sea.py")
+        assert (project / "sea.py").read_text() == "storm\n"
+        await me.press("y")
+        await me.sees("done")
+        assert (project / "sea.py").read_text() == "calm\n"
+
+
+async def test_an_interrupted_redo_is_announced_and_finished_by_another(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undo_session(Index(gemini_home(), cache=None).find(uuid(1)), 2)
     interrupted(monkeypatch, lambda _: redo_project(project))
     async with person(gemini_home(), WIDE, project=project) as me:
-        words = "A redo in this folder was interrupted."
+        words = f"A redo in {project} was interrupted"
         await me.until(lambda: any(each.startswith(words) for each in me.said))
         await me.press("R")
-        words = "First, an interrupted redo in this folder was completed. nothing to redo"
-        await me.until(lambda: any(each.startswith(words) for each in me.said))
+        await me.sees("First, an interrupted redo", "restore moon.py")
+        assert not (project / "moon.py").exists()
+        await me.press("y")
+        await me.sees("done")
         assert (project / "moon.py").read_text() == "full\n"
+    assert interrupted_words(project) is None
 
 
 def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(undo_interrupted: Path) -> None:
-    assert interrupted_words(undo_interrupted) == "An undo in this folder was interrupted."
+    assert interrupted_words(undo_interrupted) is not None
     with only_one(project_of(undo_interrupted)[0]):
         assert interrupted_words(undo_interrupted) is None
 
