@@ -62,14 +62,14 @@ class StopRequest:
 def signals_caught(stop: StopRequest) -> Iterator[None]:
     """Handle the signals that end a program during a `with` block.
 
-    They raise Interrupted or, once files are being changed, are noted in `stop`. Signals that are
-    ignored, as under nohup, stay ignored. Outside the main thread, this does nothing.
+    They are noted in `stop`. The first one raises Interrupted unless files are already being changed.
+    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, this does nothing.
     """
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        if stop.changes_files:
-            stop.receive(number)
-        else:
+        is_first = not stop.number
+        stop.receive(number)
+        if is_first and not stop.changes_files:
             exit_if_importing(number, frame)
             raise Interrupted(number)
 

@@ -9,10 +9,11 @@ process is killed.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from gemtui.errors import CheckpointsUnreadable
-from gemtui.files import locked, make_folder
+from gemtui.files import locked, make_folder, size_of
 from gemtui.paths import make_own_file, make_own_folder
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, application_and_version, connect, why
 
@@ -721,6 +722,24 @@ def folder_of(place: Path, root: Path) -> Path:
 def has_checkpoints(folder: Path) -> bool:
     """Return whether a folder contains checkpoints."""
     return (folder / _FILE).is_file()
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Return whether opening and closing the checkpoints in a folder would change their file.
+
+    This is so after a process that used them was killed, and while another one is using them.
+    """
+    return size_of(folder / f"{_FILE}-wal") > 0
+
+
+def copy_store(folder: Path, target: Path) -> None:
+    """Copy the checkpoints in a folder, if there are any, to another folder. Raises OSError.
+
+    The caller holds the lock.
+    """
+    for name in (_FILE, f"{_FILE}-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(folder / name, target / name)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from errno import EACCES
 from functools import partial
@@ -40,11 +40,13 @@ from gemtui.checkpoints.store import (
     Reason,
     Undo,
     WritingCall,
+    copy_store,
     decode,
     folders_of,
     has_checkpoints,
     is_folder_name,
     is_in_use,
+    is_unfinished,
     only_one,
     open_store,
 )
@@ -487,16 +489,21 @@ def open_project(
 def _preview(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[Project]:
     """Yield a Project for a dry run, which leaves the store and all files as they are.
 
-    If there are no checkpoints yet, it works with temporary ones.
+    If there are no checkpoints yet, or a killed process left changes that opening the store would
+    write into it, a temporary store is used.
     """
-    if not has_checkpoints(folder):
-        _remove_previews()
-        with TemporaryDirectory(prefix=_PREVIEW) as name:
-            place = Path(name)
-            with only_one(place), open_taker(place, root, without) as (store, taker):
-                yield Project(root, store, taker, is_preview=True)
-        return
-    with only_one(folder), open_taker(folder, root, without) as (store, taker), store.attempt():
+    is_there = has_checkpoints(folder)
+    with ExitStack() as opened:
+        if is_there:
+            opened.enter_context(only_one(folder))
+        place = folder
+        if not is_there or is_unfinished(folder):
+            _remove_previews()
+            place = Path(opened.enter_context(TemporaryDirectory(prefix=_PREVIEW)))
+            opened.enter_context(only_one(place))
+            copy_store(folder, place)
+        store, taker = opened.enter_context(open_taker(place, root, without))
+        opened.enter_context(store.attempt())
         project = Project(root, store, taker, is_preview=True)
         project.finish_interrupted()
         yield project

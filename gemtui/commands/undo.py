@@ -94,15 +94,17 @@ def undo(
         raise click.UsageError("--files and --chat can't be used together; for both, omit both options")
     if chat and paths:
         raise click.UsageError("--path applies only to files: leave out --chat")
-    of = session_named(session)
-
-    def act(stop: StopRequest | None = None) -> Undone:
-        return undo_session(
-            of, to, files=not chat, chat=not files and not paths, paths=paths or None, dry_run=stop is None, stop=stop
-        )
-
     what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
-    return _act(act, f"Undo {what}", dry_run=dry_run, yes=yes, as_json=as_json)
+    with interruptible() as stop:
+        of = session_named(session)
+
+        def act(stop: StopRequest | None) -> Undone:
+            return undo_session(
+                of, to, files=not chat, chat=not files and not paths, paths=paths or None,
+                dry_run=stop is None, stop=stop,
+            )  # fmt: skip
+
+        return _act(act, f"Undo {what}", stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @click.command()
@@ -119,33 +121,41 @@ def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int
     """
     folder = current_folder()
 
-    def act(stop: StopRequest | None = None) -> Undone:
+    def act(stop: StopRequest | None) -> Undone:
         return redo_project(folder, paths=paths or None, dry_run=stop is None, stop=stop)
 
-    return _act(act, "Reverse the undo", dry_run=dry_run, yes=yes, as_json=as_json)
+    with interruptible() as stop:
+        return _act(act, "Reverse the undo", stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
-def _act(act: Callable[[StopRequest | None], Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> int:
+def _act(
+    act: Callable[[StopRequest | None], Undone],
+    question: str,
+    stop: StopRequest,
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
     """Ask, then undo or redo, and print what was done.
 
     `act`: undoes or redoes; with None, it only says what would be done.
     """
-    with interruptible() as stop:
-        if dry_run or not yes:
-            if not dry_run:
-                require_terminal()
-            with slow_note(_COMPARING):
-                planned = act(None)
-            if dry_run:
-                _print_undone(planned, "would be ", as_json=as_json)
-                return 1 if planned.kept else 0
-            where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-            require_yes(_words(planned, "would be "), f"{question}{where}?")
+    if dry_run or not yes:
+        if not dry_run:
+            require_terminal()
         with slow_note(_COMPARING):
-            done = act(stop)
-        done = replace(done, interrupted=interruption(stop, done.interrupted, done.count))
-        _print_undone(done, "", as_json=as_json)
-        return exit_code(stop, done.interrupted, 1 if done.kept else 0)
+            planned = act(None)
+        if dry_run:
+            _print_undone(planned, "would be ", as_json=as_json)
+            return 1 if planned.kept else 0
+        where = f" to before prompt {planned.to}" if planned.to else " made in a review"
+        require_yes(_words(planned, "would be "), f"{question}{where}?")
+    with slow_note(_COMPARING):
+        done = act(stop)
+    done = replace(done, interrupted=interruption(stop, done.interrupted, done.count))
+    _print_undone(done, "", as_json=as_json)
+    return exit_code(stop, done.interrupted, 1 if done.kept else 0)
 
 
 def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
@@ -163,12 +173,12 @@ def interruptible() -> Iterator[StopRequest]:
     says so and ends.
     """
     stop = StopRequest()
-    try:
-        with signals_caught(stop):
+    with signals_caught(stop):
+        try:
             yield stop
-    except Interrupted as error:
-        note("interrupted before any file was changed")
-        raise click.exceptions.Exit(128 + error.number) from None
+        except Interrupted as error:
+            note("interrupted before any file was changed")
+            raise click.exceptions.Exit(128 + error.number) from None
 
 
 def interruption(stop: StopRequest, found: Interruption | None, count: int) -> Interruption | None:
@@ -305,12 +315,12 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review")
-    subject = subject_of(session_named(session))
     ids = frozenset(reverted)
-    if not ids:
-        _print_review(review_of(subject), None, as_json=as_json)
-        return 0
     with interruptible() as stop:
+        subject = subject_of(session_named(session))
+        if not ids:
+            _print_review(review_of(subject), None, as_json=as_json)
+            return 0
         if not yes:
             require_terminal()
             with slow_note(_COMPARING):

@@ -231,8 +231,8 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     file is left alone. To reverse this, run `gemtui redo` in the repository's top folder. Exit code
     1 if a file was left alone.
     """
-    worktree = find_worktree(name)
     with interruptible() as stop:
+        worktree = find_worktree(name)
         if not dry_run and not yes:
             require_terminal()
             planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")

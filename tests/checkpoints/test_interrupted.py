@@ -198,7 +198,7 @@ def everything(place: Path) -> dict[str, object]:
     return {str(each): (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
 
 
-@pytest.mark.parametrize("state", ["not undone", "undone", "interrupted", "edited", "no checkpoints"])
+@pytest.mark.parametrize("state", ["not undone", "undone", "interrupted", "killed", "edited", "no checkpoints"])
 def test_a_preview_writes_nothing(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
@@ -208,6 +208,9 @@ def test_a_preview_writes_nothing(
     elif state == "interrupted":
         with pytest.raises(UndoInterrupted):
             undo(session, stop_after(monkeypatch, 1))
+    elif state == "killed":
+        monkeypatch.setattr(ProjectFiles, "write", lambda *_: os._exit(0))
+        assert in_a_process(lambda: len(undo(session).steps)) == 0
     elif state == "edited":
         (session.root / "new").write_bytes(b"mine")
     elif state == "no checkpoints":
