@@ -34,13 +34,14 @@ from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
 from gemtui.interrupts import StopRequest
 from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
-from gemtui.paths import state_dir
+from gemtui.paths import current_folder, state_dir
 from gemtui.sessions.catalog.preload import StorePreload
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
+from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import CopyRequested
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class Start(Struct, frozen=True, kw_only=True):
     demo: bool = False
     opening: StorePreload | None = None
     adapter: GeminiAdapter | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that gemtui was opened on, where runs start unless another one is chosen."""
+        return self.project or current_folder()
 
 
 class AnsweringScreen(Screen[ScreenResultType]):

@@ -5,7 +5,7 @@ All functions here are pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
@@ -210,12 +210,15 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
     return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
 
 
-def no_run(problem: str | None, glyphs: Glyphs) -> Content:
+def no_run(folder: Path, others: Sequence[Path], problem: str | None, glyphs: Glyphs) -> Content:
     """Return the words for a pane without a run.
 
-    `problem`: why no run can be started, or None.
+    `folder`: where the next run will start. `others`: the folders of the active runs. `problem`:
+    why no run can be started, or None.
     """
-    lines = [Content.styled("No runs yet.", "bold"), Content("")]
+    lines = [Content.styled(clean_line(f"New run in {short_path(folder)}"), "bold"), Content("")]
+    if others:
+        lines += [Content(active_runs_text(others)), Content("")]
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
         lines += [Content.styled(warning, "$text-warning"), Content("")]
@@ -224,6 +227,16 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
+
+
+def active_runs_text(folders: Sequence[Path]) -> Clean:
+    """Return a sentence about active runs that aren't on screen, with the key that lists them.
+
+    `folders`: the folder of each run.
+    """
+    where = " and ".join(dict.fromkeys(map(short_path, folders)))
+    active = "1 run is" if len(folders) == 1 else f"{len(folders)} runs are"
+    return clean_line(f"{active} active in {where}. Press {BY_ID['run.runs'].footer()} to choose one.")
 
 
 def cli_words(cli: Detected) -> Content:
@@ -299,32 +312,32 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
 
 def option_words(options: AgentOptions) -> Content:
     """Return the next run's options as one line."""
-    return Content("  ").join(option_parts(options))
+    needed, unusual = option_parts(options)
+    folder = Content(short_path(options.cwd or current_folder()))
+    return Content("  ").join([*needed, *unusual, folder])
 
 
 def option_parts(
-    options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT, spent: Iterable[str] = (), taken_away: int = 0
-) -> list[Content]:
-    """Return words for the next run's options, most important first.
+    options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT, taken_away: int = 0
+) -> tuple[list[Content], list[Content]]:
+    """Return words for the next run's options, without its folder.
 
+    The result has two lists: those that are always shown, and unusual ones, most important first.
     Dangerous options are highlighted. `usual`: the mode that applies if the options don't set one.
-    `spent`: the result of `spent_words`. `taken_away`: how many of the project's settings turn off
-    confirmations.
+    `taken_away`: how many of the project's settings turn off confirmations.
     """
-    words = [Content(clean_line(f"model {options.model or 'auto'}"))]
+    needed = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
     word = mode_word(options, usual)
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     danger = any(each.dangerous(options.approval_mode) for each in run_options() if each.name == "approval_mode")
-    words.append(mode.stylize(_LOUD) if danger else mode)
-    words += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
+    needed.append(mode.stylize(_LOUD) if danger else mode)
+    needed += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
     if taken_away:
         turn = f"{counted(taken_away, 'setting')} here turn{'s' * (taken_away == 1)}"
-        words.append(Content.styled(f"{turn} off confirmations", _LOUD))
-    words += [Content(each) for each in spent]
-    said = unusual(options, but="ask" if word == ASK else "")
-    words += [Content(clean_line(each)) for each in said]
-    return [*words, Content(short_path(options.cwd or current_folder()))]
+        needed.append(Content.styled(f"{turn} off confirmations", _LOUD))
+    others = unusual_options(options, but="ask" if word == ASK else "")
+    return needed, [Content(clean_line(each)) for each in others]
 
 
 def remembered_text(options: AgentOptions) -> Clean:
@@ -332,12 +345,14 @@ def remembered_text(options: AgentOptions) -> Clean:
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
-    rest = unusual(options, but="ask" if word == ASK else "")
+    rest = unusual_options(options, but="ask" if word == ASK else "")
     words = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
     return clean_line(f"Remembered for this folder: {words}")
 
 
 _LOUD = "bold $text-warning"
+ASKS_BY_RULES = "asks only where a rule says so"
+"""What it means that a run in the mode `yolo` asks: the mode itself asks about nothing."""
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:
@@ -350,7 +365,7 @@ def permissive_options(options: AgentOptions) -> Iterator[str]:
             yield _brief(option, value)
 
 
-def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
+def unusual_options(options: AgentOptions, *, but: str = "") -> Iterator[str]:
     """Yield words for the options that differ from their defaults.
 
     The model, the mode, the folder, dangerous options, and the option named `but` are left out,
@@ -361,8 +376,10 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
             continue
         value = option_value(options, option.name)
         means = not option.needs or option_value(options, option.needs)
-        if option.brief and means and value != option.default and not option.dangerous(value):
-            yield _brief(option, value)
+        if not (option.brief and means and value != option.default) or option.dangerous(value):
+            continue
+        asks_by_rules = option.name == "ask" and options.approval_mode is ApprovalMode.YOLO
+        yield ASKS_BY_RULES if asks_by_rules else _brief(option, value)
 
 
 def _brief(option: RunOption, value: Any) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_folder, path_exists
+from gemtui.files import is_folder, path_exists, resolved
 from gemtui.paths import failed_commands_dir
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
@@ -81,7 +81,7 @@ class RunMode:
 
     def _screen(self) -> RunScreen:
         self._made = _pane_class()(
-            self.registry, self._app.start.project, may_start=self._may_start, changed=self.changed
+            self.registry, self._app.start.folder, may_start=self._may_start, changed=self.changed
         )
         return self._made
 
@@ -119,7 +119,7 @@ class RunMode:
             if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
                 one = len(at_work) == 1
                 runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
-                self._app.show_message(f"{runs}. Press 2 to go there, then ctrl+c to stop.")
+                self._app.show_message(f"{runs}: {self._way_to(at_work[-1])}, then ctrl+c to stop.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
         if await asyncio.to_thread(_waiting, place):
@@ -154,7 +154,7 @@ class RunMode:
         """Show the run pane; if a folder is given, get ready for a new run there."""
         screen = await self._switched()
         if folder is not None:
-            screen.prepare(folder)
+            screen.new_run_in(folder)
 
     async def show_with_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """Show the run pane, ready for a run with these policy files and this mode."""
@@ -250,9 +250,18 @@ class RunMode:
             from gemtui.ui.run.labels import question_notice
 
             app.ring(question_notice(run))
-            app.show_message(f"A run needs your approval (press 2): {clean_line(run.prompt[:50])}")
+            app.show_message(f"A run needs your approval ({self._way_to(run)}): {clean_line(run.prompt[:50])}")
         self.changed.publish(None)
         app.signs_changed.publish(None)
+
+    def _way_to(self, run: LiveRun) -> str:
+        """Return the keys that lead to a run, in words."""
+        app, screen = self._app, self._made
+        if app.current_mode == RUN_MODE:
+            return "it is on screen" if self._shows(run) else "press ctrl+l"
+        at_home = resolved(run.cwd) == resolved(app.start.folder)
+        shown = at_home if screen is None else screen.shows(run)
+        return "press 2" if shown else "press 2, then ctrl+l"
 
     def _shows(self, run: LiveRun) -> bool:
         app = self._app

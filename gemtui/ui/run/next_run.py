@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.errors import reason_of
 from gemtui.extension.status import HookState, extension_state
+from gemtui.files import resolved
 from gemtui.paths import current_folder
 from gemtui.policy.edit import store
 from gemtui.policy.model.rules import ApprovalMode
@@ -41,15 +42,16 @@ def begins_worktree(options: AgentOptions) -> bool:
     return options.worktree and worktree_of(options.cwd or current_folder()) is None
 
 
-def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
+def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
     """Return the options with the worktree option toggled, and tell the user.
 
     If the folder is itself a worktree, the options stay as they are, because runs there always work
-    in it.
+    in it. `home`: the folder in which ctrl+n starts a run.
     """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
-        app.show_message(f"Runs here use worktree {here.name}. Press ctrl+n to leave the worktree.")
+        leave = "" if worktree_of(home) == here else " Press ctrl+n to leave the worktree."
+        app.show_message(f"Runs here use worktree {here.name}.{leave}")
         return options
     if options.worktree:
         app.show_message("The next run will work in the folder itself, not in a worktree.")
@@ -64,22 +66,38 @@ _USUAL = "usual"
 """The group of the worker that determines the defaults in a folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ProjectOptions:
+    """The next run's options in a project that the run pane has left.
+
+    `kept`: whether they are those remembered for the folder. `chosen`: whether the user chose them.
+    """
+
+    options: AgentOptions
+    kept: bool
+    chosen: bool
+
+
 class NextRun(RunPart):
     """The options for the next run and for the queued prompts of the run on screen.
 
-    `usual`: the mode that applies if the options don't set one. `taken_away`: how many of the
-    project's settings turn off confirmations. `queueing`: a lock that is held while a run's queue
-    is being written.
+    `home`: the folder that gemtui was opened on or that the user has chosen since. A new run starts
+    there, whichever run or session is on screen. `usual`: the mode that applies if the options
+    don't set one. `taken_away`: how many of the project's settings turn off confirmations.
+    `queueing`: a lock that is held while a run's queue is being written.
     """
 
-    def __init__(self, screen: RunPane, folder: Path | None) -> None:
+    def __init__(self, screen: RunPane, folder: Path) -> None:
         super().__init__(screen)
-        self.options = AgentOptions(cwd=folder or current_folder())
+        self.home = folder
+        self.options = AgentOptions(cwd=self.home)
+        self._left: dict[Path, _ProjectOptions] = {}
+        """The options in each project that the pane has left. A project's worktrees share them."""
         self.usual = ApprovalMode.DEFAULT
         self.taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
-        """Whether the options are those remembered for the folder."""
+        """Whether the options are those remembered for the folder, without changes."""
         self._can_ask = False
         """Whether runs in this folder can ask the user, because gemtui's extension works."""
         self._chosen = False
@@ -94,18 +112,36 @@ class NextRun(RunPart):
 
     # --- folder --------------------------------------------------------------------------------
 
-    def go_to(self, folder: Path) -> None:
-        """Use a different folder for the next run, and load the options remembered for it.
+    def is_home(self, folder: Path) -> bool:
+        """Return whether this is the folder in which new runs start, by whichever path."""
+        return resolved(folder) == resolved(self.home)
 
-        The previous folder's trust and remembered options are dropped.
+    def go_to(self, folder: Path) -> None:
+        """Use a different folder for the next run, with the options of its project.
+
+        These are the options that the user has chosen there or, without such a choice, those
+        remembered for the folder. Trust in a folder is never used for another one.
         """
-        if folder != self.options.cwd:
-            before = AgentOptions(resume=self.options.resume) if self._kept else self.options
-            self._chosen = self._chosen and not self._kept
-            self.options, self._kept = replace(before, cwd=folder, trust=False), False
-            self._mode_chosen = False
+        if folder == self.options.cwd:
+            return
+        resume = self.options.resume
+        self._go_to_project(origin_of(folder))
+        if self._kept:
+            self.options, self._kept, self._chosen = AgentOptions(), False, False
+        self.options = replace(self.options, cwd=folder, resume=resume, trust=False)
+        self._mode_chosen = False
+        if not self._chosen:
             self.load_remembered()
-            self.detect_mode()
+        self.detect_mode()
+
+    def _go_to_project(self, project: Path) -> None:
+        """Put the options of a project in the place of those of the previous one."""
+        previous = origin_of(self.folder)
+        if project == previous:
+            return
+        self._left[previous] = _ProjectOptions(self.options, self._kept, self._chosen)
+        left = self._left.get(project, _ProjectOptions(AgentOptions(), kept=False, chosen=False))
+        self.options, self._kept, self._chosen = left.options, left.kept, left.chosen
 
     def load_remembered(self) -> None:
         """Start loading the options remembered for the folder, if there are any."""
@@ -115,7 +151,7 @@ class NextRun(RunPart):
     async def _take_kept(self, folder: Path) -> None:
         app = self.screen.gemtui
         kept = await _remembered_options(app, folder)
-        if kept is not None and self.options.cwd == folder:
+        if kept is not None and self.options.cwd == folder and not self._chosen:
             self.options, self._kept = replace(kept, resume=self.options.resume), True
             app.show_message(remembered_text(kept))
             self.screen.show_options()
@@ -146,10 +182,11 @@ class NextRun(RunPart):
     # --- permissions ---------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use a run's folder for the next run.
+        """Use a run's folder for the prompts that continue it.
 
         If the run is active and asks the user for approval, the next run asks in the same way.
         """
+        self.resume(None)
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
@@ -161,7 +198,7 @@ class NextRun(RunPart):
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """Use these policy files and this mode for the next run."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
-        self._mode_chosen = False
+        self._chosen, self._kept, self._mode_chosen = True, False, False
         self.screen.show_options()
 
     def use_model(self, model: str) -> None:
@@ -204,15 +241,17 @@ class NextRun(RunPart):
         await self.wait_loaded()
         chosen = await _choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
-            self._kept, self._mode_chosen = chosen.remember, False
+            if chosen.options.cwd is not None and chosen.options.cwd != self.folder:
+                self.home = chosen.options.cwd
+            self._mode_chosen = False
             self._choose(chosen.options)
 
     def action_worktree(self) -> None:
-        self._choose(switched(self.screen.gemtui, self.options))
+        self._choose(switched(self.screen.gemtui, self.options, self.home))
 
     def _choose(self, options: AgentOptions) -> None:
         """Use these options for the next run and for the queue of the run on screen."""
-        self.options, self._chosen = options, True
+        self.options, self._chosen, self._kept = options, True, False
         self.screen.show_options()
         if (run := self.screen.run_shown) is not None and run.queue_state.prompts:
             self._keep(run)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -279,14 +280,15 @@ class RunPanes(Horizontal):
 
     # --- texts ---------------------------------------------------------------------------------
 
-    def show_empty(self, problem: str | None) -> None:
+    def show_empty(self, folder: Path, others: Sequence[Path], problem: str | None) -> None:
         """If there is nothing to show, explain how to start.
 
+        `folder`: where the next run will start. `others`: the folders of the active runs.
         `problem`: why no run can be started, or None.
         """
         self.set_class(self.empty, "-nothing")
         if self.empty:
-            self.query_one("#nothing-yet", Static).update(no_run(problem, glyphs_of(self.app)))
+            self.query_one("#nothing-yet", Static).update(no_run(folder, others, problem, glyphs_of(self.app)))
 
     def _say_heading(self, asked: str) -> None:
         """Show a prompt in the heading.

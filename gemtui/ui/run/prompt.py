@@ -22,7 +22,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
 
-from gemtui.text import Clean, clean, visible_line
+from gemtui.text import Clean, cells, clean, short_path, visible_line
+from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.bars import LEAST
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import TextArea
@@ -32,7 +35,8 @@ LONGEST = 50_000
 """How many characters can be typed; a prompt loaded from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """Maximum numbers of files and of commands to offer; six are visible at a time."""
-_CORNERS = 2
+_GAP = "  "
+_CORNERS = 4
 """Cells at the ends of the frame's bottom border that can't hold text."""
 _FRESH = 5.0
 """Seconds after which a folder's completions are loaded again."""
@@ -264,32 +268,41 @@ class PromptBox(Vertical):
         Each entry holds the folder, the time of loading and the completions.
         """
         self._offered: tuple[str, ...] = ()
-        self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
+        self._hint = Clean("")
+        self._needed: Sequence[Content] = ()
+        self._unusual: Sequence[Content] = ()
+        self._spent: Sequence[Content] = ()
 
     def compose(self) -> ComposeResult:
         yield OptionList(id="files")
         yield self.area
 
-    def show_hint(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
+    def show_hint(
+        self, what: Clean, folder: Path, needed: Sequence[Content], unusual: Sequence[Content], spent: Sequence[Content]
+    ) -> None:
         """Show in the frame what enter does with the prompt, and the next run's options.
 
-        `options`: most important first; the last ones are left out if the terminal is too narrow.
-        `folder`: the folder whose files are offered as completions.
+        `folder`: the next run's folder, which is always shown, although the start of its path may
+        be cut. Its files are offered as completions. `needed`: options that are always shown.
+        `unusual`: options of which the last ones are left out on a narrow screen. `spent`: costs,
+        which are shown only if they fit beside everything else.
         """
-        self.folder = folder
-        self._said = what, options
+        self.folder, self._hint = folder, what
+        self._needed, self._unusual, self._spent = needed, unusual, spent
         self._frame_again()
 
     def on_resize(self) -> None:
         self._frame_again()
 
     def _frame_again(self) -> None:
-        what, options = self._said
-        room = self.size.width - _CORNERS
-        shown = [part for part in options if part]
-        while len(shown) > 2 and sum(part.cell_length + 2 for part in shown) > room:
-            shown.pop()
-        name_frame(self, what, Content("  ").join(shown))
+        path = short_path(self.folder)
+        room, gap = self.size.width - _CORNERS - len(_GAP), Content(_GAP)
+        options = gap.join(self._needed)
+        options = _with_fitting(options, self._unusual, room - min(cells(path), LEAST))
+        options = _with_fitting(options, self._spent, room - cells(path))
+        path = fit_end(path, max(room - options.cell_length, LEAST), own(glyphs_of(self.app).ellipsis))
+        options = options.truncate(max(room - cells(path), 0), ellipsis=True)
+        name_frame(self, self._hint, gap.join([options, Content(path)]))
 
     @property
     def _offer(self) -> OptionList:
@@ -348,6 +361,16 @@ class PromptBox(Vertical):
     def _close(self) -> None:
         self.area.offering = False
         self.remove_class("-offering")
+
+
+def _with_fitting(line: Content, parts: Iterable[Content], room: int) -> Content:
+    """Return the line with as many of the parts as fit into `room` cells."""
+    for part in parts:
+        longer = Content(_GAP).join([line, part])
+        if longer.cell_length > room:
+            break
+        line = longer
+    return line
 
 
 def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...]:

@@ -47,7 +47,6 @@ from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.run_keys import RunKeys
 from gemtui.ui.run.sending import Sending
 from gemtui.ui.run.spending import Spending
-from gemtui.worktree_records import origin_of
 
 FRAMES = 15
 """Frames per second when there is new output."""
@@ -60,7 +59,7 @@ _CLOCK = 7
 class RunScreen(RunPane):
     """Shows one run at a time; other runs continue and can be chosen from a list.
 
-    `folder`: the next run's initial folder. `may_start`: called with a run's policy files before
+    `folder`: the folder that gemtui was opened on. `may_start`: called with a run's policy files before
     the run starts; returns False to cancel it. `changed`: published with None when a run has
     started, or with the run when one has ended.
     """
@@ -72,7 +71,7 @@ class RunScreen(RunPane):
     def __init__(
         self,
         registry: RunRegistry,
-        folder: Path | None,
+        folder: Path,
         *,
         may_start: Callable[[Sequence[Path]], Awaitable[bool]],
         changed: Signal[LiveRun | None],
@@ -109,12 +108,15 @@ class RunScreen(RunPane):
         yield FooterLine()
 
     def on_mount(self) -> None:
-        """Show an active run, if there is one, and look for Gemini CLI."""
+        """Show an active run of the folder that gemtui was opened on; look for Gemini CLI.
+
+        Runs in other folders are only mentioned: prompts for them would run there.
+        """
         self.set_interval(1 / FRAMES, self.paint)
         self._changed.subscribe(self, self._run_changed)
-        alive = sorted(self._registry.alive, key=lambda run: bool(run.waiting))
-        if alive:
-            self.show_run(alive[-1])
+        at_home = [run for run in self._registry.alive if self.next_run.is_home(run.cwd)]
+        if at_home:
+            self.show_run(max(at_home, key=lambda run: bool(run.waiting)))
         self.show_options()
         self.next_run.load_remembered()
         self._look_for_cli()
@@ -159,6 +161,11 @@ class RunScreen(RunPane):
         self.panes.show_run(run, fresh=fresh)
         self.paint()
         self.show_options()
+
+    def new_run_in(self, folder: Path) -> None:
+        """Show an empty pane for new runs in a folder that the user has chosen."""
+        self.next_run.home = folder
+        self.prepare(folder)
 
     def prepare(
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None, prompt: str = ""
@@ -243,6 +250,7 @@ class RunScreen(RunPane):
         new run, that run is shown.
         """
         self._update_header()
+        self._say_nothing_yet()
         if run is None or run is not self.run_shown:
             return
         self.panes.stale()
@@ -254,7 +262,7 @@ class RunScreen(RunPane):
 
     def action_new(self) -> None:
         """Show an empty pane for a new run; the active runs continue."""
-        self.prepare(origin_of(self.next_run.folder))
+        self.prepare(self.next_run.home)
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
@@ -358,7 +366,8 @@ class RunScreen(RunPane):
         self.call_after_refresh(self._update_header)
 
     def _say_nothing_yet(self) -> None:
-        self.panes.show_empty(None if self._cli is None else self._cli.problem)
+        others = [run.cwd for run in self._registry.alive]
+        self.panes.show_empty(self.next_run.folder, others, None if self._cli is None else self._cli.problem)
 
     def show_state(self, run: LiveRun) -> None:
         """Show a run's state in the status line, the panes and the window title."""
@@ -380,8 +389,8 @@ class RunScreen(RunPane):
         self.prompt.hears = run is not None and run.accepts_messages
         words = prompt_words(run, self.options.resume)
         next_run, spent = self.next_run, self._spending.words()
-        beside = option_parts(self.options, next_run.usual, spent, next_run.taken_away)
-        self.query_one(PromptBox).show_hint(words, beside, self.next_run.folder)
+        needed, unusual = option_parts(self.options, next_run.usual, next_run.taken_away)
+        self.query_one(PromptBox).show_hint(words, next_run.folder, needed, unusual, [*map(Content, spent)])
 
     @on(TranscriptMoved)
     def _moved(self) -> None:

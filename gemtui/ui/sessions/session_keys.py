@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from gemtui.extension.live import AT_WORK, GONE
-from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line
@@ -218,7 +217,7 @@ class Continuing(SessionsPart):
     def action_new_run(self) -> None:
         summary = self.screen.chosen
         folder = None if summary is None else summary.folder
-        message = NewRunRequested(folder or self.screen.start.project or current_folder())
+        message = NewRunRequested(folder or self.screen.start.folder)
         self.screen.post_message(message)
 
     @dialog

@@ -61,12 +61,19 @@ async def test_a_message_ends_with_the_next_key_once_it_could_be_read(
         assert status.told is None
 
 
-async def test_the_prompts_frame_leaves_out_whole_facts_at_its_end(store: Path) -> None:
+async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_facts(store: Path) -> None:
+    deep = f"/srv/{'deep/' * 20}project"
     async with person(store, NARROW) as me:
         await me.press("2")
         await me.sees("enter starts a run")
         box = me.app.screen.query_one(PromptBox)
-        facts = [Content(letter * 30) for letter in "abc"]
-        box.show_hint(Clean("what"), facts, Path())
-        await me.until(lambda: "b" * 30 in me.text)
-        assert "c" * 3 not in me.text
+        for lengths, folder, shown in (
+            ((20, 20, 10), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  {'c' * 10}  /srv/project ─"),
+            ((20, 20, 20), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  /srv/project ─"),
+            ((20, 20, 10), deep, f"─ {'a' * 20}  {'b' * 20}  …{deep[-29:]} ─"),
+            ((20, 30, 10), deep, f"─ {'a' * 20}  …{deep[-51:]} ─"),
+            ((60, 20, 10), deep, f"─ {'a' * 47}…  …{deep[-23:]} ─"),
+        ):
+            needed, unusual, spent = (Content(letter * length) for letter, length in zip("abc", lengths, strict=True))
+            box.show_hint(Clean("what"), Path(folder), [needed], [unusual], [spent])
+            await me.sees(shown)
