@@ -213,6 +213,8 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
     try:
         async for event in run.events():
             first.cancel()
+            if show.needs_session(event):
+                await asyncio.to_thread(show.read_session)
             await writer.write(show.output(event))
     finally:
         first.cancel()

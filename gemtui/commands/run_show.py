@@ -16,8 +16,10 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding, to_stdout
 from gemtui.jsonout import encode
+from gemtui.paths import gemini_home
 from gemtui.runs.ending import Status
 from gemtui.runs.outcome import GO_ON, RunProgress, outcome_line, retry_words
+from gemtui.runs.recorded_calls import RecordedCalls
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -43,17 +45,37 @@ class Show:
         self._as_json, self._quiet = as_json, quiet
         self._fail_on_denied = fail_on_denied
         self._progress = RunProgress()
+        self._recorded, self._looked = RecordedCalls(gemini_home()), 0
         self._streamed = self._midline = self._failed = False
 
     def set_request(self, request: Request) -> None:
         """Set the request from which the run was started."""
         self._progress.request = request
 
+    def needs_session(self, event: AgentEvent) -> bool:
+        """Return whether `read_session` should be called before this event is shown.
+
+        That is the case if a command has ended. Gemini CLI stores its exit code before the model
+        goes on.
+        """
+        commands, payload = len(self._progress.unrecorded), event.payload
+        return not isinstance(payload, ToolResult) and (commands > self._looked or isinstance(payload, Done))
+
+    def read_session(self) -> None:
+        """Report the commands that have failed since the last time. Blocking: reads the session."""
+        progress = self._progress
+        if progress.session is not None and progress.unrecorded:
+            found = self._recorded.read(progress.session, tuple(progress.unrecorded))
+            for call in progress.add_recorded(found):
+                subject = f"{call.name} {command_line(target(call))}".strip()
+                self.progress(f"  failed: {subject}: exit code {call.exit_code}")
+        self._looked = len(progress.unrecorded)
+
     def output(self, event: AgentEvent) -> bytes:
         """Return what to write to stdout for one event; print any progress to stderr."""
         self._progress.add(event)
         if self._as_json:
-            return encode(self._with_denied(event)) + b"\n"
+            return encode(self._with_lists(event)) + b"\n"
         match event.payload:
             case ErrorSaid(recoverable=True, code=code, message=message) if code != NO_RESULT:
                 self.progress(f"warning: {message}")
@@ -65,11 +87,12 @@ class Show:
                 pass
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
 
-    def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
-        """Return an event as JSON values; the last event also lists the denied calls."""
+    def _with_lists(self, event: AgentEvent) -> dict[str, Any]:
+        """Return an event as JSON values; the last one also lists the denied and failed calls."""
         told = event.to_dict()
-        if isinstance(event.payload, Done) and self._progress.denied:
-            told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
+        if isinstance(event.payload, Done):
+            lists = {"deniedCalls": self._progress.denied, "failedCalls": self._progress.failures}
+            told["metadata"] = {**(event.metadata or {}), **{name: calls for name, calls in lists.items() if calls}}
         return told
 
     def _text(self, event: AgentEvent) -> Iterator[str]:
@@ -127,6 +150,7 @@ class Show:
 
         `stderr`: the CLI's stderr, or the beginning of it.
         """
+        self._recorded.close()
         outcome, done = self._progress.outcome(stderr), self._progress.done
         assert outcome is not None
         assert done is not None
@@ -160,7 +184,8 @@ class Show:
     def _summary(self, done: Done) -> str:
         parts = [duration(timedelta(milliseconds=done.duration_ms))]
         if done.tool_uses:
-            parts.append(counted(done.tool_uses, "tool call"))
+            failed = self._progress.failed.total()
+            parts.append(counted(done.tool_uses, "tool call") + (f", {failed} failed" if failed else ""))
         if self._progress.written:
             parts.append(f"wrote {', '.join(self._progress.written)}")
         if done.resume_token:

@@ -239,7 +239,9 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
-    blocks = [_call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block for block in mate.blocks]
+    blocks = [
+        completed_call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block for block in mate.blocks
+    ]
     if not message.prompt:
         whole = "\n".join(_texts(message))
         if not any(text in whole for each in stored for text in _texts(each)):
@@ -248,12 +250,12 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     return message_with(mate, id=message.id, blocks=tuple(blocks) or message.blocks, time=message.time or mate.time)
 
 
-def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
+def completed_call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
     """Return the stored call, completed with facts that only the stream has.
 
-    Among these are the duration, and the status if the session does not confirm one. The stream
-    also decides between “denied” and “failed”, because only the run's policy determines whether a
-    tool is hidden or doesn't exist.
+    `live`: the call in the stream; None if it isn't there. Among these facts are the duration, and
+    the status if the session does not confirm one. The stream also decides between “denied” and
+    “failed”, because only the run's policy determines whether a tool is hidden or doesn't exist.
     """
     if live is None:
         return stored
@@ -264,5 +266,5 @@ def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
         status=live.status if unsure or judged else stored.status,
         output=stored.output if stored.output is not None or stored.error else live.output,
         display=stored.display or live.display,
-        duration=live.duration or stored.duration,
+        duration=live.duration,
     )

@@ -13,7 +13,7 @@ import asyncio
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,10 +32,12 @@ from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
 from gemtui.files import changed_at, read_if_present, size_of
 from gemtui.jsonfile import read_object
+from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
 from gemtui.runs.effective_policy import OPTIONS_PLACE, DecidingRule, RunPolicy
 from gemtui.runs.ending import Status
+from gemtui.runs.recorded_calls import RecordedCalls
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
@@ -84,6 +86,13 @@ class RunProgress:
         """The files that were written, as named in the calls, in order of the first write."""
         self.failed: Counter[str] = Counter()
         """How many calls failed, by tool."""
+        self.failures: list[Mapping[str, Any]] = []
+        """The failed calls in order, each with `toolUseId`, `toolName` and `exitCode`.
+
+        The exit code is None if the call failed otherwise.
+        """
+        self.unrecorded: dict[str, str] = {}
+        """Maps the commands that have ended to their tool, until their exit code is known."""
         self.stopped_by: str | None = None
         """The message of the hook that stopped the run, if one did."""
         self.refused: dict[tuple[str, str], int] = {}
@@ -99,6 +108,8 @@ class RunProgress:
         self.errors: list[ErrorSaid] = []
         """The most recent errors."""
         self.answered = False
+        self.session: str | None = None
+        """The id of the run's session, once it is known."""
         self._open: dict[str, ToolCall] = {}
         """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
@@ -114,6 +125,7 @@ class RunProgress:
     def add(self, event: AgentEvent) -> None:
         """Update the facts with one event."""
         payload = event.payload
+        self.session = event.session_id or self.session
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
         elif isinstance(payload, ToolUse):
@@ -135,6 +147,22 @@ class RunProgress:
             self.ended = datetime.fromtimestamp(event.timestamp / 1000, UTC)
             self.exit_code = metadata.get("exitCode")
             self.complete = metadata.get("complete") is True
+
+    def add_recorded(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+        """Count commands that failed, and return them.
+
+        `calls`: calls of this run as the stored session has them. Only the session has the exit
+        codes of commands (assets/gemini-cli.md#events).
+        """
+        known = [call for call in calls if self.unrecorded.pop(call.id, None) is not None]
+        failed = tuple(call for call in known if call.exit_code)
+        for call in failed:
+            self._fail(call.id, call.name, call.exit_code)
+        return failed
+
+    def _fail(self, id: str, tool: str, exit_code: int | None = None) -> None:
+        self.failed[tool] += 1
+        self.failures.append({"toolUseId": id, "toolName": tool, "exitCode": exit_code})
 
     def settle(self, folder: Path, ended: datetime | None = None) -> None:
         """Find out which calls without a result wrote files, and which rules denied calls.
@@ -200,8 +228,11 @@ class RunProgress:
             self._refuse(result, call)
         elif found := _HOOK.match(string(result.output)):
             self.stopped_by = found[1]
+        elif result.status is ResultStatus.SUCCESS:
+            if kind_of(result.tool_name) is ToolKind.SHELL:
+                self.unrecorded[result.tool_use_id] = result.tool_name
         elif result.status is ResultStatus.ERROR:
-            self.failed[result.tool_name] += 1
+            self._fail(result.tool_use_id, result.tool_name)
             if _NOT_FOUND.match(string(result.output)) and self._is_told(result.tool_name):
                 self.missing[result.tool_name] = None
 
@@ -652,6 +683,10 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
         return None
     asyncio.run(read())
     progress.settle(Path(request.cwd), progress.ended)
+    recorded, session = RecordedCalls(gemini_home()), progress.session
+    if session is not None and progress.unrecorded:
+        progress.add_recorded(recorded.read(session, tuple(progress.unrecorded)))
+        recorded.close()
     return _keep(folder, progress, run.stderr(), sizes)
 
 

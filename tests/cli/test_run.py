@@ -28,6 +28,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, start
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
+from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
 
 FAIL = '{"type":"result","status":"error","error":{"type":"x","message":"No quota left."}}'
@@ -81,6 +82,21 @@ def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui
     assert "noise" not in answer.err
     assert lines[-2].startswith("gemtui: done, but 1 tool call was denied (write_file: not perm")
     assert re.fullmatch(r"(\d+ ms|\d+\.\d s); 3 tool calls; wrote b\.txt; session s1", lines[-1])
+
+
+def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    stored.store(home / ".gemini", stored.asked("Go"), stored.said("a", "", "t1"))
+    start = INIT.replace("s1", stored.ID)
+    fake_cli(f"print:{start}", uses("t1", "run_shell_command", "x"), ends("t1"), says("Done."), f"print:{OK}")
+    answer = gemtui("run", "Go")
+    assert (answer.code, answer.out) == (0, "Done.\n")
+    assert "  failed: run_shell_command: exit code 3" in answer.err.splitlines()
+    assert "done, but 1 tool call failed: run_shell_command" in answer.err
+    assert "1 tool call, 1 failed; session" in answer.err
+    *_, last = (json.loads(line) for line in gemtui("run", "Go", "--json").out.splitlines())
+    assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
+    listed, _ = json.loads(gemtui("runs", "--json").out)["runs"]
+    assert (listed["outcome"], listed["failed"]) == ("warning", 1)
 
 
 def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:

@@ -34,6 +34,7 @@ from gemtui.runs.folder_state import MOST, seen_files
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
+from gemtui.runs.recorded_calls import RecordedCalls
 from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
@@ -123,7 +124,9 @@ class LiveFiles:
 LISTEN = 0.3
 """Seconds between two checks of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two checks for new questions and answers, or for changed files."""
+"""Seconds between two checks for new questions and answers, for changed files, or for new calls."""
+_MOST_LOOKS = 20
+"""How often the session is checked for calls that have ended; some are never stored."""
 
 
 class Stage(StrEnum):
@@ -156,8 +159,9 @@ class ToolEnd(StrEnum):
 class LiveRun:
     """A run, either active or finished.
 
-    `prompt`: the prompt it was started with. `began`: when the run was requested. `before`: the
-    conversation that it continues. `ours`: whether this gemtui process started it; if so, gemtui
+    `home`: Gemini CLI's folder, which contains the run's session; None if it isn't to be read while
+    the run works. `prompt`: the prompt it was started with. `began`: when the run was requested.
+    `before`: the conversation that it continues. `ours`: whether this gemtui process started it; if so, gemtui
     asks about it before quitting. `past`: whether it had already ended when this gemtui process
     opened it. `looked_at`: whether the user has seen its outcome.
     """
@@ -168,6 +172,7 @@ class LiveRun:
         prompt: str,
         *,
         began: datetime,
+        home: Path | None = None,
         before: Transcript | None = None,
         ours: bool = True,
         past: bool = False,
@@ -224,6 +229,10 @@ class LiveRun:
         """Why the queue couldn't be sent, or None."""
         self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
+        self._recorded = None if home is None else RecordedCalls(home)
+        self._unrecorded: set[str] = set()
+        """The ids of calls that have ended but have not been found in the session yet."""
+        self._call_ended = asyncio.Event()
         self._heard = time.monotonic()
         self._tools_changed = 0
         self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
@@ -249,10 +258,10 @@ class LiveRun:
         return None if self.done is None else self.done.status
 
     @property
-    def revision(self) -> tuple[int, Stage, bool, int, int]:
+    def revision(self) -> tuple[int, Stage, bool, int, int, int]:
         """A value that changes whenever the screen has something new to paint."""
         told = self.told is not None
-        return self._fold.revision, self.stage, told, self.files.revision, self._asked
+        return self._fold.revision, self.stage, told, self.files.revision, self._asked, self._tools_changed
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -285,7 +294,7 @@ class LiveRun:
         """
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
-            beside.append(self.files.follow(before=see_files))
+            beside += [self.files.follow(before=see_files), self._follow_session()]
             beside += [self.files.see()] if see_files else []
         tasks = [asyncio.create_task(each) for each in beside]
         try:
@@ -294,6 +303,9 @@ class LiveRun:
         finally:
             for task in tasks:
                 task.cancel()
+        await self._read_session()
+        if self._recorded is not None:
+            self._recorded.close()
         await self.refresh_questions()
         await self._look_at_checkpoints()
         self.differing = await asyncio.to_thread(self.run.gate.differences)
@@ -325,7 +337,33 @@ class LiveRun:
             self.misread += payload.code == "NDJSON_PARSE_ERROR"
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._tools_changed += 1
+        if isinstance(payload, ToolResult):
+            self._unrecorded.add(payload.tool_use_id)
+            self._call_ended.set()
         self.files.process(payload)
+
+    # --- the session while the run works -------------------------------------------------------
+
+    async def _follow_session(self) -> None:
+        """Complete calls from the session soon after their end, until the task is cancelled."""
+        while True:
+            await self._call_ended.wait()
+            self._call_ended.clear()
+            for _ in range(_MOST_LOOKS):
+                await self._read_session()
+                if not self._unrecorded or self._call_ended.is_set():
+                    break
+                await asyncio.sleep(LOOK)
+
+    async def _read_session(self) -> None:
+        """Look in the session for calls that have ended; it has their exit codes and diffs."""
+        if self._recorded is None or self.session is None or not self._unrecorded:
+            return
+        found = await asyncio.to_thread(self._recorded.read, self.session, tuple(self._unrecorded))
+        if found:
+            self._unrecorded.difference_update(call.id for call in found)
+            self.progress.add_recorded(found)
+            self._tools_changed += 1
 
     @property
     def away(self) -> Away:
@@ -492,8 +530,12 @@ class LiveRun:
 
     @property
     def streamed(self) -> Transcript:
-        """The transcript from the event stream, without messages sent during the run."""
-        return self._fold.transcript()
+        """The transcript from the event stream, without messages sent during the run.
+
+        Calls that have ended are completed from the stored session.
+        """
+        streamed = self._fold.transcript()
+        return streamed if self._recorded is None else self._recorded.complete(streamed)
 
     @property
     def own_transcript(self) -> Transcript:

@@ -96,7 +96,7 @@ class RunRegistry:
         run = await self.adapter.begin(prompt, options, id=id)
         if options.wait_for_quota:
             await asyncio.to_thread(run.queue.keep_options, to_dict(options))
-        return self._add(LiveRun(run, prompt, began=began, before=before))
+        return self._add(LiveRun(run, prompt, began=began, home=self._home, before=before))
 
     async def find(self) -> tuple[Run, ...]:
         """Return all recorded runs, newest first."""
@@ -127,7 +127,7 @@ class RunRegistry:
         run, prompt = opened
         past = record.state is not RunState.RUNNING
         began = record.started
-        live = LiveRun(run, prompt, began=began, before=before, ours=False, past=past)
+        live = LiveRun(run, prompt, began=began, home=self._home, before=before, ours=False, past=past)
         return self._add(live)
 
     def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:

@@ -35,6 +35,7 @@ from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.files_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
+from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
 from tests.runs.test_orphans import kill_watchers, start
 from tests.runs.test_outcome import STREAMS
@@ -101,7 +102,7 @@ async def test_a_prompt_is_taken_while_the_cli_is_looked_for(
     monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
     monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", PATIENCE)
     async with runner(home, project, NARROW) as me:
-        await me.sees("No runs yet", "looking for Gemini CLI")
+        await me.sees("New run in", "looking for Gemini CLI")
         await me.type("go")
         assert me.pane.prompt.text == "go"
         (tmp_path / "version").write_text("0.61.0\n")
@@ -460,6 +461,18 @@ async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
         await me.sees("and then", "Second answer.", "✓ done")
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.resumes == "s1"
+
+
+async def test_a_command_with_an_exit_code_looks_failed_while_the_run_works(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    stored.store(home / ".gemini", stored.asked("go"), stored.said("a", "", "t1"))
+    fake_cli(f"print:{INIT.replace('s1', stored.ID)}", uses("t1", "run_shell_command", "x"), ends("t1"), "wait")
+    async with runner(home, project, BOTH) as me:
+        await me.ask("go")
+        await me.sees("✗ run_shell_command", "exit 3", "✗ 1 failed")
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.alive
 
 
 async def test_two_runs_at_once_and_the_list_that_leads_to_them(home: Path, project: Path, fake_cli: FakeCli) -> None:

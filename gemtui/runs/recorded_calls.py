@@ -1,0 +1,104 @@
+"""The tool calls of a run at work, as far as its stored session has them.
+
+A run's output has neither the exit codes of commands nor the diffs of edits
+(assets/gemini-cli.md#events). Gemini CLI stores both as soon as all calls of a turn have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace as message_with
+from pathlib import Path
+
+from gemtui.errors import GemtuiError
+from gemtui.kept.run_copies import session_files
+from gemtui.runs.enrich import completed_call
+from gemtui.sessions.read.conversation import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import SessionKind, Store
+from gemtui.transcript.model import Message, Outline, ToolCall, Transcript, outline
+from gemtui.transcript.rows import OutlineRow, of_rows
+
+
+class RecordedCalls:
+    """Reads the calls of one run from its session while the session grows.
+
+    `home`: Gemini CLI's folder, which contains the session.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._logs: dict[Path, SessionLog] = {}
+        self._read: dict[Path, dict[int, Outline]] = {}
+        """The messages that have been read, by file and position."""
+        self._calls: dict[str, ToolCall] = {}
+        self._made: dict[int, tuple[Outline, tuple[ToolCall | None, ...], Message, Outline]] = {}
+
+    def read(self, session: str, wanted: Collection[str]) -> tuple[ToolCall, ...]:
+        """Return those of the wanted calls that the session contains by now.
+
+        `session`: its id. `wanted`: the ids of the calls. Blocking: reads what has been added to
+        the session's file since the last time.
+        """
+        try:
+            for path in self._paths(session):
+                log = self._logs.setdefault(path, SessionLog(path))
+                if log.refresh() or path not in self._read:
+                    self._calls.update((call.id, call) for call in self._new_calls(path, log))
+        except (GemtuiError, OSError):
+            return ()
+        return tuple(self._calls[id] for id in wanted if id in self._calls)
+
+    def close(self) -> None:
+        """Close the session's files."""
+        for log in self._logs.values():
+            log.close()
+
+    def _paths(self, session: str) -> Collection[Path]:
+        """Return the session's files; once there is one, they are not looked for again."""
+        if self._logs:
+            return tuple(self._logs)
+        places = session_files(Store(self._home), session)
+        return tuple(place.path for place in places if place.kind is SessionKind.MAIN)
+
+    def _new_calls(self, path: Path, log: SessionLog) -> Iterator[ToolCall]:
+        transcript, read = transcript_of(log, in_flight=False), self._read.setdefault(path, {})
+        for at, line in enumerate(transcript.outlines):
+            if line.calls and read.get(at) is not line:
+                read[at] = line
+                yield from _calls(transcript.read(at))
+
+    def complete(self, transcript: Transcript) -> Transcript:
+        """Return a run's transcript, its calls completed with what `read` has found.
+
+        Unchanged messages keep their `Outline` objects.
+        """
+        if not self._calls:
+            return transcript
+        return of_rows(transcript, [self._row(transcript, at) for at in range(len(transcript))])
+
+    def _row(self, transcript: Transcript, at: int) -> OutlineRow:
+        line = transcript.outlines[at]
+        if not line.calls:
+            return line, at
+        message = transcript.read(at)
+        recorded = tuple(self._calls.get(call.id) for call in _calls(message))
+        if not any(recorded):
+            return line, at
+        made = self._made.get(at)
+        if made is None or made[0] is not line or made[1] != recorded:
+            completed = _completed(message, self._calls)
+            made = self._made[at] = line, recorded, completed, outline(completed)
+        return made[3], made[2]
+
+
+def _calls(message: Message) -> Iterator[ToolCall]:
+    return (block for block in message.blocks if isinstance(block, ToolCall))
+
+
+def _completed(message: Message, recorded: Mapping[str, ToolCall]) -> Message:
+    blocks = (
+        completed_call(recorded[block.id], block) if isinstance(block, ToolCall) and block.id in recorded else block
+        for block in message.blocks
+    )
+    return message_with(message, blocks=tuple(blocks))
