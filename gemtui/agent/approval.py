@@ -46,6 +46,9 @@ DIFFERS = "a file differs from what was approved: see both versions with `gemtui
 MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
 """The reason given when a run is ended because it can no longer ask questions."""
 
+STOPPED_BY_USER = "you stopped the run"
+"""The reason given for calls that were not made because the user stopped the run."""
+
 ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
 """The message for an answer that comes after another one, because only the first one counts."""
 

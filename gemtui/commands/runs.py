@@ -75,7 +75,7 @@ _CONSENTS = {
     Consent.CHANGED: "allowed with changed arguments",
     Consent.DENIED: "denied",
     Consent.STOPPED: "denied, and the run was stopped",
-    Consent.ABANDONED: "denied, because nobody answered",
+    Consent.ABANDONED: "not run",
 }
 
 _FROM = {

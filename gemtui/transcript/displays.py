@@ -256,7 +256,8 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 
     CLIs up to version 0.20 stored no diff. `old`: the replaced text; None if a whole file was
     written, whose previous contents are unknown. In that case, `removed` is None unless the file is
-    new. The replaced lines are numbered from 1, because their position in the file is unknown.
+    new. The replaced lines are numbered from 1, although their position in the file is unknown (see
+    `has_line_numbers`).
     """
     from gemtui.transcript.diffs import hunks_of
 
@@ -282,6 +283,16 @@ def is_rebuilt(change: DiffDisplay) -> bool:
     The CLI's own diffs have a different header.
     """
     return change.diff.startswith(_OWN_HEAD)
+
+
+def has_line_numbers(change: DiffDisplay) -> bool:
+    """Return whether the line numbers of a diff are those in the file.
+
+    They are not if the diff was built from the arguments of an edit, which don't say where in the
+    file the text is.
+    """
+    whole = change.is_new or change.new is not None
+    return whole or not is_rebuilt(change)
 
 
 def content_diff(path: str, before: str, after: str, *, is_new: bool = False) -> DiffDisplay:

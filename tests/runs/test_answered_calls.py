@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
+from msgspec.structs import replace
+
+from gemtui.agent.approval import (
+    STOPPED_BY_USER,
+    Approval,
+    ApprovalRequest,
+    GateFolder,
+    HookedCall,
+    PassedCall,
+    Settled,
+)
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
-from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Answer, Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
 
 
 def call(id: str, name: str = "write_file", **args: Any) -> ToolCall:
@@ -30,7 +40,7 @@ def at(second: int) -> datetime:
 
 
 def question(number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any) -> Question:
-    settled_keys = {key: more.pop(key) for key in ("arguments", "reason") if key in more}
+    settled_keys = {key: more.pop(key) for key in ("arguments", "reason", "at") if key in more}
     request = ApprovalRequest(
         tool_name=more.pop("tool", "write_file"), arguments=args, number=number, asked=20_000, **more
     )
@@ -159,3 +169,35 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
     asked = question(1, {"file_path": "2"}, Consent.ALLOWED, tool_use_id="c", hooked=True)
     (_, _, last) = answered.with_answers(transcript(*calls), [asked]).calls()
     assert (last.hooked, dict(last.args)) == (True, {"file_path": "2"})
+
+
+def test_a_call_has_its_own_time_without_the_wait_for_an_answer() -> None:
+    def ran(id: str, **more: Any) -> ToolCall:
+        return replace(call(id, **more), status=ToolStatus.SUCCESS, time=at(60), duration=timedelta(seconds=50))
+
+    def times(calls: Sequence[ToolCall], *questions: Question) -> list[float | None]:
+        found = AnsweredCalls().with_answers(transcript(*calls), questions)
+        durations = (each.duration for each in found.calls())
+        return [None if each is None else each.total_seconds() for each in durations]
+
+    first, second = ran("a", file_path="1"), ran("b", file_path="2")
+    denied = replace(second, status=ToolStatus.DENIED)
+    waited = question(1, {"file_path": "1"}, Consent.ALLOWED, at=50_000)
+    again = question(2, {}, Consent.ALLOWED, at=55_000, subagent=True)
+    assert times([first]) == [50]
+    assert times([first], waited) == [20]
+    assert times([first], waited, again) == [15]
+    assert times([first, denied], waited) == [20, None]
+    assert times([first, second], waited) == [None, None]
+
+
+def test_after_a_stop_the_other_calls_were_not_run() -> None:
+    calls = [call(id, file_path=id) for id in "abc"]
+    questions = question(1, {"file_path": "a"}, Consent.DENIED), question(2, {"file_path": "b"}, Consent.STOPPED)
+    for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED):
+        streamed = transcript(*(replace(each, status=status) for each in calls))
+        _, _, last = AnsweredCalls().with_answers(streamed, questions).calls()
+        assert last.status is ToolStatus.CANCELLED
+        assert last.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
+    first, second, _ = AnsweredCalls().with_answers(transcript(*calls), questions).calls()
+    assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.DENIED, Consent.STOPPED]

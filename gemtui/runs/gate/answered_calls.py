@@ -10,8 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gemtui.agent.approval import HookedCall, PassedCall
+from gemtui.agent.approval import STOPPED_BY_USER, HookedCall, PassedCall
 from gemtui.runs.gate.questions import Question, UnaskedCalls
+from gemtui.runs.own_times import Waits, waits_of, with_own_times
 from gemtui.transcript.model import (
     Answer,
     Author,
@@ -32,6 +33,7 @@ _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
 """Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
+_NO_RESULT = (ToolStatus.RUNNING, ToolStatus.QUEUED, ToolStatus.UNCONFIRMED)
 _STATUS = {Consent.WAITS: ToolStatus.RUNNING, Consent.ALLOWED: ToolStatus.SUCCESS, Consent.CHANGED: ToolStatus.SUCCESS}
 
 
@@ -53,11 +55,10 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with questions and answers added to its calls.
 
-        `unasked`: the records of calls that were made without asking the user. Unchanged messages
-        keep their `Outline` objects.
+        `unasked`: the records of calls that were made without asking the user. A call's duration is
+        the time that it took itself (see `own_times`). Unchanged messages keep their `Outline`
+        objects.
         """
-        if not (questions or unasked.passed or unasked.hooked):
-            return transcript
         self._match(transcript, questions)
         by_call: _ByCall = defaultdict(list)
         beside: tuple[PassedCall | HookedCall, ...] = (*unasked.passed, *unasked.hooked)
@@ -66,11 +67,13 @@ class AnsweredCalls:
         for question in questions:
             if question.number in self.calls:
                 by_call[self.calls[question.number]].append(question)
-        rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
+        waits = waits_of(questions)
+        rows = [self._row(transcript, at, by_call, waits) for at in range(len(transcript))]
         for question in questions:
             if question.request.subagent:
                 self._insert(rows, question)
-        return of_rows(transcript, rows)
+        unchanged = len(rows) == len(transcript) and all(isinstance(row, int) for _, row in rows)
+        return transcript if unchanged else of_rows(transcript, rows)
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
         """Match questions that have no call yet to calls that have no question yet."""
@@ -84,15 +87,14 @@ class AnsweredCalls:
                 self.calls[question.number] = call.id
                 free.remove(call)
 
-    def _row(self, transcript: Transcript, at: int, by_call: _ByCall) -> OutlineRow:
+    def _row(self, transcript: Transcript, at: int, by_call: _ByCall, waits: Waits) -> OutlineRow:
         line = transcript.outlines[at]
         if not line.calls:
             return line, at
         message = transcript.read(at)
         calls = [block for block in message.blocks if isinstance(block, ToolCall)]
-        asked = [by_call.get(call.id) for call in calls]
-        if not any(asked):
-            return line, at
+        records = [by_call.get(call.id) for call in calls]
+        asked = records, waits
         made = self._made.get(at)
         if made is None or made[0] is not line or made[1] != asked:
             blocks = tuple(
@@ -101,9 +103,10 @@ class AnsweredCalls:
                 else block
                 for block in message.blocks
             )
-            changed = message_with(message, blocks=_in_turn(blocks))
+            blocks = _without_stopped(_in_turn(blocks))
+            changed = message_with(message, blocks=with_own_times(blocks, waits))
             made = self._made[at] = (line, asked, changed, outline(changed))
-        return made[3], made[2]
+        return (line, at) if made[2].blocks == message.blocks else (made[3], made[2])
 
     def _insert(self, rows: list[OutlineRow], question: Question) -> None:
         """Insert a separate message for a subagent's question, sorted by time."""
@@ -137,6 +140,28 @@ def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         else block
         for block in blocks
     )
+
+
+def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Mark calls without a result as not run if the user stopped the run at one of their turn."""
+    calls = [block for block in blocks if isinstance(block, ToolCall)]
+    if not any(call.answer is not None and call.answer.consent is Consent.STOPPED for call in calls):
+        return blocks
+    unmade = {call.id for call in calls if _is_unmade(call)}
+    answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
+    return tuple(
+        replace(block, status=ToolStatus.CANCELLED, answer=answer)
+        if isinstance(block, ToolCall) and block.id in unmade
+        else block
+        for block in blocks
+    )
+
+
+def _is_unmade(call: ToolCall) -> bool:
+    """Return whether a call was not made because the user stopped the run at another one."""
+    if call.answer is None or call.answer.consent in (Consent.ALLOWED, Consent.CHANGED):
+        return call.status in _NO_RESULT
+    return call.answer.consent in (Consent.ABANDONED, Consent.WAITS)
 
 
 def _is_alone(call: ToolCall) -> bool:

@@ -29,6 +29,7 @@ from gemtui.agent.approval import (
     MOVED,
     PASSED,
     SAID_NO,
+    STOPPED_BY_USER,
     UNGATED,
     Approval,
     ApprovalRequest,
@@ -176,7 +177,7 @@ class Gate:
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
-            self._files.settle_all_open(self._settled(Consent.ABANDONED, reason=ENDED))
+            self._files.settle_all_open(self._settled(Consent.ABANDONED, reason=self._why_unanswered()))
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -431,8 +432,7 @@ class Gate:
                 with self._lock:
                     self._waiting -= 1
             if answer is None:
-                reason = ENDED if self._closed.is_set() else "the hook that asked was killed"
-                self._settle(number, Consent.ABANDONED, reason=reason)
+                self._settle(number, Consent.ABANDONED, reason=self._why_unanswered())
                 return None
             if isinstance(answer, Rule):
                 return self._by_rule(number, call, answer)
@@ -442,6 +442,12 @@ class Gate:
             if not isinstance(asked, ApprovalRequest):
                 return asked
             call = asked
+
+    def _why_unanswered(self) -> str:
+        """Return why a question of the run can't be answered any more."""
+        if self._stopped or self._folder.abort_request() is not None:
+            return STOPPED_BY_USER
+        return ENDED if self._closed.is_set() else "the hook that asked was killed"
 
     def _put(self, call: ApprovalRequest) -> int:
         """Write a question about a call to the run's folder; return the question's number.

@@ -25,6 +25,7 @@ from gemtui.files import write_new
 from gemtui.processes import FOLDER, IndependentProcess, find_program
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
+from gemtui.transcript.displays import has_line_numbers
 from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, stored_images
 from gemtui.transcript.model import (
     Attachment,
@@ -241,7 +242,8 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
     The number is None if it is unknown. Returns None if the call has no file.
     """
     if isinstance(call.display, DiffDisplay):
-        return call.display.path or call.display.name, first_line(call.display.diff)
+        line = first_line(call.display.diff) if has_line_numbers(call.display) else None
+        return call.display.path or call.display.name, line
     path = asked_path(call.args)
     return (path, None) if path else None
 

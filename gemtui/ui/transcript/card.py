@@ -427,7 +427,7 @@ _WORDS = {
     Consent.CHANGED: "changed by you",
     Consent.DENIED: "denied by you",
     Consent.STOPPED: "denied by you, and the run was stopped",
-    Consent.ABANDONED: "denied, because nobody answered",
+    Consent.ABANDONED: "not run",
 }
 _BEYOND = {
     None: "",

@@ -11,6 +11,7 @@ from rich.style import Style
 
 from gemtui.text import Clean, visible
 from gemtui.transcript.diffs import GAP, diff_lines, is_diff_text
+from gemtui.transcript.displays import has_line_numbers
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, flat, lay_out, own, prefixed, tabless
@@ -28,6 +29,8 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     facts = change_counts(display.added, display.removed, look)
     some = bounded_excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
+    if not has_line_numbers(display):
+        changes = [replace(change, number=0) for change in changes]
     if not changes and not any(map(is_diff_text, some.head)):
         empty = not display.new and (display.is_new or not display.original)
         return Body(facts=facts, note=own("empty file" if empty else "no changes"))
@@ -63,7 +66,7 @@ class Change(Struct, frozen=True):
     """A line of a diff.
 
     `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `number`: the 1-based line
-    number, in the old file for a removed line and otherwise in the new one. `differs`: the start
+    number, in the old file for a removed line and otherwise in the new one; 0 if it is unknown. `differs`: the start
     and end of the part of `text` that isn't in the corresponding removed or added line; None if
     nothing is marked.
     """
@@ -143,7 +146,7 @@ def _gap(digits: int, look: Look) -> Iterator[Line]:
 def _drawn(change: Change, pieces: Pieces, digits: int, look: Look, whole: bool) -> Iterator[Line]:
     role = _ROLES.get(change.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(change.sign, " ")
-    number = Piece(own(f"{change.number:>{digits}} "), look[Role.MUTED])
+    number = Piece(own(f"{change.number or '':>{digits}} "), look[Role.MUTED])
     ground = ground_of(change.sign, look)
     before = (number, Piece(own(f"{sign} "), look[role] + ground))
     after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
