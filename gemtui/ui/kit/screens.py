@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
@@ -132,6 +132,11 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
         return self.query_one("#header", BarLine)
 
     @property
+    def header_room(self) -> int:
+        """How many cells the header has, even before it is laid out for a new size."""
+        return self.size.width - self.header.gutter.width
+
+    @property
     def status(self) -> BarLine:
         """The status line."""
         return self.query_one("#status", BarLine)
@@ -160,13 +165,19 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
         A dialog is current until its answer has been handled. The time is on the clock that
         Textual's events use.
         """
-        return self._began_to_ask if self.asking else 0.0
+        expected = any(each.name not in self.RARELY_ASKS for each in self._dialog_workers())
+        return self._began_to_ask if expected else 0.0
 
     @property
     def asking(self) -> bool:
         """Whether a dialog is opening or its answer is still being handled."""
-        mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
-        return self.is_active and any(not each.is_finished for each in mine)
+        return any(self._dialog_workers())
+
+    def _dialog_workers(self) -> Iterator[Worker[Any]]:
+        """Yield the workers that may open a dialog on this screen, if it is on top."""
+        for each in self.workers if self.is_active else ():
+            if each.node is self and each.group == DIALOG and not each.is_finished:
+                yield each
 
     def action_next_part(self) -> None:
         self.focus_next()

@@ -390,9 +390,8 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         self.call_after_refresh(self.read)
 
     def on_resize(self) -> None:
-        header = self.header
-        room, path = header.content_size.width, Path(self.history.path)
-        header.show_parts(titled_path("History of", path, room, self.gemtui.glyphs))
+        path = Path(self.history.path)
+        self.header.show_parts(titled_path("History of", path, self.header_room, self.gemtui.glyphs))
 
     # --- writes --------------------------------------------------------------------------------
 

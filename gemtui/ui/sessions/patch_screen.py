@@ -102,7 +102,7 @@ class PatchScreen(SavedTextScreen):
 
     def on_resize(self) -> None:
         count = "" if self._patch is None else counted(self._patch.files, "file")
-        room = self.header.content_size.width - len(count)
+        room = self.header_room - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
         self.header.show_parts(words, [Content.styled(count, "dim")])
 

@@ -67,8 +67,7 @@ class RecoverScreen(SavedTextScreen):
         self._read()
 
     def on_resize(self) -> None:
-        room = self.header.content_size.width
-        self.header.show_parts(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
+        self.header.show_parts(titled_path("Recovered:", self._path, self.header_room, self.gemtui.glyphs))
 
     def _say(self) -> None:
         if self._found is None:

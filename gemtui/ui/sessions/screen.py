@@ -98,7 +98,7 @@ class SessionsScreen(SessionsPane):
         # When the screen is shown for the first time, its styles have already been computed.
         event.refresh_styles = event.refresh_styles and self._seen
         self._seen = True
-        self._update_header()
+        self._resized()
 
     def on_mount(self) -> None:
         config = self._config
@@ -264,6 +264,15 @@ class SessionsScreen(SessionsPane):
     # --- texts ---------------------------------------------------------------------------------
 
     @on(Resize)
+    def _resized(self) -> None:
+        """Update the texts that depend on the size of the window.
+
+        Nothing else may notice a new size: if the window becomes small and large again before the
+        screen is laid out, no widget has changed.
+        """
+        self._update_header()
+        self.update_status()
+
     def _update_header(self) -> None:
         left = self.gemtui.tabs("app.sessions")
         project = self.start.project

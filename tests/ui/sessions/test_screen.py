@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Resize
+from textual.geometry import Size
 
 from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import ToolCall, Transcript
@@ -295,3 +297,28 @@ async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path
         await me.press("full_stop")
         await me.sees("1 failed prompt (press . to show)")
         assert not me.view.total
+
+
+async def test_the_notice_of_a_small_window_goes_with_the_small_window(store: Path) -> None:
+    small, wide = Size(20, 6), Size(*WIDE)
+    sizes: list[Size] = []
+    async with person(store) as me:
+
+        def update_status() -> None:
+            sizes.append(me.app.size)
+            me.home.update_status()
+
+        me.app.post_message(Resize(small, small))
+        me.app.call_later(update_status)
+        me.app.post_message(Resize(wide, wide))
+        await me.until(lambda: sizes)
+        assert sizes == [small]
+        await me.pilot.pause()
+        await me.until(lambda: "small window" not in me.text)
+        await me.press("2")
+        await me.pilot.resize_terminal(*small)
+        me.home.update_status()
+        await me.pilot.resize_terminal(*wide)
+        await me.press("escape", "1")
+        await me.until(lambda: me.app.screen is me.home)
+        await me.until(lambda: "small window" not in me.text)
