@@ -6,11 +6,13 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual import events
+from textual.app import App
 from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
@@ -306,3 +308,46 @@ async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
         await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
         await me.until(lambda: me.app.screen.query(Input).first().value == "heron")
         assert isinstance(me.app.screen_stack[0], RunScreen)
+
+
+async def test_ctrl_q_ends_the_app_before_keys_that_wait(store: Path) -> None:
+    async with person(store) as me:
+        await me.press("/")
+        field = me.app.focused
+        assert isinstance(field, Input)
+        type_at(me.app, f"{'x' * 5_000}\x11")
+        await me.until(lambda: me.app._exit)
+        assert len(field.value) < 100
+
+
+async def test_ctrl_q_ends_the_app_while_a_dialog_is_prepared(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, prepared, find = threading.Event(), threading.Event(), policies.list_policies
+
+    def slowly() -> tuple[policies.PolicyFile, ...]:
+        begun.set()
+        prepared.wait(PATIENCE)
+        return find()
+
+    monkeypatch.setattr(policies, "list_policies", slowly)
+    async with person(store) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        type_at(me.app, "\x0fheron")
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        type_at(me.app, "\x11")
+        await me.until(lambda: me.app._exit)
+        prepared.set()
+
+
+async def test_what_was_typed_before_another_program_ran_is_dropped(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(App, "suspend", lambda _app: nullcontext())
+    async with person(store) as me:
+        await me.press("e")
+        await me.sees("Export")
+        type_at(me.app, "\x1b[27u")
+        with me.app.suspend():
+            pass
+        await me.burst("\t")
+        assert not isinstance(me.app.screen, SessionsScreen)

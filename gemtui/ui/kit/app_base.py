@@ -61,6 +61,8 @@ _FINISHING = 2.0
 
 The app forces its exit a little later.
 """
+_MOST_TYPED = 50
+"""How many held keys a text field gets at a time; more would keep the app from ending at once."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
@@ -104,6 +106,11 @@ class AnsweringScreen(Screen[ScreenResultType]):
     """When the screen's question was created, on the clock that Textual's events use."""
     takes_keys = False
     """Whether the screen's widgets can receive keys; until then, keys are held back."""
+    follows_dialog = False
+    """Whether the screen was opened after an earlier dialog of the same action.
+
+    Of the keys that were pressed before it opened, it gets only text for a field.
+    """
 
     @property
     def gemtui(self) -> AppBase:
@@ -117,6 +124,11 @@ class AnsweringScreen(Screen[ScreenResultType]):
         The time is on the clock that Textual's events use.
         """
         return 0.0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the screen has its answer, so that it is about to close."""
+        return self._answer is not None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, or with the earlier answer if there already is one.
@@ -243,6 +255,9 @@ class AppBase(App[None]):
 
         If the caller is cancelled while it waits, the screen is closed.
         """
+        if isinstance(screen, AnsweringScreen):
+            below = self.screen
+            screen.follows_dialog = isinstance(below, AnsweringScreen) and 0 < below.asking_since <= self._popped
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -253,7 +268,8 @@ class AppBase(App[None]):
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen, and record the time.
 
-        Keys pressed before that time are dropped, because they were meant for the closed screen.
+        Keys pressed before that time are dropped, because they were meant for the closed screen,
+        except for text that another dialog of the same action takes.
         """
         self._popped = Message().time
         return super().pop_screen()
@@ -264,31 +280,34 @@ class AppBase(App[None]):
         """Hold back each key until the previous one has taken effect (see `_at_rest`).
 
         Keys pressed before a screen closed are dropped. So are keys pressed before the current
-        question appeared, because they can't be meant as its answer.
+        question appeared, because they can't be meant as its answer. The key that quits doesn't
+        wait, and drops the keys that do.
         """
-        if isinstance(event, events.Key):
-            self._is_seen()
-            self._end_message()
         if isinstance(event, events.Key | events.Paste):
             self.last_key = max(self.last_key, event.time)
         if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
             return
-        if (
-            isinstance(event, events.Key | events.Paste)
-            and not event.is_forwarded
-            and (self._held or not self._at_rest())
-        ):
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif isinstance(event, events.Key) and event.key == BY_ID["app.quit"].keys:
+            self._held.clear()
+            await self._act(event)
+        elif self._held or not self._at_rest():
             self._hold(event)
         else:
-            await super().on_event(event)
+            await self._act(event)
 
     def _is_late(self, event: events.Event) -> bool:
         if self._exit or not self.screen_stack:
             return True
         screen = self.screen
-        asked = screen.asked if isinstance(screen, AnsweringScreen) else 0.0
-        since = max(self._popped, asked)
-        return not isinstance(event, events.MouseEvent) and event.time <= since
+        if isinstance(event, events.MouseEvent):
+            return False
+        if not isinstance(screen, AnsweringScreen):
+            return event.time <= self._popped
+        if screen.follows_dialog and isinstance(event, events.Key) and self._is_typed(event):
+            return False
+        return event.time <= max(self._popped, screen.asked)
 
     @property
     def has_pending_keys(self) -> bool:
@@ -309,12 +328,21 @@ class AppBase(App[None]):
 
     def _takes_keys(self) -> bool:
         screen = self.screen
-        return not isinstance(screen, AnsweringScreen) or screen.takes_keys
+        return not isinstance(screen, AnsweringScreen) or (screen.takes_keys and not screen.is_answered)
 
     def _opens_dialog(self) -> bool:
-        """Return whether the top screen is preparing a dialog that isn't visible yet."""
+        """Return whether the top screen may be preparing a dialog that isn't visible yet.
+
+        That may be the first dialog of an action or, once that is answered, another one.
+        """
         screen = self.screen
-        return isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
+        return isinstance(screen, AnsweringScreen) and screen.asking_since > 0
+
+    def _longest_hold(self) -> float:
+        """Return how many seconds a key may be held back."""
+        screen = self.screen
+        opens_first = isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
+        return _HELD_FOR_DIALOG if opens_first else _HELD
 
     def _hold(self, event: events.Key | events.Paste) -> None:
         if not self._held:
@@ -326,18 +354,21 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Handle the first held key; in a text field, handle all following typed text too.
+        """Handle the first held key; in a text field, handle following typed text too.
 
-        If the app is still busy, this waits, but only until the first key has been held for `_HELD`
-        or `_HELD_FOR_DIALOG` seconds (the latter if a dialog is opening). A screen that has just
-        opened gets no key before its widgets are there, however long a slow machine needs for them.
+        If the app is still busy, this waits, but only until the first key has been held for the
+        longest time. A screen that has just opened gets no key before its widgets are there,
+        however long a slow machine needs for them.
         """
-        most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
-        if self._at_rest() or (self._takes_keys() and monotonic() - self._held_since > most):
+        if not self._held:
+            return
+        if self._at_rest() or (self._takes_keys() and monotonic() - self._held_since > self._longest_hold()):
             event, self._held_since = self._held.popleft(), monotonic()
             typed = self._is_typed(event)
             await self._let_act(event)
-            while typed and self._held and self._is_typed(self._held[0]):
+            for _ in range(_MOST_TYPED if typed else 0):
+                if not self._held or not self._is_typed(self._held[0]):
+                    break
                 await self._let_act(self._held.popleft())
         if self._held:
             self._hand_out_soon()
@@ -349,8 +380,20 @@ class AppBase(App[None]):
         return self.focused.check_consume_key(event.key, event.character)
 
     async def _let_act(self, event: events.Key | events.Paste) -> None:
-        if not self._is_late(event):
-            await super().on_event(event)
+        """Handle a held key, unless it was pressed for another screen than the one on top."""
+        if not self._is_late(event) and not self._is_for_dialog(event):
+            await self._act(event)
+
+    def _is_for_dialog(self, event: events.Key | events.Paste) -> bool:
+        """Return whether a key is text for a dialog that has not opened in time."""
+        is_text = isinstance(event, events.Key) and event.is_printable and not self._is_typed(event)
+        return is_text and self._opens_dialog()
+
+    async def _act(self, event: events.Key | events.Paste) -> None:
+        if isinstance(event, events.Key):
+            self._is_seen()
+            self._end_message()
+        await super().on_event(event)
 
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
@@ -367,9 +410,8 @@ class AppBase(App[None]):
             except Exception as error:  # re-raised once the screen is back
                 failed = error
             finally:
-                self.stop = StopRequest(_FINISHING)
-        """Tells threads that change a project's files to stop, because a signal ends the app."""
-        self.handed_over = False
+                self.handed_over = False
+                self._popped = Message().time  # what was typed before was meant for the other program
         if failed is not None:
             raise failed
 

@@ -96,6 +96,22 @@ async def test_a_question_takes_the_keys_and_yes_lets_it_run(home: Path, project
         assert me.app.focused is me.pane.prompt
 
 
+@pytest.mark.parametrize("answer", ["y", "n", "rbecause\r"])
+async def test_what_is_typed_after_the_last_answer_is_in_the_prompt(
+    home: Path, project: Path, fake_cli: FakeCli, answer: str
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        first, rest = answer[0], answer[1:]
+        await me.burst(first)
+        for key in rest:
+            await me.burst(key)
+        type_at(me.app, "not y")
+        await me.until(lambda: me.pane.prompt.text == "not y")
+        assert await me.answered(1)
+
+
 async def test_no_and_stop_are_one_key_and_no_takes_a_reason(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         for number, key, expected in ((1, "n", Approval.deny()), (2, "x", Approval.stop())):

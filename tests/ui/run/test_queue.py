@@ -6,18 +6,22 @@ import asyncio
 import fcntl
 import gc
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input, TextArea
 
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.runs.listing import list_runs, prune_runs, runs_dir
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.queue_dialog import QueueScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import BOTH, WIDE, person
+from tests.patience import PATIENCE
+from tests.ui.people import BOTH, WIDE, person, type_at
 from tests.ui.run.test_screen import Runner, project, runner
 
 __all__ = ["project"]
@@ -111,6 +115,33 @@ async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
         await me.press("down", "s")
         await me.all_done("go", "two", "one", "three")
         await me.sees("Answered.", "✓ done")
+
+
+async def test_text_typed_while_an_editor_opens_is_for_the_editor(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_open, editing = threading.Event(), threading.Event(), PromptQueue.editing
+
+    @contextmanager
+    def slowly(queue: PromptQueue) -> Iterator[None]:
+        begun.set()
+        may_open.wait(PATIENCE)
+        with editing(queue):
+            yield
+
+    monkeypatch.setattr(PromptQueue, "editing", slowly)
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.queue("one", "two")
+        await me.listed()
+        type_at(me.app, "e d")
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        await me.until(lambda: me.app.screen is me.pane)
+        type_at(me.app, "dd")
+        may_open.set()
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        await me.until(lambda: me.app.screen.query_one(TextArea).text == "one ddd")
+        assert me.waits() == ["one", "two"]
+        assert me.pane.prompt.text == ""
 
 
 async def test_a_prompt_typed_behind_a_bad_end_goes_first(home: Path, project: Path, fake_cli: FakeCli) -> None:
