@@ -636,7 +636,7 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
 
 
 _FILE = "outcome.json"
-_RULES = 2
+_RULES = 3
 """The version of the code that determines outcomes.
 
 It is increased when the same output yields a different outcome, which invalidates the cache.
