@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from gemtui.agent.approval import STOPPED_BY_USER, HookedCall, PassedCall
+from gemtui.runs.gate.own_times import Waits, waits_of, with_own_times
 from gemtui.runs.gate.questions import Question, UnaskedCalls
-from gemtui.runs.own_times import Waits, waits_of, with_own_times
 from gemtui.transcript.model import (
     Answer,
     Author,
