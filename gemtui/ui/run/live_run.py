@@ -233,6 +233,8 @@ class LiveRun:
         self._unrecorded: set[str] = set()
         """The ids of calls that have ended but have not been found in the session yet."""
         self._call_ended = asyncio.Event()
+        self._own: tuple[object, Transcript] | None = None
+        """What the transcript was last made from, and the transcript."""
         self._heard = time.monotonic()
         self._tools_changed = 0
         self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
@@ -540,9 +542,12 @@ class LiveRun:
     @property
     def own_transcript(self) -> Transcript:
         """This run's transcript, without the conversation that it continues."""
-        said = self.streamed if self.told is None else self.told
-        told = self._answered.with_answers(said, self.questions, self._unasked)
-        return with_messages(told, self.queue_state, self._words)
+        state = self._fold.revision, self._tools_changed, self._asked, self.told
+        if self._own is None or self._own[0] != state:
+            said = self.streamed if self.told is None else self.told
+            answered = self._answered.with_answers(said, self.questions, self._unasked)
+            self._own = state, with_messages(answered, self.queue_state, self._words)
+        return self._own[1]
 
     def transcript(self) -> Transcript:
         """Return the conversation so far, including the part before this run."""
