@@ -52,7 +52,7 @@ FieldValues = tuple[str | bool, ...]
 
 _NO_CONTROLS = NoControls()
 _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
-"""The longest time to hold back a key, in seconds: normally, and before a dialog.
+"""The longest time to hold back a key, in seconds: normally, and before the first dialog of an action.
 
 The second limit is longer because a dialog may have to read files before it opens.
 """
@@ -256,8 +256,7 @@ class AppBase(App[None]):
         If the caller is cancelled while it waits, the screen is closed.
         """
         if isinstance(screen, AnsweringScreen):
-            below = self.screen
-            screen.follows_dialog = isinstance(below, AnsweringScreen) and 0 < below.asking_since <= self._popped
+            screen.follows_dialog = 0 < self._asking_since() <= self._popped
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -331,18 +330,18 @@ class AppBase(App[None]):
         return not isinstance(screen, AnsweringScreen) or (screen.takes_keys and not screen.is_answered)
 
     def _opens_dialog(self) -> bool:
-        """Return whether the top screen may be preparing a dialog that isn't visible yet.
+        """Return whether the top screen may be about to open a dialog.
 
-        That may be the first dialog of an action or, once that is answered, another one.
+        That may be the first dialog of an action or, once that is answered, another one. After some
+        seconds, none is expected any more.
         """
-        screen = self.screen
-        return isinstance(screen, AnsweringScreen) and screen.asking_since > 0
+        began = self._asking_since()
+        longest = _HELD_FOR_DIALOG if began > self._popped else _HELD
+        return began > 0 and Message().time - max(began, self._popped) < longest
 
-    def _longest_hold(self) -> float:
-        """Return how many seconds a key may be held back."""
+    def _asking_since(self) -> float:
         screen = self.screen
-        opens_first = isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
-        return _HELD_FOR_DIALOG if opens_first else _HELD
+        return screen.asking_since if isinstance(screen, AnsweringScreen) else 0.0
 
     def _hold(self, event: events.Key | events.Paste) -> None:
         if not self._held:
@@ -356,13 +355,14 @@ class AppBase(App[None]):
     async def _hand_out(self) -> None:
         """Handle the first held key; in a text field, handle following typed text too.
 
-        If the app is still busy, this waits, but only until the first key has been held for the
-        longest time. A screen that has just opened gets no key before its widgets are there,
-        however long a slow machine needs for them.
+        If the app is still busy, this waits, but only until the first key has been held for `_HELD`
+        seconds and no dialog is about to open. A screen that has just opened gets no key before its
+        widgets are there, however long a slow machine needs for them.
         """
         if not self._held:
             return
-        if self._at_rest() or (self._takes_keys() and monotonic() - self._held_since > self._longest_hold()):
+        waited = monotonic() - self._held_since > _HELD and not self._opens_dialog()
+        if self._at_rest() or (self._takes_keys() and waited):
             event, self._held_since = self._held.popleft(), monotonic()
             typed = self._is_typed(event)
             await self._let_act(event)
@@ -387,7 +387,7 @@ class AppBase(App[None]):
     def _is_for_dialog(self, event: events.Key | events.Paste) -> bool:
         """Return whether a key is text for a dialog that has not opened in time."""
         is_text = isinstance(event, events.Key) and event.is_printable and not self._is_typed(event)
-        return is_text and self._opens_dialog()
+        return is_text and self._asking_since() > 0
 
     async def _act(self, event: events.Key | events.Paste) -> None:
         if isinstance(event, events.Key):

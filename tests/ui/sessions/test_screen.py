@@ -303,10 +303,11 @@ async def test_the_notice_of_a_small_window_goes_with_the_small_window(store: Pa
     small, wide = Size(20, 6), Size(*WIDE)
     sizes: list[Size] = []
     async with person(store) as me:
+        home = me.home
 
         def update_status() -> None:
             sizes.append(me.app.size)
-            me.home.update_status()
+            home.update_status()
 
         me.app.post_message(Resize(small, small))
         me.app.call_later(update_status)
@@ -317,8 +318,8 @@ async def test_the_notice_of_a_small_window_goes_with_the_small_window(store: Pa
         await me.until(lambda: "small window" not in me.text)
         await me.press("2")
         await me.pilot.resize_terminal(*small)
-        me.home.update_status()
+        home.update_status()
         await me.pilot.resize_terminal(*wide)
         await me.press("escape", "1")
-        await me.until(lambda: me.app.screen is me.home)
+        await me.until(lambda: me.app.screen is home)
         await me.until(lambda: "small window" not in me.text)
