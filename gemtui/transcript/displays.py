@@ -263,8 +263,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
-    head = f"{_OWN_HEAD}{name}\tOriginal\n+++ {name}\tWritten\n"
-    diff = head + "".join(lines)
+    diff = _own_head(name) + "".join(lines)
     added, removed = count_changes(diff)
     return DiffDisplay(
         diff=diff,
@@ -275,6 +274,10 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
         is_new=is_new,
         new=new if old is None else None,
     )
+
+
+def _own_head(name: str) -> str:
+    return f"{_OWN_HEAD}{name}\tOriginal\n+++ {name}\tWritten\n"
 
 
 def is_rebuilt(change: DiffDisplay) -> bool:
@@ -292,7 +295,7 @@ def has_line_numbers(change: DiffDisplay) -> bool:
     file the text is.
     """
     whole = change.is_new or change.new is not None
-    return whole or not is_rebuilt(change)
+    return whole or not change.diff.startswith(_own_head(change.name))
 
 
 def content_diff(path: str, before: str, after: str, *, is_new: bool = False) -> DiffDisplay:
