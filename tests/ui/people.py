@@ -79,7 +79,8 @@ def copy_store(folder: Path) -> Path:
 
 
 def _unbroken(text: str) -> str:
-    return "".join(text.split())
+    """Return a text without blanks and borders: where it wraps depends on how long paths are."""
+    return "".join(text.replace("│", " ").split())
 
 
 _HEARD = WeakKeyDictionary[App[Any], list[str]]()

@@ -13,7 +13,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.text import clean_line, short_path
-from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 from gemtui.ui.kit.screens import FullScreen
@@ -40,13 +41,19 @@ def since(span: int, now: datetime) -> datetime | None:
     return None if days is None else now - timedelta(days=days)
 
 
-def scope_parts(title: str, project: Path | None, span: int | None = None) -> list[Content]:
+_LONGEST_PATH = 36
+"""Cells of a header for the folder that the scope is limited to, so that the period fits beside it."""
+
+
+def scope_parts(title: str, project: Path | None, glyphs: Glyphs, span: int | None = None) -> list[Content]:
     """Return the parts of a header: a title, the scope and the period.
 
     `project`: the folder that the scope is limited to; None for all projects. `span`: the period's
     index in `SPANS`; None for no period.
     """
-    where = own("all projects") if project is None else short_path(project)
+    where = own("all projects")
+    if project is not None:
+        where = fit_end(short_path(project), _LONGEST_PATH, own(glyphs.ellipsis))
     period = [] if span is None else [Content(SPANS[span].words)]
     return [Content.styled(title, "bold"), Content(where), *period]
 

@@ -273,7 +273,7 @@ class SearchScreen(SearchedScreen[OpenedHit]):
 
     def _update_header(self) -> None:
         project = None if self.state.everywhere else self.project
-        words = scope_parts("Search", project)
+        words = scope_parts("Search", project, self.gemtui.glyphs)
         if self.state.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
         self.header.show_parts(words)

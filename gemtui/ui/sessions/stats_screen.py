@@ -111,7 +111,7 @@ class StatsScreen(FullScreen[None]):
 
     def _update_header(self) -> None:
         project = None if self._everywhere else self._project
-        self.header.show_parts(scope_parts("Stats", project, self._span))
+        self.header.show_parts(scope_parts("Stats", project, self.gemtui.glyphs, self._span))
 
     def can(self, action: str) -> bool:
         """Return False for "scope" if there is no project."""

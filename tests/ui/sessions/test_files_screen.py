@@ -63,6 +63,12 @@ async def test_the_files_of_this_project_the_one_written_last_first(home: Path, 
         assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
 
 
+async def test_the_period_is_shown_beside_a_project_with_a_long_path(home: Path, tmp_path: Path) -> None:
+    async with on_files(home, project=tmp_path / ("long" * 40) / "tide") as me:
+        await me.press("ctrl+r", "ctrl+t", "ctrl+t", "ctrl+t")
+        await me.sees("longlong/tide", "24 hours")
+
+
 async def test_this_project_or_all_and_since_when(home: Path, project: Path) -> None:
     async with on_files(home, project=project) as me:
         await me.press("ctrl+r")
