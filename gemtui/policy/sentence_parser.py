@@ -331,7 +331,7 @@ _PROGRAMS = "Allowed commands can still do what this rule denies."
 
 
 def _closes_shell(rule: Rule) -> bool:
-    plain = rule.mcp_name is None and not rule.conditional
+    plain = rule.mcp_name is None and rule.annotations is None and not rule.conditional
     return rule.decision is Decision.DENY and plain and bool({"*", _SHELL} & {*rule.tools})
 
 

@@ -14,7 +14,7 @@ from gemtui.errors import OptionError
 from tests.fake_cli import INIT, OK, FakeCli
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
-TYPO = '[[rule]]\ntoolName = "wirte_file"\ndecision = "deny"\npriority = 100\n'
+TYPO = '[[rule]]\ntoolName = "wirte_file"\ndecision = "allow"\npriority = 100\n'
 
 
 def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.model.mcp_names import (
     LONGEST_NAME,
     MCP_PREFIX,
-    RENAMES,
     cli_name,
     is_name_of_server,
     longest_in_wildcard,
@@ -99,7 +98,7 @@ def _mcp_name(name: str, rule: Rule) -> Iterator[NameFinding]:
         yield _never("toolName", text, f'write "{name}_*" to match all of its tools'), None
     elif not matches_some_tool(name):
         meant = valid_name(name)
-        text = f'no tool has the name "{name}", so the rule never matches: {RENAMES}. It calls this tool {meant}'
+        text = f'no tool has the name "{name}", because Gemini CLI calls it {meant}, so the rule never matches'
         yield _never("toolName", text, _write(meant)), _renamed(rule, name, meant, None)
 
 
@@ -159,7 +158,7 @@ def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]
     if "*" not in compared and (compared == meant or is_name_of_server(name, server)):
         return
     text = (
-        f'the rule never matches the tool "{short}" of the server "{server}": {RENAMES}. It calls this tool '
+        f'the rule never matches the tool "{short}" of the server "{server}", because Gemini CLI calls it '
         f'{meant}, and compares that with "{compared}"'
     )
     if wildcard_works(server) and len(rule_name(server, short)) <= LONGEST_NAME:
@@ -188,8 +187,8 @@ def _all_of_server(field: str, server: str, name: str, rule: Rule) -> Iterator[N
         )
     if not works:
         text = (
-            f'the rule never matches a tool of the server "{server}": {RENAMES}. The names of these tools '
-            f'start with {valid_name(tool_prefix(server))}, and not with "{rule_name(server, "")}"'
+            f'the rule never matches a tool of the server "{server}", because Gemini CLI calls these tools '
+            f'{valid_name(tool_prefix(server))}..., and compares that with "{rule_name(server, "")}..."'
         )
         yield _never(field, text, way_out), fixed
         return

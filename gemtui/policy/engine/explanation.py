@@ -13,7 +13,7 @@ from gemtui.policy.engine.refusals import tool_refuses
 from gemtui.policy.engine.setup import Considered, Evaluation, Explanation
 from gemtui.policy.match.matching import CompiledRule, arguments_text
 from gemtui.policy.match.patterns import PatternTimeout
-from gemtui.policy.model.mcp_names import MCP_PREFIX, RENAMES
+from gemtui.policy.model.mcp_names import LONGEST_NAME, MCP_PREFIX
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import AGENTS, current_name
 from gemtui.policy.words import condition_result, rule_place
@@ -97,8 +97,9 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
 def _impossible(name: str) -> str:
     """Say that no tool can have a name, and which name the CLI uses instead."""
     meant = current_name(name)
-    if name.startswith(MCP_PREFIX):
-        return f"No tool can have this name: {RENAMES}. It calls this one {meant}."
+    if name.startswith(MCP_PREFIX) and meant:
+        most = f"at most {LONGEST_NAME} characters, and only letters, digits, _ - . :"
+        return f"No tool can have this name: Gemini CLI calls it {meant}, because names of MCP tools have {most}."
     if name in AGENTS:
         return f"No tool has this name: Gemini CLI calls agents with {meant}."
     return f"No tool has this name.{f' Did you mean {meant}?' if meant else ''}"

@@ -12,11 +12,6 @@ from typing import Final
 
 MCP_PREFIX: Final = "mcp_"
 LONGEST_NAME: Final = 63
-RENAMES = (
-    "Gemini CLI changes names of MCP tools: it replaces characters other than letters, digits, _ - . :, cuts "
-    f"names of more than {LONGEST_NAME} characters, and adds no second mcp_"
-)
-"""Why a tool's full name may not be the plain combination of names, as a clause for the user."""
 _END = 30
 """How many characters of a long name are kept at each end."""
 _CUT = "..."
