@@ -192,12 +192,19 @@ def test_a_call_has_its_own_time_without_the_wait_for_an_answer() -> None:
 
 
 def test_after_a_stop_the_other_calls_were_not_run() -> None:
-    calls = [call(id, file_path=id) for id in "abc"]
-    questions = question(1, {"file_path": "a"}, Consent.DENIED), question(2, {"file_path": "b"}, Consent.STOPPED)
+    made, stopped, written, listed = (call(id, file_path=id) for id in "abcd")
+    listed = replace(listed, name="glob")
+    questions = question(1, {"file_path": "a"}, Consent.ALLOWED), question(2, {"file_path": "b"}, Consent.STOPPED)
     for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED):
-        streamed = transcript(*(replace(each, status=status) for each in calls))
-        _, _, last = AnsweredCalls().with_answers(streamed, questions).calls()
-        assert last.status is ToolStatus.CANCELLED
-        assert last.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
-    first, second, _ = AnsweredCalls().with_answers(transcript(*calls), questions).calls()
-    assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.DENIED, Consent.STOPPED]
+        calls = (replace(each, status=status) for each in (made, stopped, written, listed))
+        first, second, *others = AnsweredCalls().with_answers(transcript(*calls), questions).calls()
+        assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.ALLOWED, Consent.STOPPED]
+        assert first.status is status
+        for other in others:
+            assert other.status is ToolStatus.CANCELLED
+            assert other.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
+    same_batch = (call(id, "run_shell_command", command=id) for id in "bc")
+    stop = question(1, {"command": "b"}, Consent.STOPPED, tool="run_shell_command")
+    waits = question(2, {"command": "c"}, tool="run_shell_command")
+    _, last = AnsweredCalls().with_answers(transcript(*same_batch), [stop, waits]).calls()
+    assert last.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)

@@ -119,19 +119,8 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark calls as queued if they wait for the answer to an earlier question.
-
-    The CLI asks its hooks about a turn's calls in order. It asks separately about each call that
-    edits files or has `wait_for_previous`, and asks at the same time about all the calls between
-    two of these. No call is made before a decision has been made on every call in the turn
-    (assets/gemini-cli.md#hooks).
-    """
-    batches: list[list[ToolCall]] = []
-    for call in (block for block in blocks if isinstance(block, ToolCall)):
-        if batches and not _is_alone(call) and not _is_alone(batches[-1][0]):
-            batches[-1].append(call)
-        else:
-            batches.append([call])
+    """Mark calls as queued if they wait for the answer to an earlier question."""
+    batches = _batches(blocks)
     first = next((at for at, each in enumerate(batches) if any(map(_waits, each))), len(batches))
     later = {call.id for batch in batches[first:] for call in batch if not _waits(call)}
     return tuple(
@@ -142,12 +131,35 @@ def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     )
 
 
+def _batches(blocks: Sequence[Block]) -> list[list[ToolCall]]:
+    """Return a turn's calls in the order in which they are made.
+
+    The CLI asks its hooks about a turn's calls in order. It asks separately about each call that
+    edits files or has `wait_for_previous`, and asks at the same time about all the calls between
+    two of these. The calls of a batch are made once all of them are decided, and the next batch is
+    asked about after that (assets/gemini-cli.md#hooks).
+    """
+    batches: list[list[ToolCall]] = []
+    for call in (block for block in blocks if isinstance(block, ToolCall)):
+        if batches and not _is_alone(call) and not _is_alone(batches[-1][0]):
+            batches[-1].append(call)
+        else:
+            batches.append([call])
+    return batches
+
+
 def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark calls without a result as not run if the user stopped the run at one of their turn."""
-    calls = [block for block in blocks if isinstance(block, ToolCall)]
-    if not any(call.answer is not None and call.answer.consent is Consent.STOPPED for call in calls):
+    """Mark the calls that were not run because the user stopped the run at one of their turn.
+
+    These are the calls of later batches and those whose question was still open. A call that was
+    allowed before may have been made.
+    """
+    batches = _batches(blocks)
+    stopped = next((at for at, batch in enumerate(batches) if any(map(_is_stopped, batch))), None)
+    if stopped is None:
         return blocks
-    unmade = {call.id for call in calls if _is_unmade(call)}
+    later = {call.id for batch in batches[stopped + 1 :] for call in batch if call.status in _NO_RESULT}
+    unmade = later | {call.id for batch in batches for call in batch if _is_abandoned(call)}
     answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
     return tuple(
         replace(block, status=ToolStatus.CANCELLED, answer=answer)
@@ -157,11 +169,12 @@ def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     )
 
 
-def _is_unmade(call: ToolCall) -> bool:
-    """Return whether a call was not made because the user stopped the run at another one."""
-    if call.answer is None or call.answer.consent in (Consent.ALLOWED, Consent.CHANGED):
-        return call.status in _NO_RESULT
-    return call.answer.consent in (Consent.ABANDONED, Consent.WAITS)
+def _is_stopped(call: ToolCall) -> bool:
+    return call.answer is not None and call.answer.consent is Consent.STOPPED
+
+
+def _is_abandoned(call: ToolCall) -> bool:
+    return call.answer is not None and call.answer.consent in (Consent.ABANDONED, Consent.WAITS)
 
 
 def _is_alone(call: ToolCall) -> bool:

@@ -79,6 +79,7 @@ SAYS = "The user sent this while you were working:"
 
 HookAnswer = Mapping[str, Any]
 _GO_ON: HookAnswer = {}
+_STOPPED = "the user stopped the run"
 
 
 class Gate:
@@ -222,6 +223,8 @@ class Gate:
         given = event.get("tool_input")
         if not name or not isinstance(given, dict):
             return _refusal(TROUBLE)
+        if self._stopped:
+            return {"continue": False, "stopReason": _STOPPED}
         call = self._call_of(event, name, unsealed(given))
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
@@ -508,7 +511,7 @@ class Gate:
         if answer.consent is Consent.STOPPED:
             self._settle(number, Consent.STOPPED, reason=answer.reason)
             self._stopped = True
-            reason = answer.reason or "the user stopped the run"
+            reason = answer.reason or _STOPPED
             return {"continue": False, "stopReason": reason}
         self._settle(number, Consent.DENIED, reason=answer.reason)
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
