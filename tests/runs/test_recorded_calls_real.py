@@ -10,7 +10,7 @@ import pytest
 
 from gemtui.agent.approval import STOPPED_BY_USER, Approval
 from gemtui.agent.gemini import GeminiRun
-from gemtui.transcript.model import Consent, DiffDisplay, ToolStatus
+from gemtui.transcript.model import Consent, DiffDisplay, ToolCall, ToolStatus
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.transcript.diff import first_line
 from tests.gated import asked, asking
@@ -23,6 +23,10 @@ pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/runs")
 
 def live_run(run: GeminiRun, gemini: GeminiCli) -> LiveRun:
     return LiveRun(run, "go", began=datetime.now(UTC), home=gemini.store)
+
+
+def is_recorded(call: ToolCall) -> bool:
+    return isinstance(call.display, DiffDisplay) and call.display.original is not None
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -40,7 +44,7 @@ async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: 
         options = asked(gated, approval_mode="yolo", ask=False)
         live = live_run(await asking(gated, model).begin("go", options), gated)
         following = asyncio.create_task(live.follow())
-        await until(lambda: any(isinstance(each.display, DiffDisplay) for each in live.own_transcript.calls()))
+        await until(lambda: any(map(is_recorded, live.own_transcript.calls())))
         shell, edited = live.own_transcript.calls()
         assert live.alive
         assert (shell.status, shell.exit_code, live.ends()[ToolEnd.FAILED]) == (ToolStatus.SUCCESS, 3, 1)
@@ -67,6 +71,8 @@ async def test_after_a_stop_the_other_calls_were_not_run(gated: GeminiCli) -> No
         await asyncio.wait_for(following, PATIENCE)
     assert [each.name for each in gated.project.iterdir()] == ["a"]
     calls = live.own_transcript.calls()
+    print([(each.status, each.error, each.output) for each in calls], live.outcome)
+    print([(each.number, each.settled) for each in live.questions])
     assert [(each.answer and each.answer.consent) for each in calls] == [
         None,
         Consent.ALLOWED,
