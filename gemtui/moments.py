@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
 EXAMPLES = "2026-11-20, today, yesterday, 12h, 7d or 2w"
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
@@ -17,7 +16,7 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """Parse a time, and return its first moment and the first moment after it.
 
     A single moment, such as `7d`, is returned twice. `now`: a timezone-aware time, from which `7d`
-    counts back; days start at midnight in its time zone. Returns None for invalid strings and for
+    counts back; days start in its time zone, as in `start_of_day`. Returns None for invalid strings and for
     times outside the calendar.
     """
     word = text.strip().lower()
@@ -25,15 +24,16 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         if (ago := _AGO.fullmatch(word)) is not None:
             moment = now - timedelta(days=int(ago[1]) * _UNITS[ago[2]])
             return moment, moment
-        midnight = _midnight_in(now)
+        zone = _zone_of(now)
         if word in _NAMED:
             day = now.date() - timedelta(days=_NAMED[word])
-            return midnight(day), midnight(day + timedelta(days=1))
+            return start_of_day(day, zone), start_of_day(day + timedelta(days=1), zone)
         if (found := _DAY.fullmatch(word)) is not None:
             first = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-            return midnight(first), midnight(_after(first, month=found[2], day=found[3]))
+            return start_of_day(first, zone), start_of_day(_after(first, month=found[2], day=found[3]), zone)
         moment = datetime.fromisoformat(text.strip())
-        moment = moment if moment.tzinfo is not None else _in_zone(moment, now)
+        if moment.tzinfo is None:
+            moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
         return moment, moment
     except (ValueError, OverflowError, OSError):
         return None
@@ -51,14 +51,22 @@ def _after(first: date, *, month: str | None, day: str | None) -> date:
     return first.replace(year=first.year + 1)
 
 
-def _midnight_in(now: datetime) -> Callable[[date], datetime]:
-    return lambda day: _in_zone(datetime.combine(day, time.min), now)
+def start_of_day(day: date, zone: tzinfo | None) -> datetime:
+    """Return the first moment of a day in a time zone; None means the system's own.
 
-
-def _in_zone(local: datetime, now: datetime) -> datetime:
-    """Attach the time zone of `now` to a local time.
-
-    If `now` is in the system's own time zone, daylight saving time is applied.
+    That is midnight, except where daylight saving time begins at midnight, as in Beirut: there the
+    day begins an hour later. Raises ValueError and OverflowError for days outside the calendar.
     """
+    midnight = datetime.combine(day, time.min)
+    if zone is not None:
+        return midnight.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+    start = midnight.astimezone()
+    if start.date() != day:  # midnight doesn't exist, and Python has applied the offset after it
+        start = midnight.replace(fold=1).astimezone()
+    return start
+
+
+def _zone_of(now: datetime) -> tzinfo | None:
+    """Return a time's zone; None for the system's own, in which the offset changes in summer."""
     fixed = isinstance(now.tzinfo, timezone) and now.utcoffset() == now.astimezone().utcoffset()
-    return local.astimezone() if fixed else local.replace(tzinfo=now.tzinfo)
+    return None if fixed else now.tzinfo

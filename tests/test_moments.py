@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from gemtui.moments import period
+from gemtui.moments import period, start_of_day
+from gemtui.sessions.catalog.listing import Days
 from tests.rows import each_row
 
 NOW = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
@@ -50,6 +51,29 @@ def test_days_begin_at_midnight_of_the_zone_also_in_summer(monkeypatch: pytest.M
     time.tzset()
     try:
         assert period("2026-07-01", NOW.astimezone()) == summer
+    finally:
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+
+
+@each_row(
+    ("zone", "day"),
+    [("Asia/Beirut", date(2026, 3, 29)), ("Africa/Cairo", date(2026, 4, 24)), ("America/Santiago", date(2026, 9, 6))],
+)
+def test_a_day_without_midnight_begins_an_hour_later(zone: str, day: date, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = datetime.combine(day, datetime.min.time(), ZoneInfo(zone)).astimezone(UTC)
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for at in (None, ZoneInfo(zone)):
+            start = start_of_day(day, at)
+            assert (start.astimezone(UTC), start.date(), start.hour) == (begin, day, 1)
+            now = (begin + timedelta(hours=30)).astimezone(at)
+            for text in (day.isoformat(), "yesterday"):
+                assert period(text, now) == (start, start_of_day(day + timedelta(days=1), at))
+            span = Days(now, at).span_of(begin)
+            assert (span.name, span.start) == ("Yesterday", start)
+            assert Days(now, at).span_of(begin - timedelta(seconds=1)).end == start
     finally:
         monkeypatch.setenv("TZ", "UTC")
         time.tzset()

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from gemtui.moments import period
+from gemtui.moments import period, start_of_day
 from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
 from gemtui.sessions.catalog.summary import Summary, project_group, project_name, title_of
 from gemtui.sessions.store.projects import ProjectFolders
@@ -88,8 +88,7 @@ class Days:
         return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"
 
     def _start(self, day: date) -> datetime:
-        midnight = datetime.combine(day, time.min, self.tz)
-        return midnight if self.tz is not None else midnight.astimezone()
+        return start_of_day(day, self.tz)
 
 
 _NAMED = 6

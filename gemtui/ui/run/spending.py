@@ -9,6 +9,7 @@ from functools import partial
 
 from gemtui.agent.options import dollars_text
 from gemtui.errors import ConfigError
+from gemtui.moments import start_of_day
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Sums, context_use, recorded_outlines, sums_of, sums_since
 from gemtui.transcript.model import Author, Outline
@@ -48,7 +49,7 @@ class Spending(RunPart):
         if run is not None and run.told is None and run.session:
             read = partial(recorded_outlines, home=app.start.home, cache=app.start.cache)
             self._recorded = run.id, await asyncio.to_thread(read, run.session)
-        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        day = start_of_day(now.date(), None)
         today = partial(sums_since, home=app.start.home, cache=app.start.cache)
         self._today = await asyncio.to_thread(today, app.summaries(), prices, day)
         self.screen.show_options()

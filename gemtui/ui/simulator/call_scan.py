@@ -21,6 +21,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
+from gemtui.moments import start_of_day
 from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
@@ -223,13 +224,9 @@ def describe_scope(which: CallScope, now: datetime) -> Clean:
     else:
         said = "all projects"
     if which.since is not None:
-        days = (_midnight(now) - which.since).days
+        days = (now.date() - which.since.astimezone().date()).days
         said += ", since yesterday" if days == 1 else f", the last {days} days"
     return clean_line(said)
-
-
-def _midnight(now: datetime) -> datetime:
-    return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallScope]]:
@@ -237,7 +234,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
         whose = "This project" if place is not None else "All projects"
         yield whose, CallScope(project=place)
         for days, ending in ((1, "since yesterday"), (7, "the last 7 days")):
-            since = _midnight(now) - timedelta(days=days)
+            since = start_of_day(now.date() - timedelta(days=days), None)
             yield f"{whose}, {ending}", CallScope(project=place, since=since)
 
 
