@@ -304,23 +304,37 @@ def _fits_in_name(char: str) -> bool:
     return char.isalnum() or char in "._" or (category(char) in ("Mc", "Mn") and char != "\ufe0f")
 
 
-def composed(text: str) -> str:
-    """Return a text with its accented letters composed (NFC), so that searches can compare it.
+_SELECTORS = "\ufe0e\ufe0f"
+_SELECTOR = f"[{_SELECTORS}]?"
 
-    The same letter may be one character, or a base letter with combining marks after it.
+
+def composed(text: str) -> str:
+    """Return a text in the form in which searches compare it.
+
+    The same letter may be one character, or a base letter with combining marks after it: accented
+    letters are composed (NFC). The same symbol may have a variation selector after it, which chooses
+    between a drawing and a picture: these are removed.
     """
-    return normalize("NFC", text)
+    text = normalize("NFC", text)
+    for selector in _SELECTORS:
+        text = text.replace(selector, "")
+    return text
 
 
 def either_form(text: str) -> str:
-    """Return a regular expression for a text, with accented letters composed or not."""
+    """Return a regular expression for a text, with accented letters composed or not.
+
+    Symbols may have a variation selector after them.
+    """
     return "".join(map(_either_form, composed(text)))
 
 
 def _either_form(char: str) -> str:
     apart = normalize("NFD", char)
     escaped = re.escape(char)
-    return escaped if apart == char else f"(?:{escaped}|{re.escape(apart)})"
+    if apart != char:
+        return f"(?:{escaped}|{re.escape(apart)})"
+    return escaped if char.isascii() or char.isalnum() else f"{_SELECTOR}{escaped}{_SELECTOR}"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

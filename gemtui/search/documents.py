@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from gemtui.search.words import parts
+from gemtui.search.words import parts, symbols
 from gemtui.sessions.catalog.query import tool_words
 from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
 from gemtui.transcript.search import block_text
@@ -53,6 +53,7 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
     * `time`: when the message was written, or when the tool ended.
     * `tool`: the tool's name. `paths`: the files that the tool call names.
     * `parts`: the parts of compound names in the text.
+    * `symbols`: the pieces of symbols in the text.
     * `failed`: whether the call or prompt failed.
     * `dropped`: whether the message is no longer part of the conversation.
     * `line`: offset and length, in the session's file, of the line that contains the whole
@@ -68,6 +69,7 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
     tool: str = ""
     paths: tuple[str, ...] = ()
     parts: str = ""
+    symbols: str = ""
     failed: bool = False
     dropped: bool = False
     line: tuple[int, int] | None = None
@@ -116,6 +118,7 @@ def _document(
         kind=_kind(block, message.author),
         text=text,
         parts=parts(text),
+        symbols=" ".join(symbols(text)),
         time=(call.time if call else None) or message.time,
         tool=call.name if call else "",
         paths=_paths(block),

@@ -20,7 +20,7 @@ from gemtui.search.documents import DocumentKind
 from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
 from gemtui.search.text_index import LATEST, DocumentPlace, FoundDocument, TextReader, TooMuch, epoch_seconds, schema
-from gemtui.search.words import holds_phrase, typos, words
+from gemtui.search.words import ends_with_symbol, holds_phrase, needed_symbols, typos, words
 from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, is_of_sessions
 from gemtui.text import clean_line, or_list
 
@@ -40,6 +40,8 @@ _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
 _LONGEST_PATTERN = 255
 """How many bytes of a word are compared with the beginnings of other words."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
+_EXACT_WEIGHT = 10.0
+"""The weight of a term's symbols, so that what has `C++` comes before what only has `C`."""
 _KINDS = {
     "prompt": DocumentKind.USER,
     "answer": DocumentKind.MODEL,
@@ -82,11 +84,8 @@ def engine_query(
 
 
 def required_terms(query: Query) -> list[Term]:
-    """Return the terms that must occur in a hit.
-
-    Terms without letters and digits are left out.
-    """
-    return [term for term in query.terms if not term.excluded and words(term.text)]
+    """Return the terms that must occur in a hit; terms without words and symbols are left out."""
+    return [term for term in query.terms if not term.excluded and needed_symbols(term.text) + words(term.text)]
 
 
 def cut_phrases(query: Query) -> list[list[str]]:
@@ -94,8 +93,8 @@ def cut_phrases(query: Query) -> list[list[str]]:
 
     Their last word is incomplete and too long for a pattern. Matches must be checked by their text.
     """
-    phrases = [words(term.text) for term in required_terms(query) if term.prefix]
-    return [phrase for phrase in phrases if len(phrase[-1].encode()) > _LONGEST_PATTERN]
+    phrases = [words(term.text) for term in required_terms(query) if _is_begun(term)]
+    return [phrase for phrase in phrases if phrase and len(phrase[-1].encode()) > _LONGEST_PATTERN]
 
 
 def _only(query: Engine) -> _Clause:
@@ -140,16 +139,38 @@ def _terms(query: Query, likeness: Likeness, missing: Collection[Term], in_a_row
     if not all(term.excluded for term in query.terms) and not required_terms(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:
-        if row := words(term.text):
+        row, exact = words(term.text), _with_symbols(term)
+        if row:
             how = likeness if term in missing else Likeness.SAME
-            yield _of_term(term, row, how, in_a_row)
+            occur, clause = _of_term(term, row, how, in_a_row)
+            if exact is not None and term.excluded:
+                clause = Engine.boolean_query([(Occur.Must, clause), (Occur.Must, exact)])
+            elif exact is not None:
+                exact = Engine.const_score_query(exact, _EXACT_WEIGHT)
+                clause = Engine.boolean_query([(Occur.Must, clause), (Occur.Should, exact)])
+            yield occur, clause
+        elif exact is not None:
+            yield Occur.MustNot if term.excluded else Occur.Must, Engine.const_score_query(exact, 1.0)
+
+
+def _with_symbols(term: Term) -> Engine | None:
+    """Return a query for the documents with all symbols of a term; None if it has none."""
+    pieces = needed_symbols(term.text)
+    if not pieces:
+        return None
+    return Engine.boolean_query([_only(Engine.term_query(schema(), "symbols", piece, "basic")) for piece in pieces])
+
+
+def _is_begun(term: Term) -> bool:
+    """Return whether the last word of a term may be incomplete."""
+    return term.prefix and not ends_with_symbol(term.text)
 
 
 def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> _Clause:
     if term.excluded:
         return Occur.MustNot, _term(row, Likeness.SAME, prefix=False)
-    if in_a_row or len(row) == 1 or not (term.prefix or likeness is Likeness.INSIDE):
-        return Occur.Must, _term(row, likeness, prefix=term.prefix)
+    if in_a_row or len(row) == 1 or not (_is_begun(term) or likeness is Likeness.INSIDE):
+        return Occur.Must, _term(row, likeness, prefix=_is_begun(term))
     head = _term(row[:-1], Likeness.SAME, prefix=False)
     both = head.and_must_match(_begun("text", row[-1]))
     return Occur.Must, Engine.const_score_query(both, 1.0)

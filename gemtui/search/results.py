@@ -19,11 +19,11 @@ from msgspec import Struct
 
 from gemtui.files import open_regular
 from gemtui.search.documents import DocumentKind
-from gemtui.search.words import similar_in, words
+from gemtui.search.words import needed_symbols, similar_in, words
 from gemtui.sessions.catalog.query import Query, Term, phrase_pattern
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import UNREADABLE
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, either_form
 from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text
 
@@ -165,8 +165,8 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
     A pattern matches whole words, or else parts of words, or else similar words.
     """
     found = []
-    for term, whole, inside in _ways(query):
-        pattern = next((each for each in (whole, inside) if each.search(text)), None)
+    for term, ways in _ways(query):
+        pattern = next((each for each in ways if each.search(text)), None)
         pattern = pattern or _similar(text, term)
         if pattern is not None:
             found.append(pattern)
@@ -174,10 +174,18 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
 
 @lru_cache(maxsize=16)
-def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
-    """Return each required term with two patterns: for whole words, and inside words."""
-    rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
-    return [(term, phrase_pattern(row, prefix=term.prefix), phrase_pattern(row, inside=True)) for term, row in rows]
+def _ways(query: Query) -> Sequence[tuple[Term, Sequence[re.Pattern[str]]]]:
+    """Return each required term with its patterns, the most exact first."""
+    return [(term, list(_patterns_of(term))) for term in query.terms if not term.excluded]
+
+
+def _patterns_of(term: Term) -> Iterator[re.Pattern[str]]:
+    """Yield a term's patterns: with its symbols, for whole words, and inside words."""
+    if needed_symbols(term.text):
+        yield re.compile(r"\s+".join(map(either_form, term.text.split())), re.IGNORECASE)
+    if row := words(term.text):
+        yield phrase_pattern(row, prefix=term.prefix)
+        yield phrase_pattern(row, inside=True)
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:

@@ -322,7 +322,7 @@ def _may_be_mistyped(term: Term) -> bool:
 
 def _may_be_inside(term: Term) -> bool:
     row = words(term.text)
-    return len(row) > 1 or may_be_inside(row[0])
+    return len(row) > 1 or (len(row) == 1 and may_be_inside(row[0]))
 
 
 # --- files that are not indexed ------------------------------------------------------------------

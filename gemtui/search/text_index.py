@@ -31,7 +31,7 @@ from msgspec import Struct
 from gemtui.errors import reason_of
 from gemtui.files import open_regular, write_whole
 from gemtui.search.documents import DocumentKind, SearchDocument
-from gemtui.search.words import analyzer
+from gemtui.search.words import analyzer, piece_analyzer
 from gemtui.text import composed
 
 # --- integrity -----------------------------------------------------------------------------------
@@ -160,6 +160,8 @@ def _is_whole(path: Path) -> bool:
 
 WORD_TOKENIZER = "words"
 """The name under which `analyzer()` is registered in the index."""
+PIECE_TOKENIZER = "pieces"
+"""The name under which `piece_analyzer()` is registered in the index."""
 CHECKED = "checked"
 """The name of the file that lists the files whose checksums have been verified."""
 _HEAP = 96_000_000
@@ -237,6 +239,7 @@ def schema() -> tantivy.Schema:
     made = tantivy.SchemaBuilder()
     made.add_text_field("text", tokenizer_name=WORD_TOKENIZER)
     made.add_text_field("parts", tokenizer_name=WORD_TOKENIZER, index_option="basic")
+    made.add_text_field("symbols", tokenizer_name=PIECE_TOKENIZER, index_option="basic")
     made.add_text_field("path", tokenizer_name=WORD_TOKENIZER)
     made.add_text_field("tool", tokenizer_name=WORD_TOKENIZER)
     made.add_unsigned_field("file", indexed=True, fast=True)
@@ -264,6 +267,7 @@ class TextIndex:
         with _engine():
             self._index = tantivy.Index(schema(), path=None if folder is None else str(folder))
         self._index.register_tokenizer(WORD_TOKENIZER, analyzer())
+        self._index.register_tokenizer(PIECE_TOKENIZER, piece_analyzer())
         self._index.config_reader("manual")
         self._writer: tantivy.IndexWriter | None = None
         self._heap = _SMALL_HEAP if folder is None else _HEAP
@@ -383,6 +387,8 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
     made.add_text("text", composed(each.text))
     if each.parts:
         made.add_text("parts", each.parts)
+    if each.symbols:
+        made.add_text("symbols", each.symbols)
     if each.tool:
         made.add_text("tool", composed(each.tool_words))
     for path in each.paths:

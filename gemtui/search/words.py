@@ -1,9 +1,13 @@
-"""What a word is: how strings are split, and which words differ only by typos.
+"""What a word and a symbol is: how strings are split, and which words differ only by typos.
 
 A word is a run of letters and digits, converted to lower case; everything else separates words. So
 `parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one word with two
 parts. The search library splits documents itself when it indexes them; these functions do the same
 for queries and for the few lines that are shown.
+
+What is no word may still be searched: emoji one by one, and ASCII punctuation such as `->` in
+pieces of up to three characters. Of words that are written together with a symbol, such as `C++`
+and `$HOME`, both together are a piece, too.
 """
 
 from __future__ import annotations
@@ -49,6 +53,14 @@ def analyzer() -> TextAnalyzer:
     return simple.filter(Filter.remove_long(LONGEST + 1)).filter(Filter.lowercase()).build()
 
 
+@lru_cache(maxsize=1)
+def piece_analyzer() -> TextAnalyzer:
+    """Return the search library's tokenizer for the pieces of symbols, which blanks separate."""
+    from tantivy import TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
 def words(text: str) -> list[str]:
     """Return the words of a string in order, composed (see `composed`)."""
     return analyzer().analyze(composed(text))
@@ -91,6 +103,59 @@ def parts(text: str) -> str:
 @lru_cache(maxsize=50_000)
 def _parts_of(name: str) -> dict[str, None]:
     return dict.fromkeys(part.lower() for part in _PART.findall(name))
+
+
+# --- symbols -------------------------------------------------------------------------------------
+
+
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
+_SIGN = re.compile(r"[^\w\s\x00-\x7f]")
+"""Matches a symbol beyond ASCII, such as an emoji."""
+_LONGEST_PIECE = 3
+_SEPARATORS = "_.,;:/\\'\"()[]{}-"
+"""Punctuation between words, which distinguishes no word from another."""
+_JOINED = "+#$@!%&|~^*?"
+"""Punctuation that may belong to the word beside it, as in `C++`, `$HOME`, and `#include`."""
+_AFTER_WORD = re.compile(rf"([^\W_]{{1,{_LONGEST_NAME}}})([{re.escape(_JOINED)}]+)")
+_BEFORE_WORD = re.compile(rf"([{re.escape(_JOINED)}]+)([^\W_]{{1,{_LONGEST_NAME}}})")
+
+
+def symbols(text: str) -> dict[str, None]:
+    """Return the pieces of a string's symbols and of what is joined to them, in lower case."""
+    text = composed(text).lower()
+    found: dict[str, None] = {}
+    for run in dict.fromkeys(_PUNCTUATION.findall(text)):
+        found.update(_pieces(run))
+    if not text.isascii():
+        found.update(dict.fromkeys(_SIGN.findall(text)))
+    for word, run in dict.fromkeys(_AFTER_WORD.findall(text)):
+        found.update(dict.fromkeys(f"{word}{run[:length]}" for length in range(1, _LONGEST_PIECE + 1)))
+    for run, word in dict.fromkeys(_BEFORE_WORD.findall(text)):
+        found.update(dict.fromkeys(f"{run[-length:]}{word}" for length in range(1, _LONGEST_PIECE + 1)))
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _pieces(run: str) -> dict[str, None]:
+    starts, lengths = range(min(len(run), _LONGEST_NAME)), range(1, _LONGEST_PIECE + 1)
+    return dict.fromkeys(run[start : start + length] for start in starts for length in lengths)
+
+
+def needed_symbols(text: str) -> list[str]:
+    """Return the pieces that a document must have to contain a query's term exactly.
+
+    If the term has words, punctuation that only separates them is left out.
+    """
+    found = symbols(text)
+    if words(text):
+        found = {piece: None for piece in found if set(piece) - set(_SEPARATORS)}
+    return list(found)
+
+
+def ends_with_symbol(text: str) -> bool:
+    """Return whether a term's last word is complete, because a symbol follows it."""
+    last = composed(text)[-1:]
+    return bool(last) and not last.isalnum() and last not in _SEPARATORS
 
 
 # --- similar words -------------------------------------------------------------------------------

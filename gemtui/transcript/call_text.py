@@ -209,13 +209,22 @@ def shown_display(call: ToolCall) -> Display | None:
 
 
 def replaced_line(call: ToolCall, shown: Display | None) -> str:
-    """Return the line that the CLI displayed if a card shows it below a longer text; else "".
+    """Return the line that a card shows below its result; "" if there is none.
 
-    `shown`: the call's `shown_display`.
+    That is the line that the CLI displayed if the card shows a longer text instead. Below todos, it
+    is what the model received besides them. `shown`: the call's `shown_display`.
     """
+    if isinstance(shown, TodosDisplay):
+        return _besides(shown, call.output or "")
     line = call.display.text if isinstance(call.display, TextDisplay) else ""
     text = shown.text if isinstance(shown, TextDisplay) else ""
     return line if line != text and "\n" in text.strip() else ""
+
+
+def _besides(todos: TodosDisplay, output: str) -> str:
+    """Return the lines of an output that don't name any of the todos, as one line."""
+    texts = [todo.text for todo in todos.items if todo.text]
+    return " ".join(line for line in output.split("\n") if not any(text in line for text in texts))
 
 
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:

@@ -58,9 +58,18 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower())
 
 
-def has(text: str, wanted: str) -> bool:
-    """Whether a text has these words in a row; a single one also as a part of a name."""
+def has(text: str, wanted: str, *, exactly: bool = False) -> bool:
+    """Whether a text has these words in a row; a single one also as a part of a name.
+
+    Symbols count where there are no words, and where the words must be there `exactly` so.
+    """
     found, row = words_of(text), words_of(wanted)
+    if not row or exactly:
+        plain, signs = (each.replace("\ufe0f", "").lower() for each in (text, wanted.strip('"')))
+        if not all(sign in plain for sign in signs.split() if not sign.replace("_", "").isalnum()):
+            return False
+    if not row:
+        return True
     if any(found[at : at + len(row)] == row for at in range(len(found))):
         return True
     return len(row) == 1 and row[0] in parts_of(text)

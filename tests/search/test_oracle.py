@@ -23,7 +23,22 @@ from tests.deep import some_of
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores
 
-WORDS = ("parse", "parseMessage", "parse_message", "message", "Été", "日本語", "x1", "tail")
+WORDS = (
+    "parse",
+    "parseMessage",
+    "parse_message",
+    "message",
+    "Été",
+    "日本語",
+    "x1",
+    "tail",
+    "C",
+    "C++",
+    "->",
+    "🔑",
+    "⭐️",
+    "⭐",
+)
 IDS = ("a", "b", "c", "d")
 
 text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
@@ -81,7 +96,7 @@ query = st.one_of(
     st.sampled_from(WORDS).map(lambda word: f"{word} "),
     two.map(lambda words: f"{words[0]} {words[1]} "),
     text.map(lambda phrase: f'"{phrase}"'),
-    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} -{two[1]}"),
+    two.filter(lambda words: words[1] != "->").map(lambda words: f"{words[0]} -{words[1]}"),
 )
 
 
@@ -138,8 +153,8 @@ def facts(search: Search, results: Results) -> set[Any]:
 
 def wanted(asked: str, paths: list[Path], dropped: bool) -> set[Any]:
     yes, no = asked, []
-    if " -" in asked:
-        yes, excluded = asked.split(" -")
+    if " -" in asked.replace(" ->", " "):
+        yes, _, excluded = asked.rpartition(" -")
         no = [excluded]
     terms = [yes] if '"' in yes else yes.split()
     return {
@@ -148,7 +163,7 @@ def wanted(asked: str, paths: list[Path], dropped: bool) -> set[Any]:
         for each in everything(path)
         if each.dropped is dropped
         and all(has(each.text, term) for term in terms)
-        and not any(has(each.text, term) for term in no)
+        and not any(has(each.text, term, exactly=True) for term in no)
     }
 
 

@@ -292,3 +292,36 @@ def test_accents_are_found_and_marked_composed_or_not(
         found = pattern(normalize(form, "été à"))
         assert found is not None
         assert found.search(text)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_symbols_are_found_and_rank_above_what_has_only_the_words(home: Path, tmp_path: Path, indexed: bool) -> None:
+    texts = ["rated ⭐️ and 🔑 today", "in C++ and $HOME, `a->b` #include", "a.b.c home, include", "C, i++ or ⭐"]
+    users = [logs.user(f"u{at}", text, seconds=at) for at, text in enumerate(texts)]
+    stores.session(home / ".gemini", PARSER, [logs.header(PARSER), *users])
+    folder = tmp_path / "cache"
+    if indexed:
+        index(home / ".gemini", folder)
+    expected = {
+        "🔑": ("u0", {"u0"}),
+        "⭐️": (None, {"u0", "u3"}),
+        "⭐": (None, {"u0", "u3"}),
+        "🔑 ⭐️": ("u0", {"u0"}),
+        "->": ("u1", {"u1"}),
+        "=>": (None, set()),
+        "C++": ("u1", {"u1", "u2", "u3"}),
+        "$HOME": ("u1", {"u1", "u2"}),
+        "#include": ("u1", {"u1", "u2"}),
+        "a->b": ("u1", {"u1", "u2"}),
+        "and -🔑": ("u1", {"u1"}),
+        "c -C++": (None, {"u2", "u3"}),
+    }
+    with closing(Search(folder)) as search:
+        for text, (best, messages) in expected.items():
+            hits = ask(search, home, text).hits
+            assert {hit.message for hit in hits} == messages, text
+            assert best is None or hits[0].message == best, text
+            query = parse_query(text, now=NOW)
+            assert all(search.snippet(hit, query).spans for hit in hits), text
+        marked = search.snippet(ask(search, home, "C++").hits[0], parse_query("C++", now=NOW))
+        assert [marked.text[start:end] for start, end in marked.spans] == ["C++"]

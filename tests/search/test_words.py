@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.search.words import LONGEST, parts, words
+from gemtui.search.words import LONGEST, ends_with_symbol, needed_symbols, parts, symbols, words
 from tests.rows import each_row
 
 
@@ -36,6 +36,33 @@ def test_words_are_runs_of_letters_and_digits(text: str, expected: list[str]) ->
 )
 def test_names_have_parts(text: str, expected: set[str]) -> None:
     assert set(parts(text).split()) == expected
+
+
+@each_row(
+    ("text", "needed"),
+    [
+        ("🔑", {"🔑"}),
+        ("⭐️", {"⭐"}),
+        ("🔑⭐", {"🔑", "⭐"}),
+        ("->", {"-", ">", "->"}),
+        ("C++", {"+", "++", "c+", "c++"}),
+        ("$HOME", {"$", "$home"}),
+        ("#include", {"#", "#include"}),
+        ("foo->bar", {">", "->"}),
+        ("parse_message(x)", set()),
+        ("words", set()),
+        ("  ", set()),
+    ],
+)
+def test_a_text_that_holds_a_term_has_the_pieces_that_the_term_needs(text: str, needed: set[str]) -> None:
+    assert set(needed_symbols(text)) == needed
+    for around in (text, f"see {text}, so", f"({text})", text.upper()):
+        assert needed <= symbols(around).keys()
+    assert symbols("one C, i++").keys().isdisjoint({"c++", "c+"})
+
+
+def test_a_word_before_a_symbol_is_complete_but_not_before_a_separator() -> None:
+    assert list(map(ends_with_symbol, ["C++", "🔑", "foo", "foo_", "foo.", ""])) == [True, True, *[False] * 4]
 
 
 def test_data_is_no_word() -> None:

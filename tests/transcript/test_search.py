@@ -76,6 +76,13 @@ def test_signs_of_patterns_are_plain_text() -> None:
     assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [TranscriptHit(0, 0, 4, 11)]
 
 
+def test_a_symbol_is_found_with_and_without_its_variation_selector() -> None:
+    both = transcript((Text(text="⭐ and ⭐️, 🔑"),))
+    for query in ("⭐", "⭐️"):
+        assert [hit.start for hit in find(both, query)] == [0, 6]
+    assert len(list(find(both, "🔑"))) == 1
+
+
 def test_a_cancelled_search_reads_no_further_message() -> None:
     read: list[int] = []
 

@@ -516,7 +516,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
         case AgentDisplay():
             return _agent(call.display, look, folded=folded)
         case TodosDisplay():
-            return _todos(call.display, look, folded=folded)
+            return _todos(call, call.display, look, folded=folded)
         case ScreenDisplay():
             return _screen(call, call.display, look, folded=folded)
         case TableDisplay():
@@ -664,11 +664,12 @@ def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
     return Body(lines=body.lines, more=folded and bool(rows), facts=facts, note=note)
 
 
-def _todos(display: TodosDisplay, look: Look, *, folded: bool) -> Body:
+def _todos(call: ToolCall, display: TodosDisplay, look: Look, *, folded: bool) -> Body:
     done = sum(item.status == "completed" for item in display.items)
     facts = (Piece(own(f"{done} of {len(display.items)} done"), look[Role.MUTED]),)
     rows = [_todo(flat(item.text), item.status, look) for item in display.items]
-    return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts)
+    note = flat(replaced_line(call, display))
+    return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts, note=note)
 
 
 def _todo(text: Clean, status: str, look: Look) -> GutterRow:

@@ -18,6 +18,7 @@ from gemtui.transcript.model import (
     Text,
     TextDisplay,
     Thought,
+    Todo,
     TodosDisplay,
     ToolCall,
     ToolStatus,
@@ -370,6 +371,14 @@ SHOWN = {
     "an image": (
         called("mcp_a_b", images=(Image(mime_type="image/x-odd", name="shot.png", uri=f"https://a.test/{'x' * 30}"),)),
         {"image/x-odd", "shot.png", "https://a.test/"},
+    ),
+    "what the model received besides todos": (
+        called(
+            "write_todos",
+            TodosDisplay(items=(Todo(text="one", status="completed"),)),
+            output="The list is now:\n1. [completed] one\nKeep it short",
+        ),
+        {"The list is now: Keep it short"},
     ),
     "a line of a read": (
         called("read_file", TextDisplay(text="Read all"), output="a\nb", args={"file_path": "f"}),
