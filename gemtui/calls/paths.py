@@ -6,12 +6,14 @@ links. So `a%2etxt` means the file `a.txt` (assets/gemini-cli.md#effects).
 
 from __future__ import annotations
 
+import ntpath
 import os
 import re
 import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -121,12 +123,42 @@ def recorded_paths(path: str, project: str = "") -> tuple[str, ...]:
     """
     plain = path.replace("\0", "")
     spellings = (without_at(plain, project or "/", on_disk=False), plain)
-    joined = (normalised(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
+    joined = (normalised(_joined(project, each)) for each in spellings)
     return tuple(dict.fromkeys(normalised(percent_decoded(each)) for each in joined))
+
+
+_WINDOWS = re.compile(r"(?:\\\\\?\\)?(?:[A-Za-z]:[\\/]|\\\\[^\\?])")
+"""Matches the beginning of an absolute Windows path: a drive, or a server's name."""
+
+
+def is_windows(path: str) -> bool:
+    """Return whether a recorded path is an absolute path of Windows."""
+    return _WINDOWS.match(path) is not None
+
+
+def recorded_path(path: str, project: str = "") -> PurePath:
+    """Return a path in a session as a path of the system on which it was recorded.
+
+    Windows paths compare without regard to case, as on Windows, because Gemini CLI records projects
+    there in lower case, and calls in their own (assets/gemini-cli.md#places). `project`: the
+    session's folder, to which a relative path belongs.
+    """
+    whole = normalised(_joined(project, path))
+    if not is_windows(whole):
+        return PurePosixPath(whole)
+    return PureWindowsPath(whole.removeprefix("\\\\?\\"))
+
+
+def _joined(project: str, path: str) -> str:
+    if is_windows(path):
+        return path
+    return ntpath.join(project, path) if is_windows(project) else os.path.join(project, path)  # noqa: PTH118
 
 
 def normalised(path: str) -> str:
     """Return a path without `.`, `..` and repeated slashes; links aren't followed."""
+    if is_windows(path):
+        return ntpath.normpath(path)
     return absolute("/", path) if path.startswith("/") else os.path.normpath(path)
 
 

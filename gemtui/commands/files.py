@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 
 import click
 
+from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.session_choice import choose, index_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import json_option, project_options, require_one, session_ids, since_option
@@ -96,18 +98,20 @@ class _Fits:
 
     def __init__(self, wanted: Path | None) -> None:
         self._places = [] if wanted is None else _names_of(wanted)
-        self._ending = None if wanted is None or wanted.is_absolute() else wanted.parts
+        self._ending = "" if wanted is None or wanted.is_absolute() else str(wanted)
 
     def __call__(self, path: PurePath) -> bool:
         if not self._places:
             return True
         if any(path.is_relative_to(place) for place in self._places):
             return True
-        return bool(self._ending) and path.parts[-len(self._ending or ()) :] == self._ending
+        return self._ending not in ("", ".") and path.match(glob.escape(self._ending))
 
 
 def _names_of(wanted: Path) -> list[PurePath]:
     """Return a path's absolute spellings: as given, and with links resolved."""
+    if is_windows(str(wanted)):
+        return [recorded_path(str(wanted))]
     absolute = Path(os.path.normpath(current_folder() / wanted))
     return [absolute, *map(Path, folder_names(absolute))]
 
@@ -118,7 +122,7 @@ def _names_of(wanted: Path) -> list[PurePath]:
 def _lines(files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot) -> Iterator[Clean]:
     ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
-        yield short_path(Path(path))
+        yield clean_line(str(path)) if isinstance(path, PureWindowsPath) else short_path(Path(path))
         for write in reversed(writes):
             id = clean_line(ids.get(write.session, write.session))
             words = (relative(write.when, now), id, clean_line(write.tool), _outcome(write))

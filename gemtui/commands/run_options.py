@@ -254,11 +254,18 @@ def _found(wanted: str, folder: Path, *, accept: Callable[[Summary], bool] = lam
 
 def _require_here(session: Summary, folder: Path) -> None:
     """Raise click.UsageError if a session doesn't belong to the project of `folder`."""
-    if session.project is not None and resolved(Path(session.project)) != folder:
+    if session.project is None or resolved(Path(session.project)) == folder:
+        return
+    if not is_folder(Path(session.project)):
         raise click.UsageError(
-            f"session {session.id} belongs to {session.project} and can only be continued there: "
-            f"add --cwd {session.project}"
+            f"session {session.id} belongs to {session.project}, which is not there any more, and Gemini CLI continues "
+            f"a session only in its own folder: create or restore that folder, then add --cwd {session.project}, "
+            f"or start a new session"
         )
+    raise click.UsageError(
+        f"session {session.id} belongs to {session.project} and can only be continued there: "
+        f"add --cwd {session.project}"
+    )
 
 
 def _session(wanted: str, folder: Path) -> str:

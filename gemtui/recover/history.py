@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePath
 
-from gemtui.calls.paths import asked_path, normalised, recorded_paths
+from gemtui.calls.paths import asked_path, is_windows, recorded_path, recorded_paths
 from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
@@ -109,7 +109,7 @@ class _Named:
     """Tests whether a path is one of a file's names."""
 
     def __init__(self, path: Path) -> None:
-        self._names = {PurePath(normalised(each)) for each in (str(path), *folder_names(path))}
+        self._names = {recorded_path(each) for each in (str(path), *folder_names(path))}
 
     def __call__(self, _project: str | None, path: PurePath) -> bool:
         return path in self._names
@@ -125,11 +125,11 @@ class _Moved:
     path: Path
 
     def __call__(self, project: str | None, path: PurePath) -> bool:
-        if project is None or not path.is_relative_to(project):
+        if project is None or not path.is_relative_to(folder := recorded_path(project)):
             return False
-        inner = path.relative_to(project)
+        inner = path.relative_to(folder)
         place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
-        return bool(place and place[0] / inner == self.path and place[0].name == PurePath(project).name)
+        return bool(place and place[0] / inner == self.path and place[0].name == folder.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,10 @@ class _Names:
     def to_cli(self, name: str) -> bool:
         """Return whether a call's argument means the file, as the CLI reads it."""
         paths = recorded_paths(name, self.project or "") if self._known(name) else ()
-        return any(self.is_it(self.project, PurePath(path)) for path in paths)
+        return any(self.is_it(self.project, recorded_path(path)) for path in paths)
 
     def _known(self, name: str) -> bool:
-        return bool(name) and (self.project is not None or name.startswith("/"))
+        return bool(name) and (self.project is not None or name.startswith("/") or is_windows(name))
 
 
 # --- sessions ------------------------------------------------------------------------------------

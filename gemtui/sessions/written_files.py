@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -13,7 +12,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from gemtui.calls.paths import normalised, recorded_paths
+from gemtui.calls.paths import recorded_path, recorded_paths
 from gemtui.sessions.catalog.cache import CachedRows
 from gemtui.sessions.catalog.read_files import read_cached, read_log
 from gemtui.sessions.catalog.summary import Summary
@@ -181,7 +180,8 @@ def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
     """
 
     def wrote(session: Summary) -> bool:
-        names = (name for name in session.files_written if name.endswith(path.name))
+        ending = path.name.lower()
+        names = (name for name in session.files_written if name.lower().endswith(ending))
         return any(normalized_path(session.project, name) == path for name in names)
 
     return sorted(sessions, key=lambda each: not wrote(each))
@@ -211,7 +211,7 @@ def normalized_path(project: str | None, name: str) -> PurePath:
 
     `project`: the folder of the call's session; if it is None, a relative name stays relative.
     """
-    return PurePath(normalised(os.path.join(project or "", name)))  # noqa: PTH118
+    return recorded_path(name, project or "")
 
 
 def _writes(log: SessionLog, *, of_message: str | None = None) -> Iterator[tuple[Write, DiffDisplay | None]]:
@@ -314,7 +314,7 @@ class ProjectPatch:
     def files(self) -> Iterator[FilePatch]:
         """Yield each file's patch, sorted by path."""
         names, folders = set[PurePath](), set[PurePath]()
-        for path, changes in sorted(self._files.items()):
+        for path, changes in sorted(self._files.items(), key=lambda item: str(item[0])):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
             if folder is None:
                 yield FilePatch(path=path, unknown=f"not in {self._root}")

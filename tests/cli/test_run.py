@@ -504,6 +504,11 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     assert answer.code == 2
     assert f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
+    other.rmdir()
+    answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
+    assert answer.code == 2
+    assert f"belongs to {other}, which is not there any more" in answer.complaint
+    assert "create or restore that folder" in answer.complaint
 
 
 def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(

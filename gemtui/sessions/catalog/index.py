@@ -11,7 +11,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
@@ -360,7 +360,7 @@ class Index:
         self.expect(project)
         names = folder_names(project)
         self._projects.learn(names)
-        folders: Container[str | None] = ProjectFolders(project) if worktrees else names
+        folders = ProjectFolders(project, worktrees=worktrees)
         keys, unplaced = self._projects.keys_in(folders), self._projects.unplaced()
         missing = self._not_cached([place for place in store.files() if place.project_key in unplaced], whole=False)
         if read:

@@ -6,11 +6,12 @@ Sessions in a worktree belong to its repository.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.errors import reason_of
 from gemtui.files import is_file, read_small, resolved
 from gemtui.jsonfile import read_object
@@ -29,9 +30,9 @@ class Projects:
     """Finds the project folder that a folder under `~/.gemini/tmp` belongs to.
 
     A folder there contains a marker (the file `.project_root`), has a name that the registry
-    (`projects.json`) assigns to the project, or is named by the hash of the project's path. `keys`:
-    the names of the folders under `tmp`. `learn` adds paths from elsewhere, to identify folders
-    that are named by a hash.
+    (`projects.json`) assigns to the project, or is named by the hash of the project's path, which
+    may be among those in `trustedFolders.json`. `keys`: the names of the folders under `tmp`.
+    `learn` adds paths from elsewhere, to identify folders that are named by a hash.
     """
 
     def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
@@ -41,13 +42,14 @@ class Projects:
         self._paths: dict[str, None] = {}
         self._hashes: dict[str, str] = {}
         self.learn(self._registry)
+        self.learn(_trusted(home))
         self.learn(root for root in self._markers.values() if root)
 
     def learn(self, paths: Iterable[str]) -> bool:
         """Add absolute paths as possible projects; return True if any of them is new."""
         known = len(self._paths)
         for path in paths:
-            if path.startswith("/") and len(path) <= _LONGEST:
+            if _is_absolute(path):
                 self._paths.setdefault(path)
         return len(self._paths) > known
 
@@ -92,6 +94,13 @@ class Projects:
         return frozenset(key for key in self._markers if is_hash(key) and self.root_of(key) is None)
 
 
+def _trusted(home: Path) -> Iterator[str]:
+    """Yield the folders that the user has decided on in the CLI's dialog, and the ones above them."""
+    with suppress(OSError):
+        for folder in read_object(home / "trustedFolders.json", _REGISTRY_LIMIT):
+            yield from (folder, str(recorded_path(folder).parent))
+
+
 def _marker(home: Path, key: str) -> str | None:
     for place in ("tmp", "history"):
         with suppress(OSError):
@@ -116,11 +125,18 @@ def is_hash(key: str) -> bool:
     return len(key) == _HASH and set(key) <= set("0123456789abcdef")
 
 
+def _is_absolute(path: str) -> bool:
+    return (path.startswith("/") or is_windows(path)) and len(path) <= _LONGEST
+
+
 def folder_names(folder: Path) -> frozenset[str]:
     """Return the absolute paths by which the CLI may know a folder.
 
-    These are the folder's own path, and the path with symbolic links resolved.
+    These are the folder's own path, and the path with symbolic links resolved. A Windows path has
+    no others here.
     """
+    if is_windows(str(folder)):
+        return frozenset({str(folder)})
     return frozenset({str(folder.absolute()), str(resolved(folder))})
 
 
@@ -131,8 +147,8 @@ def ancestors(paths: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for path in paths:
-        if path.startswith("/") and len(path) <= _LONGEST:
-            for folder in reversed(Path(path).parents[-_DEEPEST:]):
+        if _is_absolute(path):
+            for folder in reversed(recorded_path(path).parents[-_DEEPEST:]):
                 found[str(folder)] = None
     return list(found)
 
@@ -175,18 +191,26 @@ _MOST = 4096
 class ProjectFolders:
     """The folders whose sessions belong to a project; use `in` to test one.
 
-    They are the project's own folder and the worktrees of its repository.
+    They are the project's own folder, by any path that leads to it, and the worktrees of its
+    repository. `worktrees`: if False, leave out the worktrees.
     """
 
-    def __init__(self, project: Path) -> None:
-        self._repositories = {repository_of(name) for name in folder_names(project)}
+    def __init__(self, project: Path, *, worktrees: bool = True) -> None:
+        self._folder_of = repository_of if worktrees else str
+        self._folders = {_same_folder(self._folder_of(name)) for name in folder_names(project)}
 
     def __contains__(self, folder: object) -> bool:
         """Return whether sessions in this folder belong to the project.
 
         Returns False for None, which means that the folder is unknown.
         """
-        return isinstance(folder, str) and repository_of(folder) in self._repositories
+        return isinstance(folder, str) and _same_folder(self._folder_of(folder)) in self._folders
+
+
+@lru_cache(maxsize=4096)
+def _same_folder(folder: str) -> PurePath:
+    """Return a value that is equal for all recorded paths of one folder."""
+    return recorded_path(folder) if is_windows(folder) else resolved(Path(folder))
 
 
 @lru_cache(maxsize=4096)
@@ -196,6 +220,8 @@ def repository_of(folder: str) -> str:
     A deleted worktree is recognised if gemtui created it, or if Gemini CLI created it in the
     repository's `.gemini/worktrees` (assets/gemini-cli.md#places).
     """
+    if is_windows(folder):
+        return folder
     place = Path(folder)
     if is_file(place / ".git"):
         with suppress(OSError, UnicodeDecodeError):

@@ -1,0 +1,115 @@
+"""Paths recorded on Windows, read on another system: found by file, by project and by name."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pytest
+
+from gemtui.calls.paths import recorded_path
+from gemtui.recover.history import recover_file
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.listing import project_labels
+from gemtui.sessions.catalog.selection import listed_sessions
+from gemtui.sessions.catalog.summary import project_name
+from gemtui.sessions.store.store import Problem
+from gemtui.sessions.written_files import recorded_writes, writes_by_file
+from tests.rows import each_row
+from tests.sessions import logs, stores
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / ".gemini"
+
+
+ROOT = r"C:\Users\Ada\Shop App"
+
+
+@each_row(
+    ("path", "project", "recorded"),
+    [
+        (r"C:\a\..\b\x.ts", "", PureWindowsPath(r"c:\b\X.ts")),
+        ("src/x.ts", r"c:\a", PureWindowsPath(r"C:\A\src\x.ts")),
+        (r"src\x.ts", r"c:\a", PureWindowsPath(r"C:/A/src/x.ts")),
+        ("C:/a/x.ts", "/home/ada", PureWindowsPath(r"C:\a\x.ts")),
+        (r"\\server\share\x.ts", "", PureWindowsPath(r"\\SERVER\share\x.ts")),
+        (r"\\?\C:\a\x.ts", "", PureWindowsPath(r"C:\a\x.ts")),
+        ("x.ts", "/a", PurePosixPath("/a/x.ts")),
+        ("/A/./x.ts", "", PurePosixPath("/A/x.ts")),
+        (r"/a/b\c", "", PurePosixPath(r"/a/b\c")),
+        ("c:x.ts", "/a", PurePosixPath("/a/c:x.ts")),
+    ],
+)
+def test_a_recorded_path_is_one_of_its_own_system(path: str, project: str, recorded: object) -> None:
+    assert recorded_path(path, project) == recorded
+    assert PurePosixPath("/A/x") != recorded_path("/a/x")
+
+
+@pytest.mark.parametrize("key", ["shop-app", stores.hashed(ROOT)])
+def test_one_file_by_several_spellings_is_one_file_of_its_project(store: Path, key: str) -> None:
+    names = [ROOT + r"\src\till.ts", ROOT.lower() + "/src/till.ts", "src/till.ts"]
+    calls = [
+        logs.call(f"c{at}", name="write_file", args={"file_path": name, "content": "sold\n"}, seconds=at)
+        for at, name in enumerate(names, 3)
+    ]
+    stores.session(
+        store, stores.uuid(1), [logs.header(), logs.user("u", "a"), logs.gemini("g", "", toolCalls=calls)], key=key
+    )
+    if key == "shop-app":
+        stores.marker(store, key, ROOT.lower())
+    snapshot = stores.read(store)
+    (session,) = snapshot.sessions
+    assert session.project in (ROOT, ROOT.lower())
+    assert project_name(session.project, key) in ("Shop App", "shop app")
+    assert list(project_labels(snapshot.sessions).values()) == [project_name(session.project, key)]
+    for spelling in (ROOT, ROOT.upper(), ROOT.lower().replace("\\", "/")):
+        assert list(listed_sessions(snapshot, project=Path(spelling), hidden=False)) == [session]
+        if key == "shop-app" or spelling == ROOT:  # a hash is that of one spelling
+            assert Index(store, cache=None).find("latest", project=Path(spelling)) == session
+    assert not list(listed_sessions(snapshot, project=Path(ROOT + " 2"), hidden=False))
+    recorded = recorded_writes(snapshot.sessions, home=store, cache=None)
+    (writes,) = writes_by_file(each for each in recorded if not isinstance(each, Problem)).values()
+    assert len(writes) == 3
+    found = recover_file(Path(ROOT + r"\src\TILL.ts"), snapshot.sessions)
+    assert found.rebuilt is not None
+    assert [line.text for line in found.rebuilt.listed] == ["sold"]
+
+
+def test_a_folder_has_the_same_sessions_by_each_path_that_leads_to_it(store: Path, tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    for number, root in enumerate((real, link)):
+        key = f"proj-{number}"
+        stores.marker(store, key, str(root))
+        stores.session(store, stores.uuid(number), key=key)
+    snapshot = stores.read(store)
+    for folder in (real, link):
+        assert len(list(listed_sessions(snapshot, project=folder, hidden=False))) == 2
+        assert len(Index(store, cache=None).files(folder)) == 2
+
+
+def test_a_hash_folder_is_named_by_the_folders_that_were_trusted(store: Path) -> None:
+    for number, root in enumerate(("/home/ada/one", "/home/ada")):
+        stores.session(store, stores.uuid(number), key=stores.hashed(root))
+    (store / "trustedFolders.json").write_text('{"/home/ada/one": "TRUST_PARENT"}')
+    assert {each.project for each in stores.read(store).sessions} == {"/home/ada/one", "/home/ada"}
+
+
+@each_row(
+    ("name", "tag"),
+    [
+        ("sql%20opt%2Fx", "sql opt/x"),
+        ("%E2%9C%93%20done", "✓ done"),
+        ("100%", "100%"),
+        ("a%FFb", "aÿb"),
+        ("plain", "plain"),
+    ],
+)
+def test_a_saved_chat_has_the_tag_that_was_typed(store: Path, name: str, tag: str) -> None:
+    path = store / "tmp" / "proj" / f"checkpoint-{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('[{"role": "user", "parts": [{"text": "hi"}]}]')
+    assert stores.only(stores.read(store)).title == tag
+    path.unlink()
