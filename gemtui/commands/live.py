@@ -65,7 +65,7 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
     stored = {each.id: each for each in listed_sessions(snapshot, project=project, hidden=False)}
     live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
     if as_json:
-        sessions = [stored[each.session].to_dict() for each in live if each.session in stored]
+        sessions = [stored[each.session].to_dict(files=False) for each in live if each.session in stored]
         json_to_stdout({"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]})
     else:
         marks = marks_of_user()

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @cursor_option
 @since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
 @click.option("--until", metavar="DATE", type=Moment(end=True), help="Show only sessions last used on or before DATE.")
+@click.option("--files", is_flag=True, help="Include the names of the written files in the output of --json.")
 @click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
 @json_option
 def sessions(
@@ -58,6 +59,7 @@ def sessions(
     cursor: str | None,
     since: datetime | None,
     until: datetime | None,
+    files: bool,
     live: bool,
     as_json: bool,
 ) -> int:
@@ -81,7 +83,9 @@ def sessions(
         return list_live_sessions(project, as_json=as_json)
     place = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
-    asked = _Asked(project, everywhere, hidden, since, until, limit, place, as_json)
+    if files and not as_json:
+        raise click.UsageError("--files needs --json: to list written files in lines, use gemtui files")
+    asked = _Asked(project, everywhere, hidden, since, until, limit, place, as_lines=as_json and not files)
     with index_of_user() as index:
         home = index.home
         try:
@@ -90,7 +94,7 @@ def sessions(
             answer = _from_all(asked, index, marks)
     found, interrupted = answer.sessions, _interrupted_undos(answer.where)
     if as_json:
-        values = (each.to_dict() if isinstance(each, Summary) else each.text for each in found)
+        values = (each.to_dict(files=files) if isinstance(each, Summary) else each.text for each in found)
         marked = [marks[each.id].to_dict() for each in found if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         after = {"marks": marked, "next_cursor": following, "interrupted": [each.to_dict() for each in interrupted]}
@@ -105,8 +109,8 @@ def sessions(
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
     if answer.unreadable:
-        files = f"{answer.unreadable} of the store's files or folders"
-        note(f"{files} can't be read: gemtui doctor lists them")
+        unreadable = f"{answer.unreadable} of the store's files or folders"
+        note(f"{unreadable} can't be read: gemtui doctor lists them")
     elif not found and not as_json:
         in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
@@ -141,8 +145,8 @@ class _Place(NamedTuple):
 class _Asked(NamedTuple):
     """Which sessions to list; the fields not explained here are as in `sessions`.
 
-    `after`: list only sessions after this position. `as_json`: whether the output is JSON, for
-    which cached JSON (`SessionLine`) can be used instead of summaries.
+    `after`: list only sessions after this position. `as_lines`: whether cached JSON
+    (`SessionLine`) can be used instead of summaries.
     """
 
     project: Path | None
@@ -152,7 +156,7 @@ class _Asked(NamedTuple):
     until: datetime | None
     limit: int | None
     after: _Place | None
-    as_json: bool
+    as_lines: bool
 
 
 class _Answer(NamedTuple):
@@ -176,7 +180,7 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     Only cached JSON and the summaries of the newest sessions are read, which is fast. Raises
     StoreUnreadable, and Unsure if these don't suffice.
     """
-    if asked.limit is None and not asked.as_json:
+    if asked.limit is None and not asked.as_lines:
         raise Unsure
     store = NewestSessions(index)
     where = project_in_use(partial(store.listed, hidden=asked.hidden), asked.project, everywhere=asked.everywhere)

@@ -69,7 +69,7 @@ SESSION = {
     "tool_failures": int,
     "failed_calls": int,
     "tokens": dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT),
-    "files_written": [str],
+    "files_written_count": int,
     "flags": [
         frozenset(
             {"live", "ghost", "empty", "failed_prompt", "nothing_to_resume", "buried", "torn", "duplicate", "kept"}
@@ -101,7 +101,7 @@ SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "marks": [MARK], "
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {
     "version": 1,
-    "session": SESSION,
+    "session": SESSION | {"files_written": [str]},
     "messages": [dict],
     "dropped": [{"why": frozenset({"rewound", "buried", "failed_prompt"}), "record": dict}],
     "problems": [PROBLEM],

@@ -394,3 +394,13 @@ def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary
     with path.open("a") as file:
         file.write(json.dumps({"$set": {"summary": summary}}) + "\n")
     assert gemtui("show", "11111111").out.splitlines()[0] == title
+
+
+def test_written_files_are_counted_and_listed_only_where_they_are_asked_for(gemtui: Gemtui, store: Path) -> None:
+    counted = gemtui("sessions", "--everywhere", "--json").json["sessions"]
+    listed = gemtui("sessions", "--everywhere", "--json", "--files").json["sessions"]
+    assert max(each["files_written_count"] for each in counted) > 0
+    for one, other in zip(counted, listed, strict=True):
+        assert one | {"files_written": other["files_written"]} == other
+        assert one["files_written_count"] == len(other["files_written"])
+    assert gemtui("sessions", "--files").code == 2

@@ -31,6 +31,15 @@ def test_words_phrases_and_exclusions() -> None:
     ]
 
 
+def test_a_minus_that_is_part_of_a_symbol_excludes_nothing() -> None:
+    assert terms("-> -= -🔑 -x ") == [
+        Term(text="->"),
+        Term(text="-="),
+        Term(text="🔑", excluded=True),
+        Term(text="x", excluded=True),
+    ]
+
+
 def test_the_last_word_may_go_on_while_it_is_typed() -> None:
     assert [term.prefix for term in terms("the pars")] == [False, True]
     assert [term.prefix for term in terms("the pars ")] == [False, False]

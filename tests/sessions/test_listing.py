@@ -132,6 +132,31 @@ def test_spans_are_where_the_words_stand() -> None:
     assert ListQuery("!parser").spans(text) == []
 
 
+def test_fields_of_calls_mean_one_and_the_same_call() -> None:
+    shell, edit = "run_shell_command", "replace"
+    both = replace(summary("a", failures=1), tools=(shell, edit), failed_tools=(edit,), passed_tools=(shell,))
+    failed = replace(summary("b", failures=1), tools=(shell,), failed_tools=(shell,))
+    found = {
+        "tool:shell is:failed": ["b"],
+        "tool:shell -is:failed": ["a"],
+        "-tool:shell is:failed": ["a"],
+        "tool:shell tool:edit": [],
+        "tool:shell": ["a", "b"],
+        "is:failed": ["a", "b"],
+        "-tool:edit": ["b"],
+    }
+    for query, ids in found.items():
+        assert names(arrange((both, failed), replace(EVERYWHERE, query=query)).rows) == ids, query
+
+
+def test_symbols_are_found_in_titles_with_and_without_a_variation_selector() -> None:
+    sessions = (summary("a", "rated ⭐️ and 🔑"), summary("b", "rated ⭐, a != b -> c"))
+    found = {"⭐️": ["a", "b"], "⭐": ["a", "b"], "🔑": ["a"], "->": ["b"], "!=": ["b"], "rated -🔑": ["b"]}
+    for query, ids in found.items():
+        assert names(arrange(sessions, replace(EVERYWHERE, query=query)).rows) == ids, query
+    assert ListQuery("⭐").spans("a ⭐️ b") == ListQuery("⭐️").spans("a ⭐️ b") == [(2, 4)]
+
+
 def test_a_regular_expression_is_only_text() -> None:
     assert ListQuery("a.c (").spans("abc a.c (") == [(4, 7), (8, 9)]
 

@@ -67,7 +67,7 @@ def store(home: Path) -> Path:
 
 def shown(each: Summary | SessionLine) -> Any:
     """The JSON value of a session, or of its line."""
-    return each.to_dict() if isinstance(each, Summary) else orjson.loads(each.text)
+    return each.to_dict(files=False) if isinstance(each, Summary) else orjson.loads(each.text)
 
 
 @pytest.mark.parametrize("hidden", [False, True])

@@ -168,6 +168,7 @@ def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
         "tokens": {
             "input": 11100, "output": 29, "cached": 0, "thoughts": 0, "tool": 0, "total": 11129,
         },
+        "files_written_count": 1,
         "files_written": ["/home/dev/notes/haiku.txt"],
         "flags": [],
     }  # fmt: skip

@@ -29,7 +29,7 @@ from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.store.store import ChatFile, Problem, stamp_of
 from gemtui.sqlite_file import Damaged, Newer, application_and_version, code_of, connect, is_damage, why
 
-VERSION = 16
+VERSION = 17
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"

@@ -13,14 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from gemtui.calls.paths import recorded_path
 from gemtui.moments import period, start_of_day
-from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
+from gemtui.sessions.catalog.query import SYMBOLS_ONLY, Field, Narrowed, can_tell, fits_all, parse_query
 from gemtui.sessions.catalog.summary import Summary, project_group, project_name, title_of
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
@@ -213,7 +214,7 @@ class ListQuery:
     def _fits(self, entry: ListEntry) -> bool:
         when, before, after = entry.summary.when, self._before, self._after
         in_time = (before is None or when < before) and (after is None or when >= after)
-        return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
+        return in_time and fits_all(self._fields, entry.summary, entry.mark)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) of each required word found in a string, in order.
@@ -229,8 +230,8 @@ class ListQuery:
 
 
 _DAYS = ("today", "yesterday")
-_NOT = re.compile(r'"[^"]*"|(?<!\S)!')
-"""Matches a phrase, or a `!` that excludes the word after it.
+_NOT = re.compile(rf'"[^"]*"|(?<!\S)!(?!{SYMBOLS_ONLY})')
+"""Matches a phrase, or a `!` that excludes the word after it, unless that is a symbol as in `!=`.
 
 A `!` at the end, with no word after it yet, means nothing.
 """
@@ -383,7 +384,7 @@ def _entry(summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mappi
     group, folder = project_group(summary), summary.project
     label = labels[group]
     if folder not in (None, group):
-        label = clean_line(f"{label}@{PurePath(folder or '').name}")
+        label = clean_line(f"{label}@{recorded_path(folder or '').name}")
     return ListEntry(summary, label, key, marks.get(summary.id))
 
 
@@ -684,7 +685,7 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
 
 
 def _longer_name(group: str, folder: str | None) -> str:
-    return group if folder is None else "/".join(PurePath(folder).parts[-2:])
+    return group if folder is None else "/".join(recorded_path(folder).parts[-2:])
 
 
 @lru_cache

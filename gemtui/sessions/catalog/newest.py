@@ -140,7 +140,7 @@ def _line_of(session: Summary) -> SessionLine | None:
     """
     if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
         return None
-    text = encode(session.to_dict())
+    text = encode(session.to_dict(files=False))
     when, id, _ = age_order(session)
     return SessionLine(when, id, session.project, session.project_hash, text)
 

@@ -98,8 +98,10 @@ class Query(Struct, frozen=True, kw_only=True):
         return bool(self.terms or self.fields or self.before or self.after)
 
 
+SYMBOLS_ONLY = r"[!#-/:-@\[-`{-~]+(?!\S)"
+"""Matches a word of nothing but ASCII symbols; a `-` before it is one of them, as in `->`."""
 _ITEM = re.compile(
-    r"""(?P<minus>-(?=[^\s-]))? (?:(?P<field>[A-Za-z]+):(?=\S))?
+    rf"""(?P<minus>-(?=[^\s-])(?!{SYMBOLS_ONLY}))? (?:(?P<field>[A-Za-z]+):(?=\S))?
         (?:"(?P<quoted>[^"]*)" | (?P<plain>\S+))""",
     re.VERBOSE,
 )
@@ -267,6 +269,30 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
             found = mark is not None and getattr(mark, value)
         case _:
             found = not narrowed.excluded
+    return found is not narrowed.excluded
+
+
+def fits_all(fields: Iterable[Narrowed], session: Summary, mark: Mark | None) -> bool:
+    """Return whether a session satisfies the conditions of several fields, as `fits` does for one.
+
+    Conditions on a call must be true of one and the same call: `tool:shell is:failed` is a shell
+    call that failed, as in the full-text search.
+    """
+    fields = list(fields)
+    of_calls = [each for each in fields if each.field is Field.TOOL or each.value == "failed"]
+    if len(of_calls) < 2 or all(each.excluded for each in of_calls):
+        return all(fits(each, session, mark) for each in fields)
+    ended = ((session.failed_tools, True), (session.passed_tools, False))
+    calls = [(tool, failed) for tools, failed in ended for tool in tools]
+    if not any(all(_fits_call(each, *call) for each in of_calls) for call in calls):
+        return False
+    return all(fits(each, session, mark) for each in fields if each not in of_calls)
+
+
+def _fits_call(narrowed: Narrowed, tool: str, failed: bool) -> bool:
+    found = failed
+    if narrowed.field is Field.TOOL:
+        found = _any_has(composed(narrowed.value).lower(), [tool_words(tool)])
     return found is not narrowed.excluded
 
 

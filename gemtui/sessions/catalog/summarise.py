@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
+from urllib.parse import unquote
 
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
@@ -30,6 +31,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)
     kind, id = kind_and_id(log, place)
+    failed_tools, passed_tools = log.replay.ended_tools
     return Summary(
         id=id,
         title=title,
@@ -54,6 +56,8 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
         tools=_distinct(tool for line in outlines for tool in line.tools),
+        failed_tools=failed_tools,
+        passed_tools=passed_tools,
         flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,
@@ -122,7 +126,7 @@ def _title(
     place: ChatFile, summary: object, outlines: Sequence[Outline], dropped: Sequence[Outline]
 ) -> tuple[str, TitleSource]:
     if place.kind is SessionKind.CHECKPOINT:
-        return place.name_id, TitleSource.NAME
+        return _typed_tag(place.name_id), TitleSource.NAME
     folded = "" if not isinstance(summary, str) else " ".join(summary[:_FOLDED].split())
     if folded and not _DATA.match(folded):
         return folded[:EXCERPT], TitleSource.SUMMARY
@@ -131,6 +135,14 @@ def _title(
         return NO_TITLE, TitleSource.NONE
     failed = prompt.dropped is Dropped.FAILED_PROMPT
     return prompt.excerpt, TitleSource.FAILED_PROMPT if failed else TitleSource.PROMPT
+
+
+def _typed_tag(name: str) -> str:
+    """Return the tag that was typed for `/chat save`, which the CLI percent-encodes in the name."""
+    try:
+        return unquote(name, errors="strict")
+    except UnicodeDecodeError:
+        return unquote(name, encoding="latin-1")
 
 
 def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:

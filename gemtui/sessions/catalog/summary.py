@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from gemtui.calls.paths import recorded_path
 from gemtui.sessions.store.projects import is_hash, repository_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
@@ -96,7 +97,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     * `has_header`: whether the file names the session and its project; the CLI removes files that
       don't (assets/gemini-cli.md#clean-up).
     * `ended_badly`: whether calls in its last message failed, with nothing after them.
-    * `tools`: the names of the called tools.
+    * `tools`: the names of the called tools. `failed_tools`, `passed_tools`: those with calls that
+      failed as in `failed_calls`, and with calls that didn't.
     """
 
     id: str
@@ -132,6 +134,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     has_header: bool = True
     ended_badly: bool = False
     tools: tuple[str, ...] = ()
+    failed_tools: tuple[str, ...] = ()
+    passed_tools: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -185,11 +189,13 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         """
         return self.kind is not SessionKind.MAIN or self.is_copy or Flag.EMPTY in self.flags
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the SESSION object of `gemtui sessions --json`.
+    def to_dict(self, *, files: bool = True) -> dict[str, Any]:
+        """Return the SESSION object of `gemtui show --format json`.
 
-        Times are in ISO 8601 UTC, or null if unknown.
+        Times are in ISO 8601 UTC, or null if unknown. `files`: include the list of written files,
+        which can be long.
         """
+        written = {"files_written": list(self.files_written)} if files else {}
         return {
             "id": self.id,
             "title": self.title,
@@ -211,7 +217,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
             "tool_failures": self.tool_failures,
             "failed_calls": self.failed_calls,
             "tokens": asdict(self.tokens),
-            "files_written": list(self.files_written),
+            "files_written_count": len(self.files_written),
+            **written,
             "flags": [flag.value for flag in Flag if flag in self.flags] if self.flags else [],
         }
 
@@ -259,7 +266,7 @@ def project_name(folder: str | None, store_folder: str) -> str:
     """
     if folder is None:
         return f"{store_folder[:8]}…" if is_hash(store_folder) else store_folder
-    return Path(folder).name or folder
+    return recorded_path(folder).name or folder
 
 
 def iso(when: datetime | None) -> str | None:

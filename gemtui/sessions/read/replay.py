@@ -426,6 +426,19 @@ class Replay:
         return list(self._entries.values())
 
     @property
+    def ended_tools(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tools of calls that failed, and of those that didn't, each name once."""
+        failed: dict[str, None] = {}
+        passed: dict[str, None] = {}
+        for entry in self._entries.values():
+            if entry.facts.kind is not RecordKind.MESSAGE:
+                continue
+            named = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
+            for call in (*entry.facts.calls, *(stored.fact for stored in named if stored is not None)):
+                (failed if call.failed else passed)[call.tool] = None
+        return tuple(failed), tuple(passed)
+
+    @property
     def resumable(self) -> bool:
         """Whether the CLI finds anything to resume here (assets/gemini-cli.md#clean-up)."""
         return any(entry.facts.resumable for entry in self._entries.values())
