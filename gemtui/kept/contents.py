@@ -19,7 +19,7 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import COPIES, in_tree, names_beside, place_in_store, replaced_trees, trees
 from gemtui.sessions.read.versions import is_superseded
-from gemtui.sessions.store.projects import Projects, folder_names
+from gemtui.sessions.store.projects import ProjectFolders, Projects
 from gemtui.sessions.store.store import is_plain_id, place_of
 from gemtui.text import counted, short_path, size
 
@@ -102,11 +102,11 @@ def only_kept(
     `sessions`: all of a store's sessions, as in a snapshot. `project`: a folder; return only the
     files of its sessions. `before`: return only files last updated before this time.
     """
-    names = None if project is None else folder_names(project)
+    folders = None if project is None else ProjectFolders(project, worktrees=False)
     return tuple(
         file
         for session in sessions
-        if names is None or session.project in names
+        if folders is None or session.project in folders
         for file in (session, *session.copies)
         if Flag.KEPT in file.flags and (before is None or file.when < before)
     )
@@ -134,7 +134,7 @@ def replaced_files(home: Path, *, project: Path | None = None, before: datetime 
     `project`: a folder; yield only files of its sessions. `before`: yield only files that were last
     changed before this time. Never raises.
     """
-    names = None if project is None else folder_names(project)
+    folders = None if project is None else ProjectFolders(project, worktrees=False)
     for tree in replaced_trees():
         for entry in files_below(str(in_tree(tree, home))):
             with suppress(OSError):
@@ -142,7 +142,7 @@ def replaced_files(home: Path, *, project: Path | None = None, before: datetime 
                 if place is None or (before is not None and place.modified >= before):
                     continue
                 key = place.project_key
-                if names is None or Projects(home, [key]).root_of(key) in names:
+                if folders is None or Projects(home, [key]).root_of(key) in folders:
                     yield place.path
 
 

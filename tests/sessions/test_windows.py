@@ -93,7 +93,7 @@ def test_a_folder_has_the_same_sessions_by_each_path_that_leads_to_it(store: Pat
 def test_a_hash_folder_is_named_by_the_folders_that_were_trusted(store: Path) -> None:
     for number, root in enumerate(("/home/ada/one", "/home/ada")):
         stores.session(store, stores.uuid(number), key=stores.hashed(root))
-    (store / "trustedFolders.json").write_text('{"/home/ada/one": "TRUST_PARENT"}')
+    (store / "trustedFolders.json").write_text('// mine\n{"/home/ada/one": "TRUST_PARENT"}')
     assert {each.project for each in stores.read(store).sessions} == {"/home/ada/one", "/home/ada"}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.errors import reason_of
 from gemtui.files import is_file, read_small, resolved
-from gemtui.jsonfile import read_object
+from gemtui.jsonfile import object_of, read_object, without_comments
 
 _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
@@ -96,8 +96,9 @@ class Projects:
 
 def _trusted(home: Path) -> Iterator[str]:
     """Yield the folders that the user has decided on in the CLI's dialog, and the ones above them."""
+    path = home / "trustedFolders.json"
     with suppress(OSError):
-        for folder in read_object(home / "trustedFolders.json", _REGISTRY_LIMIT):
+        for folder in object_of(without_comments(read_small(path, _REGISTRY_LIMIT)), path):
             yield from (folder, str(recorded_path(folder).parent))
 
 
