@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
-from gemtui.commands.output import note, stdout_encoding, to_file, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, stdout_encoding, to_file, to_stdout
 from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import force_option, output_option, project_option, session_ids
+from gemtui.errors import SessionNotFound
 from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.redact.redactor import Redactor, replaced_words
 from gemtui.sessions.catalog.redacted import redact as find_secrets
+from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.text import counted
+from gemtui.sessions.store.typed_prompts import typed_prompts
+from gemtui.text import Clean, clean, clean_line, counted
 from gemtui.transcript.export_words import dropped_words
 
 
@@ -47,11 +50,17 @@ def show(
 
     ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
     folder's project, or of all if it has none), or the file of a session, subagent, or checkpoint.
+    Of a session whose file is gone, the prompts that Gemini CLI has kept are printed.
     """
     chosen = Format(format)
     if dropped and chosen is Format.UNIFIED:
         raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
-    summary = session_named(id, project=project)
+    try:
+        summary = session_named(id, project=project)
+    except SessionNotFound:
+        if project is None and chosen is Format.TEXT and output is None and not redact and _show_typed(id.strip()):
+            return
+        raise
     with SessionLog.read(summary.path) as log:
         redactor = find_secrets(log, summary) if redact else None
         if output is None:
@@ -67,6 +76,23 @@ def show(
             _report_problems(log)
         if chosen is Format.UNIFIED:
             _report_dropped(log)
+
+
+def _show_typed(id: str) -> bool:
+    """Print the prompts of a session whose file is gone; return False if there are none.
+
+    Nothing is printed if `id` is the beginning of several sessions' ids.
+    """
+    prompts = typed_prompts(gemini_home(), id) if id else []
+    if len({prompt.session for prompt in prompts}) != 1:
+        return False
+    for prompt in prompts:
+        lines_to_stdout([clean_line(iso(prompt.time) or "time unknown"), clean(prompt.text), Clean("")])
+    note(
+        f"the file of session {clean_line(prompts[0].session)} is gone; these are the prompts that Gemini CLI has kept "
+        "in logs.json, without answers"
+    )
+    return True
 
 
 def _report_replaced(redactor: Redactor) -> None:

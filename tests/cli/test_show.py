@@ -288,3 +288,25 @@ def test_other_encodings_replace_what_they_lack(store: Path) -> None:
     assert "?bersetze" in done.stdout.decode("ascii")
     as_json = start("show", "142b2ee6", "--format", "json", environ={"PYTHONIOENCODING": "ascii"})
     assert "Übersetze" in json.dumps(json.loads(as_json.stdout), ensure_ascii=False)
+
+
+def test_the_prompts_of_a_session_whose_file_is_gone_are_those_in_logs_json(gemtui: Gemtui, home: Path) -> None:
+    entry = {"messageId": 0, "type": "user", "timestamp": "2026-01-02T03:04:05.000Z"}
+    entries = [
+        entry | {"sessionId": "aaaa1111-2", "message": "Where is\nit?"},
+        entry | {"sessionId": "aaaa2222-2", "message": "another"},
+        entry | {"sessionId": "aaaa1111-2", "message": "And now?"},
+    ]
+    folder = home / ".gemini/tmp/proj"
+    folder.mkdir(parents=True)
+    (folder / "logs.json").write_text(json.dumps(entries))
+    answer = gemtui("show", "aaaa1111")
+    assert answer.code == 0
+    assert answer.out.split("\n\n") == [
+        "2026-01-02T03:04:05.000Z\nWhere is\nit?",
+        "2026-01-02T03:04:05.000Z\nAnd now?",
+        "",
+    ]
+    assert "the file of session aaaa1111-2 is gone" in answer.err
+    for id, more in (("aaaa", ()), ("bbbb", ()), ("aaaa1111", ("--format", "json"))):
+        assert gemtui("show", id, *more).code == 2
