@@ -157,7 +157,7 @@ def uncovered_notes(before: Uncovered, now: Uncovered) -> list[str]:
         words = _fate(before.get(name), now.get(name))
         if words:
             kind = (before.get(name) or now[name]).kind
-            notes.append(f"Not covered by checkpoints, so not undone: {os.fsdecode(name)} ({kind}) {words}.")
+            notes.append(f"Not covered by checkpoints: {os.fsdecode(name)} ({kind}) {words}.")
     if len(notes) > _MOST_NAMED:
         notes[_MOST_NAMED:] = [f"and {len(notes) - _MOST_NAMED} more that checkpoints don't cover"]
     return notes

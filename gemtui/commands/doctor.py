@@ -130,7 +130,7 @@ class _DoctorReport:
             "terminal": asdict(self.terminal),
             "files": _files_dict(self.files)
             | {"search": self.search.to_dict(), "vault": self.vault.to_dict()}
-            | {"checkpoints": self.checkpoints.to_dict() | {"interrupted": [e.to_dict() for e in self.interrupted]}},
+            | {"checkpoints": self.checkpoints.to_dict()},
             "runs": self.runs.to_dict(),
             "problems": list(self.problems),
         }

@@ -97,7 +97,7 @@ def sessions(
         values = (each.to_dict(files=files) if isinstance(each, Summary) else each.text for each in found)
         marked = [marks[each.id].to_dict() for each in found if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
-        after = {"marks": marked, "next_cursor": following, "interrupted": [each.to_dict() for each in interrupted]}
+        after = {"marks": marked, "next_cursor": following}
         json_list_to_stdout("sessions", values, before={"home": str(home)}, after=after)
     else:
         short = short_ids(answer.ids, [each.id for each in found])

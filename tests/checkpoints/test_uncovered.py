@@ -73,7 +73,7 @@ def test_what_a_command_changed_beside_the_checkpoints_is_named(
     session: Session, work: Callable[[Path], object], note: str
 ) -> None:
     done = undone(session, work)
-    assert [each for each in done.notes if note in each] == [f"Not covered by checkpoints, so not undone: {note}."]
+    assert [each for each in done.notes if note in each] == [f"Not covered by checkpoints: {note}."]
     assert not done.complete
 
 

@@ -25,7 +25,7 @@ from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
-from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions, last_prompt, prompt_at
+from gemtui.ui.undo.checkpoint_marks import FoundCheckpoints, find_checkpointed, last_prompt, prompt_at
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
@@ -208,7 +208,8 @@ class Continuing(SessionsPart):
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
-        self._checkpointed, self._checkpoints_read = CheckpointedSessions(), False
+        self._checkpointed: FoundCheckpoints | None = None
+        self._checkpoints_read = False
 
     def can(self, action: str) -> bool:
         """Return whether an action is available; without a session, only a new run is."""
@@ -266,13 +267,14 @@ class Continuing(SessionsPart):
     async def look_for_checkpoints(self) -> None:
         """Mark sessions with checkpoints in the list, and prompts in the open session."""
         await asyncio.sleep(SETTLE)
-        found = await asyncio.to_thread(self._checkpointed.read)
+        found = await asyncio.to_thread(find_checkpointed, self._checkpointed)
         if not self._checkpoints_read:
             self._checkpoints_read = True
             self._report_interrupted_undo()
         if found is not None:
-            self.screen.sessions.update_undoable(found)
-            self.screen.pane.update_undoable(found)
+            self._checkpointed = found
+            self.screen.sessions.update_undoable(found.sessions)
+            self.screen.pane.update_undoable(found.sessions)
 
     @background("interrupted")
     async def _report_interrupted_undo(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from gemtui.errors import GemtuiError, UndoError
+from gemtui.files import stat_if_present
 from gemtui.paths import checkpoints_dir
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import counted, relative
@@ -127,28 +128,29 @@ def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> Che
     return CheckpointMarks(prompts, found.calls)
 
 
-class CheckpointedSessions:
-    """The ids of sessions with checkpoints, read again only if the files have changed."""
+class FoundCheckpoints(NamedTuple):
+    """The ids of the sessions that have checkpoints, and the times of the files that were read."""
 
-    def __init__(self) -> None:
-        self._seen: Mapping[Path, int] | None = None
+    sessions: frozenset[str]
+    times: Mapping[Path, int]
 
-    def read(self) -> frozenset[str] | None:
-        """Return the ids, or None if they are the same as before or can't be read.
 
-        Blocking: call this on a background thread.
-        """
-        from gemtui.runs.undo.undo import sessions_with_checkpoints
+def find_checkpointed(known: FoundCheckpoints | None) -> FoundCheckpoints | None:
+    """Return which sessions have checkpoints; None if nothing has changed, or they can't be read.
 
-        try:
-            files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
-            seen = {each: each.stat().st_mtime_ns for each in files if each.suffix in _FILES}
-            if seen == self._seen:
-                return None
-            self._seen = seen
-            return sessions_with_checkpoints()
-        except OSError:
+    `known`: an earlier result. Blocking: call this on a background thread.
+    """
+    from gemtui.runs.undo.undo import sessions_with_checkpoints
+
+    try:
+        files = (each for each in checkpoints_dir().glob("*/*") if each.suffix in _FILES)
+        facts = {each: stat_if_present(each) for each in files}
+        times = {each: seen.st_mtime_ns for each, seen in facts.items() if seen is not None}
+        if known is not None and times == known.times:
             return None
+        return FoundCheckpoints(sessions_with_checkpoints(), times)
+    except OSError:
+        return None
 
 
 def undo_words(session: Summary, now: datetime) -> str:

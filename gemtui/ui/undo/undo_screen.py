@@ -97,10 +97,13 @@ def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool)
     `prompts`: the session's prompts; empty for a redo. `chat`: whether a new chat is created.
     `done`: whether the undo is finished, not only planned.
     """
+    notes = dict.fromkeys(undone.notes)
+    if undone.interrupted is not None:
+        chat, notes = False, {_sentence(undone.interrupted.words): None, **notes}
     return [
         *([_chat_row(undone, prompts, done=done)] if chat else ()),
         *_file_rows(undone, done=done),
-        *(_note_row(each) for each in dict.fromkeys(undone.notes)),
+        *map(_note_row, notes),
     ]
 
 

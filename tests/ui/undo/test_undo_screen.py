@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -244,6 +245,28 @@ def undo_interrupted(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
+async def test_a_signal_that_ends_the_app_stops_an_undo_between_two_files_and_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with person(gemini_home(), WIDE, project=project) as me:
+        stop, remove = me.app.stop, ProjectFiles.remove
+
+        def signalled(files: ProjectFiles, name: bytes) -> None:
+            remove(files, name)
+            for _ in range(2):
+                stop.receive(signal.SIGTERM)
+
+        monkeypatch.setattr(ProjectFiles, "remove", signalled)
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("nothing has changed yet")
+        await me.press("y")
+        await me.sees("Interrupted after 1 of 3 files")
+        assert (project / "sea.py").read_text() == "storm\n"
+        words = f"interrupted after 1 of 3 files; to finish, run: gemtui undo {uuid(1)} --to 2"
+        assert stop.report == words
+
+
 def interrupted_words(project: Path) -> str | None:
     found = interrupted_change(project)
     return None if found is None else found.words
@@ -259,7 +282,7 @@ async def test_at_the_start_an_interrupted_undo_is_announced_and_reversed_by_its
         assert (project / "sea.py").read_text() == "storm\n"
         assert not (project / "moon.py").exists()
         await me.press("y")
-        await me.sees("done")
+        await me.sees("done", "restored")
         assert (project / "moon.py").read_text() == "full\n"
         assert (project / "sea.py").read_text() == "storm\n"
     assert interrupted_words(project) is None
@@ -273,7 +296,7 @@ async def test_an_interrupted_undo_is_finished_by_another_undo(undo_interrupted:
         await me.sees("will be completed", "restore sea.py")
         assert (project / "sea.py").read_text() == "storm\n"
         await me.press("y")
-        await me.sees("done")
+        await me.sees("done", "restored")
         assert (project / "sea.py").read_text() == "calm\n"
 
 
@@ -289,7 +312,7 @@ async def test_an_interrupted_redo_is_announced_and_finished_by_another(
         await me.sees("First, an interrupted redo", "restore moon.py")
         assert not (project / "moon.py").exists()
         await me.press("y")
-        await me.sees("done")
+        await me.sees("done", "restored")
         assert (project / "moon.py").read_text() == "full\n"
     assert interrupted_words(project) is None
 
