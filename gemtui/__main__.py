@@ -32,9 +32,10 @@ def main() -> int:
     atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:
         from gemtui.cli import main as run
-    except KeyboardInterrupt:
+
+        return run()
+    except KeyboardInterrupt:  # also one that arrives when the command has just ended
         return 130
-    return run()
 
 
 if __name__ == "__main__":
