@@ -200,7 +200,9 @@ class RunPolicy:
         for pattern, sample in samples.items():
             outcome = self._engine.outcome(Call(sample))
             if not outcome.found:
-                found[pattern] = "" if outcome.rule is None else _words(outcome.rule)
+                found[pattern] = f"the setting {outcome.setting}" if outcome.setting else ""
+                if outcome.rule is not None:
+                    found[pattern] = _words(outcome.rule)
         return found
 
     def _servers_tools(self, rule: Rule) -> Iterator[str]:

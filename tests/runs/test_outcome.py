@@ -256,6 +256,7 @@ priority = 500
         ("write_file", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
         ("web_fetch", {}, NOT_FOUND, Status.REFUSED, "denied as your policy says, by rule 2 of work.toml (", ""),
         ("mcp_srv_drop", {}, NOT_FOUND, Status.REFUSED, "denied as your policy says, by rule 2 of work.toml (", ""),
+        ("read_file", {}, NOT_FOUND, Status.REFUSED, "denied as your policy says, by the setting tools.exclude", ""),
         ("mcp_srv_get", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
         ("delegate_to_agent", {}, NOT_FOUND, Status.WARNING, "", ""),
         ("glob", {}, NOT_FOUND, Status.WARNING, "", ""),
@@ -283,6 +284,8 @@ def test_the_policy_of_a_run_says_why_a_call_was_refused(
     """A tool that does not exist is an error that names it; no advice lifts a person's own rule."""
     (policy := tmp_path / "work.toml").write_text(RULES)
     home = {"GEMINI_CLI_HOME": str(tmp_path)}
+    (settings := tmp_path / ".gemini/settings.json").parent.mkdir()
+    settings.write_text('{"tools": {"exclude": ["read_file"]}}')
     argv = ("gemini", f"--policy={policy}")
     about: About = {"ask": error is VIOLATION}
     request = Request(id="r", argv=argv, cwd=str(tmp_path), environ=home, about=about)

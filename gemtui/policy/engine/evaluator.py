@@ -343,7 +343,7 @@ class Evaluator:
         settled = None
         if self.stopped or not availability.found:
             by = availability.by.rule if availability.by else None
-            settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False)
+            settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False, setting=known.setting)
         elif plain and not edits and not checkers:
             settled = Outcome(
                 decision=self._decision(first), offered=availability.offered, rule=first.rule if first else None

@@ -7,7 +7,7 @@ A call to any other tool fails as not found, whatever the rules say
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemtui.policy.engine.setup import Setup, names_at, table_at
@@ -32,7 +32,8 @@ ENDING = "complete_task"
 class RegisteredTool:
     """The tool named in a call, which may not exist.
 
-    `absent`: why the CLI doesn't find the tool; "" if it exists. `impossible`: whether no tool can
+    `absent`: why the CLI doesn't find the tool; "" if it exists. `setting`: the setting that says
+    which tools exist, if that is why. `impossible`: whether no tool can
     ever have this name. `short`: an MCP tool's full name without its server's part. `also`: other
     names by which settings can exclude the tool.
     """
@@ -42,6 +43,7 @@ class RegisteredTool:
     short: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     absent: str = ""
+    setting: str = ""
     impossible: bool = False
     also: tuple[str, ...] = ()
 
@@ -77,7 +79,7 @@ class Registry:
         name = ALIASES.get(name, name)
         found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
         if not found.absent and self._excluded.intersection((found.name, *found.also)):
-            return _absent(found, "tools.exclude in the settings disables it")
+            return _absent(found, "tools.exclude in the settings disables it", "tools.exclude")
         return found
 
     def _own(self, name: str) -> RegisteredTool:
@@ -85,7 +87,7 @@ class Registry:
         if name not in CLASSES and not (name in TRACKER and self._tracker()):
             return _absent(found, "this version of Gemini CLI does not have the tool here")
         if not self._in_core(name):
-            return _absent(found, "tools.core in the settings does not include it")
+            return _absent(found, "tools.core in the settings does not include it", "tools.core")
         if name == "update_topic" and not self._topics():
             return _absent(found, "the settings disable it")
         if name.endswith("_plan_mode") and not self._plans():
@@ -155,12 +157,5 @@ class Registry:
         return ""
 
 
-def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
-    return RegisteredTool(
-        name=known.name,
-        server=known.server,
-        short=known.short,
-        annotations=known.annotations,
-        absent=why,
-        also=known.also,
-    )
+def _absent(known: RegisteredTool, why: str, setting: str = "") -> RegisteredTool:
+    return replace(known, absent=why, setting=setting)

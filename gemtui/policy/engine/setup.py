@@ -79,13 +79,15 @@ class Outcome:
     `offered`: whether the model sees the tool. `rule`: None if no rule matched, so that the mode's
     default decided. `found`: whether the CLI recognises the tool; if not, the call fails as not
     found, whatever the rules say, and the decision is deny. A tool called by a former name is found
-    although that name is not offered.
+    although that name is not offered. `setting`: the setting because of which the tool does not
+    exist; "" if there is none.
     """
 
     decision: Decision
     offered: bool
     rule: Rule | None
     found: bool = True
+    setting: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
