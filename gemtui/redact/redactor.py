@@ -16,16 +16,7 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, NamedTuple
 
-from gemtui.redact.rules import (
-    ENV_FILE,
-    ENV_LINE,
-    RULES,
-    SECRET_NAME,
-    SecretForm,
-    is_distinct,
-    is_plausible,
-    is_variable,
-)
+from gemtui.redact.rules import ENV_FILE, ENV_LINE, RULES, SECRET_NAME, SecretForm, is_distinct, is_variable
 from gemtui.text import COLOUR
 
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
@@ -207,17 +198,17 @@ class Redactor:
 
         `name`, `env`: as in `_walk`.
         """
-        lowered = text.lower()
-        for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
-            for found in rule.pattern.finditer(text):
+        for rule, first, last in _places(text):
+            for found in rule.pattern.finditer(text, first, last):
                 start, end = found.span("secret" if "secret" in rule.pattern.groupindex else 0)
+                if rule.name is not None and rule.name.search(text, max(0, found.start() - 80), found.start()) is None:
+                    continue
                 if rule.before is not None:
                     lead = rule.before.search(text, max(0, start - 80), start)
                     if lead is None:
                         continue
                     start = lead.start()
-                secret = text[start:end]
-                if not is_variable(secret) and (not rule.plausible or is_plausible(secret)):
+                if rule.check(text[start:end]):
                     yield _Span(start, end, rule.kind)
         if env:
             yield from _env_values(text)
@@ -255,6 +246,89 @@ def replaced_words(redactor: Redactor) -> str:
 
 
 _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-value"}
+
+
+_TOKENS = tuple(rule for rule in RULES if rule.token)
+_OTHERS = tuple(rule for rule in RULES if not rule.token)
+_RUN = re.compile(r"[0-9A-Za-z_~.:/+=-]{15,}+")
+"""Matches what is long enough to be a token."""
+_TOKEN_HINT = re.compile("|".join(sorted({re.escape(hint) for rule in _TOKENS for hint in rule.hints})))
+
+
+def _places(text: str) -> Iterator[tuple[SecretForm, int, int]]:
+    """Yield the rules that may match, each with a part of the string in which to try it.
+
+    To look for all hints costs more than most patterns do. So those of tokens are looked for only in
+    long words, and those that several rules share only once.
+    """
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter whose small form is longer
+        yield from ((rule, 0, len(text)) for rule in RULES)
+        return
+    if len(text) <= _SHORT:
+        yield from ((rule, 0, len(text)) for rule in _rules_of_name(lowered))
+        return
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if _TOKEN_HINT.search(lowered, start, end) is not None:
+            word = lowered[start:end]
+            for rule in _TOKENS:
+                if any(hint in word for hint in rule.hints):
+                    yield rule, start, end
+    hints = _Hints(lowered)
+    for rule in _OTHERS:
+        if rule.lines:
+            for start, end in hints.lines(rule.hints):
+                yield rule, start, end
+        elif any(map(hints.occurs, rule.hints)):
+            yield rule, 0, len(text)
+
+
+class _Hints:
+    """Where hints occur in a string; each hint is looked for only once."""
+
+    def __init__(self, lowered: str) -> None:
+        self._text = lowered
+        self._lines: dict[str, dict[int, int]] = {}
+        self._occurs: dict[str, bool] = {}
+
+    def occurs(self, hint: str) -> bool:
+        if hint not in self._occurs:
+            self._occurs[hint] = hint in self._text
+        return self._occurs[hint]
+
+    def lines(self, hints: Iterable[str]) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of each line with one of the hints, with the line after it.
+
+        Lines that overlap are one.
+        """
+        lines: dict[int, int] = {}
+        for hint in hints:
+            lines |= self._lines_with(hint)
+        start, end = -1, -1
+        for line_start in sorted(lines):
+            if line_start <= end:
+                end = max(end, lines[line_start])
+                continue
+            if start >= 0:
+                yield start, end
+            start, end = line_start, lines[line_start]
+        if start >= 0:
+            yield start, end
+
+    def _lines_with(self, hint: str) -> dict[int, int]:
+        if hint not in self._lines:
+            found: dict[int, int] = {}
+            text = self._text
+            at = text.find(hint)
+            while at >= 0:
+                start = text.rfind("\n", 0, at) + 1
+                end = text.find("\n", at)
+                after = text.find("\n", end + 1) if end >= 0 else -1
+                found[start] = after if after >= 0 else len(text)
+                at = text.find(hint, end) if end >= 0 else -1
+            self._lines[hint] = found
+        return self._lines[hint]
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:

@@ -170,11 +170,10 @@ def contracts() -> Iterator[str]:
 def secrets() -> Iterator[str]:
     """What `--redact` replaces, and where its form is documented."""
     yield from ("| placeholder | replaced | source |", "| --- | --- | --- |")
-    kinds = {rule.kind: rule for rule in reversed(RULES)}
-    for kind in dict.fromkeys(rule.kind for rule in RULES):
-        rule = kinds[kind]
-        source = f"<{rule.source}>" if "://" in rule.source else rule.source
-        yield f"| `{kind}` | {rule.what} | {source} |"
+    for rule in RULES:
+        if rule.what:
+            source = f"<{rule.source}>" if rule.source.startswith("https://") else rule.source
+            yield f"| `{rule.kind}` | {rule.what} | {source} |"
     yield "| `env-value` | Values of environment files that the session read or wrote | |"
     yield ""
 
