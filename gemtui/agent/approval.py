@@ -43,6 +43,10 @@ DIFFERS = "a file differs from what was approved: see both versions with `gemtui
 
 `GateFolder.differences` returns these files, with the approved and the actual contents.
 """
+STOLEN = "the model sent the token that marks approved calls, so a program must have read the token for it"
+"""The reason given when a run is ended because its token is no secret any more."""
+TAMPERED = "a program changed gemtui's extension, or the Python of its hooks, while the run worked"
+"""The reason given when a run is ended because its approval hooks may not be gemtui's any more."""
 MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
 """The reason given when a run is ended because it can no longer ask questions."""
 

@@ -37,6 +37,11 @@ The user may answer tomorrow or later. Larger values would overflow in the CLI.
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is denied"}'
 
 
+def file_names() -> tuple[str, ...]:
+    """Return the names of the extension's files, below its folder."""
+    return (*content(Path()), _STARTER)
+
+
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
     """Return the contents of the extension's files, by file name.
 
@@ -65,11 +70,13 @@ def command(event: str, folder: Path) -> str:
 
     The CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
     Therefore, in a gated run (one that asks the user for approval), the command first writes a
-    refusal to stderr, and only an answer on stdout can allow the call. If the extension is removed
-    while a session is running, the hook's script is missing; unless the session is a gated run, it
-    then continues unaffected.
+    refusal to stderr, and only an answer on stdout can allow the call. There, the command before a
+    tool call also contains the whole program that asks. The CLI reads the command when it starts,
+    so a program that replaces the extension's files later does not change what is asked. If the
+    extension is removed while a session is running, the hook's script is missing; unless the
+    session is a gated run, it then continues unaffected.
     """
-    gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
+    gated = _gated(folder) if event == "BeforeTool" else ":"
     return (
         f"hook={_quoted(folder / 'hook.sh')}; "
         f'if [ -n "$GEMTUI_GATE" ]; then {gated}; '
@@ -78,12 +85,21 @@ def command(event: str, folder: Path) -> str:
     )
 
 
-def _quoted(path: Path) -> str:
-    """Quote a path for the shell, separating `$` from the name that follows it.
+def _gated(folder: Path) -> str:
+    """Return the part of a command that asks about a tool call; it exits."""
+    asks = _quoted((files("gemtui.extension") / "files" / "ask.py").read_text())
+    live = _quoted(folder.parent / live_dir().name)
+    return (
+        f'printf %s \'{_REFUSAL}\' >&2; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID" 2>/dev/null || exit 2; exit 0'
+    )
+
+
+def _quoted(text: str | Path) -> str:
+    """Quote a text for the shell, separating `$` from the name that follows it.
 
     Otherwise the CLI would replace `${…}` and `$GEMINI_…` in the command.
     """
-    return shlex.quote(str(path)).replace("$", "$''")
+    return shlex.quote(str(text)).replace("$", "$''")
 
 
 def offers_mcp(folder: Path) -> bool:

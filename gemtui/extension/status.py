@@ -98,14 +98,22 @@ def extension_state(
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
-    source, here = _source(link), cwd or current_folder()
+    source, here = source_of(link), cwd or current_folder()
     settings = folder_settings(here, environ, for_run=for_run)
     problems = _problems(environ, here, settings, link, source)
     state, problem = next(problems, (HookState.READY, None))
     return ExtensionState(state=state, folder=folder, link=link, source=source, problem=problem)
 
 
-def _source(link: Path) -> Path | None:
+def link_file(link: Path) -> Path:
+    """Return the file with which the CLI registers an extension in another folder.
+
+    `link`: the extension's path in `~/.gemini`.
+    """
+    return link / ".gemini-extension-install.json"
+
+
+def source_of(link: Path) -> Path | None:
     """Return the folder from which the CLI loads the extension.
 
     `link`: the extension's path in `~/.gemini`. The CLI loads the extension from there, unless a
@@ -114,7 +122,7 @@ def _source(link: Path) -> Path | None:
     if not os.path.lexists(link):
         return None
     with suppress(OSError):
-        match read_object(link / ".gemini-extension-install.json"):
+        match read_object(link_file(link)):
             case {"type": "link", "source": str(source)} if "\0" not in source:
                 return Path(source)
     return link

@@ -76,6 +76,12 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain
 
 
+def carries(arguments: Mapping[str, Any], seal: str) -> bool:
+    """Return whether a call's arguments contain this very token where policies look for it."""
+    folder = arguments.get(_FOLDER)
+    return arguments.get(PROPERTY) == seal or (isinstance(folder, str) and seal in folder)
+
+
 def is_sealed(arguments: object) -> bool:
     """Return whether a call's arguments contain a token that gemtui added to them."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments

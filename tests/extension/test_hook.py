@@ -118,6 +118,24 @@ def test_a_live_folder_that_can_not_be_written_disturbs_nobody(tmp_path: Path) -
         assert hook("BeforeTool", **environ) == (0, {"a": 1})
 
 
+@pytest.mark.parametrize("name", ["hook.sh", "ask.py"])
+def test_what_replaces_the_extension_s_files_answers_no_call(tmp_path: Path, name: str) -> None:
+    """The CLI has read the hook's command before."""
+    (extension_dir() / name).write_text("echo '{}'")
+    assert hook("BeforeTool", GEMTUI_GATE="/no/socket", GEMTUI_PYTHON=sys.executable) == (2, REFUSED)
+    with gate(tmp_path, b'{"a": 1}\n', []) as environ:
+        assert hook("BeforeTool", **environ) == (0, {"a": 1})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a socket is")
+@pytest.mark.parametrize("ours", [True, False])
+def test_only_the_run_s_own_socket_is_asked(tmp_path: Path, ours: bool) -> None:
+    pid = os.getpid() if ours else os.getppid()
+    with gate(tmp_path, b'{"a": 1}\n', []) as environ:
+        said = hook("BeforeTool", **environ, GEMTUI_GATE_PID=str(pid))
+    assert said == ((0, {"a": 1}) if ours else (2, REFUSED))
+
+
 def test_a_session_that_outlives_the_extension_is_let_alone() -> None:
     (extension_dir() / "hook.sh").unlink()
     assert hook("BeforeTool") == (0, {})

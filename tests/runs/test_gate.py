@@ -23,6 +23,8 @@ from gemtui.agent.approval import (
     DIFFERS,
     MOVED,
     PASSED,
+    STOLEN,
+    TAMPERED,
     UNGATED,
     Approval,
     ApprovalRequest,
@@ -32,6 +34,8 @@ from gemtui.agent.approval import (
 from gemtui.agent.command import GATE
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Owner, Request, RunFolder
+from gemtui.extension.content import NAME, write
+from gemtui.paths import extension_dir, gemini_home
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
@@ -298,6 +302,50 @@ def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, nam
     settled = asker.files.settled(1)
     assert settled is not None
     assert settled.consent is Consent.ALLOWED
+
+
+def test_a_call_that_carries_the_run_s_own_token_ends_the_run(asker: Asker) -> None:
+    """Only a program that has read the token can have told it to the model."""
+    asker.later("write_file", file_path="a", content="1")
+    asker.question(1)
+    let = asker.call("write_file", file_path="b", content="1", **{PROPERTY: asker.gate._seal})
+    assert let == {"decision": "deny", "reason": STOLEN}
+    assert asker.gate.problem() == STOLEN
+
+
+def test_a_token_in_what_the_model_says_ends_the_run_before_any_hook(asker: Asker) -> None:
+    given = {"command": "id", "dir_path": f"{asker.gate._seal}/../."}
+    asker.says({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "7", "parameters": given})
+    assert asker.gate.problem() == STOLEN
+
+
+@pytest.mark.parametrize("name", ["hook.sh", "ask.py", "hooks/hooks.json", "gemini-extension.json", "the link"])
+@pytest.mark.parametrize("way", ["written", "gone", "replaced"])
+def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
+    tmp_path: Path, home: Path, name: str, way: str
+) -> None:
+    write()
+    link = gemini_home() / "extensions" / NAME / ".gemini-extension-install.json"
+    link.parent.mkdir(parents=True)
+    link.write_text(json.dumps({"type": "link", "source": str(extension_dir())}))
+    asker = Asker(tmp_path)
+    waiting = asker.later("write_file", file_path="a", content="1")
+    asker.question(1)
+    write()  # the same again
+    assert asker.gate.problem() is None
+    place = link if name == "the link" else extension_dir() / name
+    data = place.read_bytes()
+    if way == "written":
+        place.write_bytes(data + b" ")
+    else:
+        place.unlink()
+    if way == "replaced":
+        place.write_bytes(b"x" * len(data))
+    asker.files.answer(1, Approval.allow())
+    assert waiting.result() == {"decision": "deny", "reason": TAMPERED}
+    assert asker.call("list_directory", dir_path=".") == {"decision": "deny", "reason": TAMPERED}
+    assert asker.gate.problem() == TAMPERED
+    asker.close()
 
 
 def test_an_answer_is_tied_to_the_names_and_the_rights_of_a_file(asker: Asker) -> None:

@@ -2,7 +2,8 @@
 
 The answer comes through the socket in GEMTUI_GATE, however long it takes: it sends one line and
 prints the line that it receives. Without a complete answer the exit code is 2. hook.sh describes
-LIVE and PID. Each tool call waits for this program, so it imports little.
+LIVE and PID. Each tool call waits for this program, so it imports little. GEMTUI_GATE_PID is the
+process that must be at the other end: another program may have put its own socket there.
 """
 # ruff: noqa: PTH105, PTH108, PTH123
 
@@ -12,6 +13,8 @@ import socket
 import sys
 
 _NOTED = 1_048_576
+_CREDENTIALS = 12
+"""The size of a peer's process, user and group."""
 _SOON = 1.0
 """Seconds after which a person is evidently being asked."""
 
@@ -33,12 +36,23 @@ def _note(live: str, pid: str, event: bytes) -> None:
             return
 
 
+def _check_peer(gate: socket.socket) -> None:
+    """Raise ValueError if the socket is another process's. Only Linux can tell."""
+    wanted = os.environ.get("GEMTUI_GATE_PID")
+    if wanted is None or sys.platform != "linux":
+        return
+    facts = gate.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
+    if int.from_bytes(facts[:4], sys.byteorder) != int(wanted):
+        raise ValueError("another program is at gemtui's socket")
+
+
 def _ask(live: str, pid: str, event: bytes) -> bytes:
     """Return the answer. Raises OSError and ValueError if there is none."""
     folder, name = os.path.split(os.environ["GEMTUI_GATE"])
     os.chdir(folder)  # the whole path may be too long for an address
     with socket.socket(socket.AF_UNIX) as gate:
         gate.connect(name)
+        _check_peer(gate)
         gate.sendall(b'{"event": %b}\n' % event)
         asks = not select.select([gate], [], [], _SOON)[0]
         if asks:
@@ -54,6 +68,7 @@ def _ask(live: str, pid: str, event: bytes) -> bytes:
 
 def main(live: str, pid: str) -> int:
     """Ask, print, and return the exit code."""
+    os.umask(0o077)
     event = sys.stdin.buffer.read().strip()
     _note(live, pid, event)
     try:

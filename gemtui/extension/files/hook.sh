@@ -1,8 +1,8 @@
 # gemtui's hook for Gemini CLI: sh hook.sh EVENT PID, with the event's JSON on stdin.
 #
 # It runs in every session of this user, so it is quick, never fails and changes nothing, but for
-# runs that gemtui started so that they ask: those name a socket in GEMTUI_GATE. PID is the CLI's
-# process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept,
+# runs that gemtui started so that they ask: those name a socket in GEMTUI_GATE, and ask about tool
+# calls without this file (content.py). PID is the CLI's process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept,
 # hooked the events after which a checkpoint is to be taken.
 
 umask 077
@@ -91,11 +91,7 @@ copy_file() { # on another file system: a copy, made anew where the file only we
 [ -d "$live" ] || mkdir "$live"
 said=
 if [ -n "$GEMTUI_GATE" ]; then
-    if ask; then
-        said=1
-    elif [ "$event" = BeforeTool ]; then
-        exit 2
-    fi
+    ask && said=1
 else
     case $event in
     BeforeAgent | BeforeTool | AfterTool | AfterAgent) checkpoints && checkpoint || note ;;

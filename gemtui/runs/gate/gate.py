@@ -30,6 +30,8 @@ from gemtui.agent.approval import (
     PASSED,
     SAID_NO,
     STOPPED_BY_USER,
+    STOLEN,
+    TAMPERED,
     UNGATED,
     Approval,
     ApprovalRequest,
@@ -45,6 +47,7 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import pause
 from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, EffectKind, effect, unwritable
 from gemtui.calls.paths import absolute, cli_spelling, named_path
+from gemtui.extension.watch import FileWatch, hook_files
 from gemtui.files import resolved
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.words import rule_place
@@ -55,7 +58,7 @@ from gemtui.runs.gate.user_commands import ON_ASK, UserCommands, start_command
 from gemtui.runs.gate.verification import AGENT, ApprovedWrites, CallKey, CallWatch
 from gemtui.transcript.model import Consent
 from gemtui.transcript.parts import mapping, string
-from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
+from gemtui.transcript.seal import carries, is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
@@ -106,13 +109,14 @@ class Gate:
         """How many allowed calls have no result yet, for each tool and arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
-        self._calls = CallWatch(folder.stdout)
+        self._calls = CallWatch(folder.stdout, self._seal)
         self._writes = ApprovedWrites(self._files, clock)
         self._passed, self._hooked = 0, 0
         self._queue = PromptQueue.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
         self._server: GateServer | None = None
+        self._hooks: FileWatch | None = None
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
@@ -130,13 +134,14 @@ class Gate:
         `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
         self._files.create()
+        self._hooks = FileWatch(hook_files({**os.environ, **self._request.environ}))
         self._policy = GatePolicy.of(self._request)
         self._granted.load_always()
         self._folder.write(GATE, self._policy.rules_text(self._seal))
         path = temporary / SOCKET
         self._server = GateServer(path, self._answer)
         self._server.start()
-        return {"GEMTUI_GATE": str(path), "GEMTUI_PYTHON": sys.executable}
+        return {"GEMTUI_GATE": str(path), "GEMTUI_GATE_PID": str(os.getpid()), "GEMTUI_PYTHON": sys.executable}
 
     @property
     def waiting(self) -> bool:
@@ -161,8 +166,12 @@ class Gate:
             for id in self._calls.ended():
                 if not self._writes.ended(id):
                     self._wrong = self._wrong or DIFFERS
+            if self._calls.stolen:
+                return STOLEN
             if wrong := PASSED if self._calls.ungated else self._wrong:
                 return wrong
+        if self._is_tampered_with():
+            return TAMPERED
         hooks_start = os.access(f"{self._request.cwd}/.", os.X_OK)
         return None if hooks_start else MOVED
 
@@ -179,6 +188,15 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
             self._files.settle_all_open(self._settled(Consent.ABANDONED, reason=self._why_unanswered()))
+
+    def _is_tampered_with(self) -> bool:
+        """Return whether a program has changed what holds the run's calls back."""
+        return self._hooks is not None and self._hooks.changed()
+
+    def _end_with(self, reason: str) -> HookAnswer:
+        """Refuse a call, and have the whole run ended for this reason."""
+        self._wrong = self._wrong or reason
+        return _refusal(reason)
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -225,6 +243,10 @@ class Gate:
             return _refusal(TROUBLE)
         if self._stopped:
             return {"continue": False, "stopReason": _STOPPED}
+        if carries(given, self._seal):
+            return self._end_with(STOLEN)
+        if self._is_tampered_with():
+            return self._end_with(TAMPERED)
         call = self._call_of(event, name, unsealed(given))
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
@@ -342,6 +364,8 @@ class Gate:
 
         It replaces any changes that other hooks make to the arguments.
         """
+        if self._is_tampered_with():
+            return self._end_with(TAMPERED)
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)

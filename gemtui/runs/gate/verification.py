@@ -27,7 +27,7 @@ from gemtui.calls.effect import LARGEST, Effect, digest, on_disk
 from gemtui.errors import GemtuiError
 from gemtui.files import read_if_present, read_small, resolved, write_whole
 from gemtui.transcript.parts import string
-from gemtui.transcript.seal import unsealed
+from gemtui.transcript.seal import carries, unsealed
 
 AGENT = "invoke_agent"
 """The tool that starts subagents, whose calls don't appear in the CLI's output."""
@@ -46,9 +46,15 @@ class _Announced:
 
 
 class CallWatch:
-    """Compares the calls in the CLI's growing output with those that its hooks report."""
+    """Compares the calls in the CLI's growing output with those that its hooks report.
 
-    def __init__(self, output: Path) -> None:
+    `seal`: the run's token, which no call of the model has unless a program has read the token.
+    """
+
+    def __init__(self, output: Path, seal: str) -> None:
+        self._seal = seal
+        self.stolen = False
+        """Whether the model itself has sent the run's token."""
         self.began = False
         """Whether the CLI's output contains the start of the session."""
         self.ungated = False
@@ -70,6 +76,7 @@ class CallWatch:
                 self.model = string(event.get("model")) or self.model
             elif event["type"] == "tool_use":
                 use = wire.tool_use(event)
+                self.stolen = self.stolen or carries(use.input, self._seal)
                 self._announced[use.id] = _Announced(use.name, use.input)
             else:
                 self._has_result(wire.tool_result(event))
