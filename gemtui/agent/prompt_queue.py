@@ -239,16 +239,20 @@ class PromptQueue:
             return any(self._waiting(id))
 
     def send(self) -> SentPrompt | None:
-        """Take the next prompt from the queue for sending. Raises OSError.
+        """Take the next prompt from the queue for the process that is running. Raises OSError.
 
-        Returns None if the queue is empty or a prompt is being edited. The supervisor calls this.
+        Returns None if the queue is empty, a prompt is being edited, or the next prompt needs a new
+        process (`needs_new_process`). The supervisor calls this.
         """
         self.messages_to_prompts()
         if self._is_edited():
             return None
-        while waiting := [each for each in self._waiting() if self._text(each) is not None]:
-            if (sent := self._taken(waiting[0], "sent")) is not None:
-                return sent
+        while waiting := self.prompts():
+            if needs_new_process(waiting[0].text):
+                return None
+            for file in self._waiting(waiting[0].id):
+                if (sent := self._taken(file, "sent")) is not None:
+                    return sent
         return None
 
     def sent(self) -> list[SentPrompt]:
@@ -435,6 +439,15 @@ class PromptQueue:
 
     def _read(self, name: str, wanted: type[T]) -> T | None:
         return read_as(self.path / name, wanted, _LARGEST_FILE)
+
+
+def needs_new_process(prompt: str) -> bool:
+    """Return whether the CLI would read a prompt differently if it is handed on to it.
+
+    It expands files after `@` and commands behind `/` only in the prompt that it starts with; a
+    prompt that is handed on reaches the model as it is (assets/gemini-cli.md#hooks).
+    """
+    return "@" in prompt or prompt.lstrip().startswith("/")
 
 
 def _check_size(text: str) -> None:

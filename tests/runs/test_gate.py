@@ -34,6 +34,7 @@ from gemtui.agent.approval import (
 from gemtui.agent.command import GATE
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Owner, Request, RunFolder
+from gemtui.calls.effect import SHELL
 from gemtui.extension.content import NAME, write
 from gemtui.paths import extension_dir, gemini_home
 from gemtui.policy.engine.decide import decide
@@ -898,6 +899,52 @@ def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
     assert [each.text for each in queue.sent()] == ["and then?"]
     assert asker.hook("AfterAgent") == {}
+
+
+def uses(asker: Asker, id: str, command: str) -> None:
+    asker.says({"type": "tool_use", "tool_name": SHELL, "tool_id": id, "parameters": {"command": command}})
+    asker.says({"type": "tool_result", "tool_id": id, "status": "error"})
+
+
+def test_a_process_gets_three_more_prompts(asker: Asker) -> None:
+    queue = PromptQueue.of(asker.folder)
+    for number in range(5):
+        queue.add_prompt(f"prompt {number}")
+    handed_on = [asker.hook("AfterAgent") for _ in range(5)]
+    assert handed_on == [*({"decision": "deny", "reason": f"prompt {number}"} for number in range(3)), {}, {}]
+    assert [each.text for each in queue.prompts()] == ["prompt 3", "prompt 4"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "goes_on"),
+    [
+        (["a"], True),
+        (["a", "b"], True),
+        (["a", "a"], False),
+        (["b", "a", "a"], False),
+        (["a", "a", "b"], True),
+        (list("abcdefghijklmnopqrstuvw"), True),
+        (list("abcdefghijklmnopqrstuvwx"), False),
+    ],
+)
+def test_a_process_that_the_cli_may_take_for_a_loop_gets_no_prompt(
+    asker: Asker, commands: list[str], goes_on: bool
+) -> None:
+    queue = PromptQueue.of(asker.folder)
+    queue.add_prompt("and then?")
+    for number, command in enumerate(commands):
+        uses(asker, str(number), command)
+    assert (asker.hook("AfterAgent") != {}) is goes_on
+    assert len(queue.prompts()) == (0 if goes_on else 1)
+
+
+@pytest.mark.parametrize("prompt", ["read @a.txt", "@a.txt", "/review", "  /review now", "mail x@y.z"])
+def test_what_the_cli_expands_starts_a_process_of_its_own(asker: Asker, prompt: str) -> None:
+    queue = PromptQueue.of(asker.folder)
+    queue.add_prompt(prompt)
+    queue.add_prompt("and then?")
+    assert asker.hook("AfterAgent") == {}
+    assert [each.text for each in queue.prompts()] == [prompt, "and then?"]
 
 
 def test_a_prompt_that_the_budget_does_not_cover_waits(asker: Asker) -> None:

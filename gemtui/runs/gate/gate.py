@@ -63,6 +63,10 @@ from gemtui.transcript.seal import carries, is_sealed, new_seal, sealed, unseale
 SOCKET = "gate"
 FRESH = 10.0
 """How many seconds after their last sign of activity users still count as present."""
+MOST_HANDED_ON = 3
+"""How many prompts one process of the CLI may get after its first one."""
+MOST_TURNS = 25
+"""How many answers the model may have given in a process that gets another prompt."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui could not ask the user about this call, so it was denied"
@@ -118,6 +122,7 @@ class Gate:
         self._server: GateServer | None = None
         self._hooks: FileWatch | None = None
         self._came, self._session = False, ""
+        self._handed_on = 0
         self._asked = 0
         self._early: set[int] = set()
         """The numbers of questions that already had an answer before they were asked."""
@@ -416,10 +421,26 @@ class Gate:
             return _GO_ON
         if kind == "AfterTool":
             return self._words(string(event.get("tool_name")))
-        if kind != "AfterAgent" or not (self._queue.undelivered() and self._may_prompt()):
+        if kind != "AfterAgent" or not (self._queue.undelivered() and self._may_hand_on()):
             return _GO_ON
         sent = self._queue.send()
-        return _GO_ON if sent is None else _refusal(sent.text)
+        if sent is None:
+            return _GO_ON
+        self._handed_on += 1
+        return _refusal(sent.text)
+
+    def _may_hand_on(self) -> bool:
+        """Return whether the CLI's process may get another prompt.
+
+        For the CLI, all prompts that are handed on are one: its loop detection drops the fifth
+        equal call in a row, and later judges whether the model makes progress. What is not handed
+        on starts a new process when this one has ended.
+        """
+        with self._lock:
+            self._calls.update()
+            turns = self._calls.turns + self._handed_on + 1  # each prompt ends with an answer without calls
+            fits = self._handed_on < MOST_HANDED_ON and turns < MOST_TURNS and not self._calls.repeats
+        return fits and self._may_prompt()
 
     def _words(self, tool: str) -> HookAnswer:
         """Return a response with the messages the user has sent since the last call.

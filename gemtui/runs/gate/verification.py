@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +61,9 @@ class CallWatch:
         """Whether a call succeeded that no hook had reported."""
         self.model: str | None = None
         """The run's model, as named in the CLI's output."""
+        self.turns = 0
+        """How many answers of the model contained calls."""
+        self._last: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=2)
         self._ended: list[str] = []
         # parsed like the hooks' JSON, so that their arguments compare equal
         self._events = NewEvents(output, "init", "tool_use", "tool_result", parse=json.loads)
@@ -77,9 +80,16 @@ class CallWatch:
             elif event["type"] == "tool_use":
                 use = wire.tool_use(event)
                 self.stolen = self.stolen or carries(use.input, self._seal)
+                self.turns += not self._announced
+                self._last.append((use.name, unsealed(use.input)))
                 self._announced[use.id] = _Announced(use.name, use.input)
             else:
                 self._has_result(wire.tool_result(event))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the last two calls were the same."""
+        return len(self._last) == 2 and self._last[0] == self._last[1]
 
     def ended(self) -> list[str]:
         """Return the ids of calls that the gate has allowed and that have a result.
