@@ -80,6 +80,9 @@ class Config(Struct, frozen=True, kw_only=True):
         "receives the question as JSON on stdin.",
     ] = ()
     on_ask_after: Annotated[int, "Seconds that a question waits before on_ask is started."] = 10
+    answer_within: Annotated[int, "Seconds that a question of a run waits for an answer before the run is ended."] = (
+        86_400
+    )
     on_end: Annotated[
         tuple[str, ...], ("Program and arguments to start when a run has ended; it receives the run as JSON on stdin.")
     ] = ()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
-_NOTHING: Mapping[str, str] = {}
+_NOTHING: Mapping[str, Any] = {}
 DEEPEST = 100
 """The deepest nesting of lists and objects to accept.
 
@@ -69,11 +69,11 @@ A string is captured as group 1, so that it is kept when comments are removed.
 """
 
 
-def write_once(path: Path, value: DataclassInstance, most: int, *, more: Mapping[str, str] = _NOTHING) -> None:
+def write_once(path: Path, value: DataclassInstance, most: int, *, more: Mapping[str, Any] = _NOTHING) -> None:
     """Write a dataclass to a new file, completely or not at all.
 
     Only the user can read the file. `most`: the size limit in bytes. `more`: entries in addition to
-    the dataclass's fields. Strings may contain lone surrogates; a `Path` is written as a string.
+    the dataclass's fields, or instead of them. Strings may contain lone surrogates; a `Path` is written as a string.
     Raises FileExistsError if the file exists, OSError (including when the value is too large), and
     ValueError for a number JSON can't represent.
     """

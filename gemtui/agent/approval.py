@@ -280,7 +280,9 @@ class GateFolder:
 
     def ask(self, request: ApprovalRequest) -> None:
         """Publish a question that any gemtui process can answer. Raises OSError."""
-        write_once(self._place("question", request.number), request, LARGEST)
+        same = request.requested == request.arguments
+        more: dict[str, Any] = {"requested": {}} if same else {}
+        write_once(self._place("question", request.number), request, LARGEST, more=more)
 
     def settle_all_open(self, settled: Settled) -> None:
         """Record the same outcome for all unresolved questions. Raises OSError."""

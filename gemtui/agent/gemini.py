@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -514,7 +515,9 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
 
 def _about(prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities) -> About:
     """Return the facts to show in the list of runs and on screens that follow the run."""
+    alone: About = {} if options.approve is None else {"answerer": asdict(process_tree.this_process())}
     return {
+        **alone,
         "prompt": prompt[:2000],
         "model": options.model,
         "policies": [str(path) for path in options.policies],

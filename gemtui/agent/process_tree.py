@@ -156,6 +156,12 @@ def identify(process: psutil.Process) -> ProcessId | None:
     return None
 
 
+def this_process() -> ProcessId:
+    """Return the pid and start time of this process."""
+    own = psutil.Process()
+    return ProcessId(pid=own.pid, began=own.create_time())
+
+
 def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     """Return the processes that are still running; a reused pid does not count."""
     found = set()

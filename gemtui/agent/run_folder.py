@@ -109,6 +109,10 @@ class About(TypedDict, total=False):
     resume: str | None
     notes: list[str]
     ask: bool
+    answerer: Mapping[str, Any]
+    """The process (`ProcessId`) that alone answers the run's questions; missing if any gemtui may."""
+    answer_within: int
+    """How many seconds a question waits before the run is ended."""
     away: str
     wait_for_quota: bool
     budget: float | None

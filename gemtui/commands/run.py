@@ -37,7 +37,7 @@ from gemtui.runs.before_run import before_run_report
 from gemtui.runs.causes import until_words, wait_until
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import report_failures
-from gemtui.runs.listing import prune_runs, waiting_words
+from gemtui.runs.listing import asking_words, prune_runs, runs_dir, waiting_words
 from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
 from gemtui.runs.worktrees import require_new
 from gemtui.text import clean_line
@@ -104,6 +104,8 @@ def run(**words: Any) -> int:
         require_new(replace(options, resume=given.fork))
     require_new(options)
     terminal = AskingTerminal.open(as_json=given.as_json) if options.ask else None
+    if (waiting := asking_words(runs_dir())) is not None:
+        note(waiting)
     prune_runs(adapter.runs)
     if given.fork:
         options = forked(options, given.fork)

@@ -48,6 +48,7 @@ from gemtui.runs.listing import (
     BROKEN,
     LATEST,
     Run,
+    asking_words,
     broken_runs,
     clear_runs,
     find_run,
@@ -89,7 +90,7 @@ _FROM = {
 
 def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a run's id."""
-    offered = [(LATEST, "the newest run")]
+    offered = [(LATEST, "the newest run of this folder")]
     offered += [(run.id, clean_line(run.prompt)) for run in list_runs(runs_dir())]
     return completions(offered, incomplete)
 
@@ -128,6 +129,8 @@ def list_(as_json: bool) -> None:
             note(orphaned_words(run.id))
         if run.undelivered and run.state is not RunState.RUNNING:
             note(waiting_words(run.undelivered, run.id))
+    if words := asking_words(place):
+        note(words)
     for copy in kept:
         note(last_copy_words(copy))
     if not found:

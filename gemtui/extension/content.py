@@ -89,9 +89,8 @@ def _gated(folder: Path) -> str:
     """Return the part of a command that asks about a tool call; it exits."""
     asks = _quoted((files("gemtui.extension") / "files" / "ask.py").read_text())
     live = _quoted(folder.parent / live_dir().name)
-    return (
-        f'printf %s \'{_REFUSAL}\' >&2; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID" 2>/dev/null || exit 2; exit 0'
-    )
+    refusal = f"printf %s '{_REFUSAL}' >&2; exec 2>/dev/null"
+    return f'{refusal}; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID" || exit 2; exit 0'
 
 
 def _quoted(text: str | Path) -> str:

@@ -81,10 +81,21 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         """
         if (day := _day_budget()) is not None:
             request = replace(request, about={**(request.about or {}), "day_budget": day})
+        if (request.about or {}).get("ask"):
+            request = replace(request, about={**(request.about or {}), "answer_within": _answer_within()})
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
             return replace(request, about={**(request.about or {}), "hidden": hidden})
         return request
+
+
+def _answer_within() -> int:
+    """Return how many seconds a question waits; the default if the settings can't be read."""
+    from gemtui.config import Config, load_config
+
+    with suppress(ConfigError):
+        return load_config(config_file()).answer_within
+    return Config().answer_within
 
 
 def _day_budget() -> float | None:

@@ -34,10 +34,11 @@ from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import files_below, is_folder, is_private, open_regular, path_exists, resolved, stat_if_possible
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
-from gemtui.paths import state_dir
+from gemtui.paths import current_folder, state_dir
 from gemtui.runs.ending import RunState, Status, state_of, status_of
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.sessions.catalog.summary import iso
+from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
 
@@ -259,12 +260,13 @@ def find_run(place: Path, wanted: str) -> Run:
     """Return the run in the folder `place` that `wanted` names.
 
     `wanted`: the run's id, the id of the session the run stored, a unique prefix of either, or
-    `latest`; blanks around it are ignored. Raises RunNotFound, and RunAmbiguous with a note for
+    `latest`: the newest run of the current folder's project, or of all folders if it has none.
+    Blanks around it are ignored. Raises RunNotFound, and RunAmbiguous with a note for
     each candidate.
     """
     wanted = wanted.strip()
     runs = list_runs(place)
-    found = runs[:1] if wanted == LATEST else _named(runs, wanted)
+    found = _newest(runs) if wanted == LATEST else _named(runs, wanted)
     if not found:
         raise RunNotFound(f"no run has the id {wanted!r}: list the runs with gemtui runs")
     if len(found) > 1:
@@ -276,6 +278,24 @@ def find_run(place: Path, wanted: str) -> Run:
             error.add_note(f"{run.id}  {iso(run.started)}  {run.prompt}")
         raise error
     return found[0]
+
+
+def _newest(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the run that `latest` means, as `find_session` means sessions; () if there is none."""
+    own = ProjectFolders(current_folder())
+    for run in runs:
+        if run.cwd in own:
+            return (run,)
+    return runs[:1]
+
+
+def asking_words(place: Path) -> str | None:
+    """Return a note about runs that are waiting for the user's answer; None if there are none."""
+    asking = [run for run in list_runs(place) if run.asks]
+    if not asking:
+        return None
+    runs = "a run is" if len(asking) == 1 else f"{len(asking)} runs are"
+    return f"{runs} waiting for your answer: see gemtui runs questions"
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:

@@ -130,10 +130,12 @@ def test_what_replaces_the_extension_s_files_answers_no_call(tmp_path: Path, nam
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a socket is")
 @pytest.mark.parametrize("ours", [True, False])
 def test_only_the_run_s_own_socket_is_asked(tmp_path: Path, ours: bool) -> None:
+    asked: list[bytes] = []
     pid = os.getpid() if ours else os.getppid()
-    with gate(tmp_path, b'{"a": 1}\n', []) as environ:
+    with gate(tmp_path, b'{"a": 1}\n' if ours else None, asked) as environ:
         said = hook("BeforeTool", **environ, GEMTUI_GATE_PID=str(pid))
     assert said == ((0, {"a": 1}) if ours else (2, REFUSED))
+    assert any(asked) is ours, "another program gets nothing"
 
 
 def test_a_session_that_outlives_the_extension_is_let_alone() -> None:

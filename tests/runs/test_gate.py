@@ -40,7 +40,7 @@ from gemtui.paths import extension_dir, gemini_home
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.gate.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
+from gemtui.runs.gate.gate import ANSWERER_GONE, CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, UNANSWERED, Gate
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.runs.gate.verification import PutBackError, restore_former
@@ -61,6 +61,7 @@ class Asker:
         away: str = "wait",
         commands: UserCommands | None = None,
         project: Path | None = None,
+        answerer: dict[str, Any] | None = None,
     ) -> None:
         self.project = project or place / "project"
         self.project.mkdir()
@@ -74,7 +75,12 @@ class Asker:
             argv=tuple(words),
             cwd=str(self.project),
             environ={},
-            about={"ask": True, "approval_mode": "default", "away": away},
+            about={
+                "ask": True,
+                "approval_mode": "default",
+                "away": away,
+                **({} if answerer is None else {"answerer": answerer}),
+            },
         )
         self.folder.write_request(request)
         if commands is not None:
@@ -618,6 +624,30 @@ def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
             assert named(said) == str(n)
         else:
             assert said == {"decision": "deny", "reason": f"The user said no: {n}"}
+
+
+def test_a_question_that_nobody_answers_for_a_day_ends_the_run(asker: Asker) -> None:
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    asker.now += 24 * 3600 + 1
+    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {UNANSWERED}"}
+    assert asker.gate.problem() == UNANSWERED
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_run_whose_only_answerer_is_gone_is_ended(tmp_path: Path, lives: bool) -> None:
+    own = psutil.Process()
+    process = {"pid": own.pid, "began": own.create_time() - (0 if lives else 1000)}
+    asker = Asker(tmp_path, answerer=process)
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    if lives:
+        asker.files.answer(1, Approval.allow())
+        assert named(answer.result()) == "a"
+    else:
+        assert answer.result() == {"decision": "deny", "reason": f"The user said no: {ANSWERER_GONE}"}
+    assert asker.gate.problem() == (None if lives else ANSWERER_GONE)
+    asker.close()
 
 
 def test_a_slow_person_is_waited_for(asker: Asker) -> None:

@@ -321,8 +321,8 @@ extension, store = map(pathlib.Path, sys.argv[1:3])
 for name in sys.argv[3:]:
     (extension / name).write_text("echo '{}'")
     (extension / name).chmod(0o755)
-found = set()
-while not found:
+found, end = set(), time.monotonic() + 60
+while not found and time.monotonic() < end:
     for path in store.rglob("chats/*.jsonl"):
         found |= set(re.findall(r"gemtui-[0-9a-f]{32}", path.read_text()))
 print("token", *found)
@@ -337,7 +337,10 @@ async def test_an_allowed_program_is_no_key_to_the_calls_after_it(gated: GeminiC
     tokens: list[str] = []
 
     def turn(request: Request) -> Turn:
-        said = re.search(r"token (gemtui-[0-9a-f]{32})", json.dumps(request.body["contents"]))
+        contents = json.dumps(request.body["contents"])
+        said = re.search(r"token (gemtui-[0-9a-f]{32})", contents)
+        if "functionResponse" not in contents:
+            return answer(call("run_shell_command", command="touch ../before"))
         if said is None:
             return answer(call("run_shell_command", command=shlex.join(words)))
         if tokens:

@@ -14,12 +14,12 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest, GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
+from gemtui.runs.listing import asking_words, broken_runs, clear_runs, find_run, list_runs, prune_runs, runs_usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
 SAID = '{"type":"message","role":"assistant","content":"Yes.","delta":true}\n'
@@ -28,12 +28,12 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def add_run(
-    place: Path, id: str, output: str = INIT + SAID + OK, *, age: int = 0, ended: Exit | None = None
+    place: Path, id: str, output: str = INIT + SAID + OK, *, age: int = 0, ended: Exit | None = None, cwd: str = "/work"
 ) -> RunFolder:
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)
     about: About = {"prompt": "\n Do it. \nPlease.", "model": "pro"}
-    folder.write_request(Request(id=id, argv=("gemini",), cwd="/work", environ={}, about=about))
+    folder.write_request(Request(id=id, argv=("gemini",), cwd=cwd, environ={}, about=about))
     folder.stdout.write_text(output)
     began = BEGAN - timedelta(minutes=age)
     folder.finish(ended or Exit(code=0, started=began, ended=began + timedelta(seconds=9)))
@@ -63,6 +63,29 @@ def test_questions_count_for_the_size_of_a_run(tmp_path: Path) -> None:
     gate.ask(ApprovalRequest(tool_name="write_file", arguments={"content": "x" * 5000}, number=1))
     (run,) = list_runs(tmp_path)
     assert 5000 < run.size - before.size < 6000
+
+
+def test_the_latest_run_is_that_of_the_same_folder_as_the_latest_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here := tmp_path / "here").mkdir()
+    monkeypatch.chdir(here)
+    runs = tmp_path / "runs"
+    add_run(runs, "elsewhere", cwd=str(tmp_path))
+    assert find_run(runs, "latest").id == "elsewhere", "a folder without runs means all"
+    for age, id in enumerate(("newest", "older"), start=1):
+        add_run(runs, id, age=age, cwd=str(here))
+    assert find_run(runs, " latest").id == "newest"
+
+
+def test_a_run_that_waits_for_an_answer_is_told(tmp_path: Path, someone: Owner) -> None:
+    gate = GateFolder.of(unended(tmp_path, "one", someone))
+    gate.create()
+    assert asking_words(tmp_path) is None
+    gate.ask(ApprovalRequest(tool_name="write_file", arguments={}, number=1))
+    assert asking_words(tmp_path) == "a run is waiting for your answer: see gemtui runs questions"
+    gate.answer(1, Approval.deny())
+    assert asking_words(tmp_path) is None
 
 
 def test_what_a_folder_tells(tmp_path: Path) -> None:

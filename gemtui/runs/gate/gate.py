@@ -42,8 +42,9 @@ from gemtui.agent.approval import (
     Settled,
 )
 from gemtui.agent.command import GATE
+from gemtui.agent.process_tree import still_running
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.run_folder import ProcessId, Request, RunFolder
 from gemtui.agent.supervise import pause
 from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, EffectKind, effect, unwritable
 from gemtui.calls.paths import absolute, cli_spelling, named_path
@@ -63,6 +64,10 @@ from gemtui.transcript.seal import carries, is_sealed, new_seal, sealed, unseale
 SOCKET = "gate"
 FRESH = 10.0
 """How many seconds after their last sign of activity users still count as present."""
+UNANSWERED = "nobody answered a question in time"
+ANSWERER_GONE = "the program that would have answered has ended"
+ANSWER_WITHIN = 86_400
+"""How many seconds a question waits, if the run's request doesn't say so."""
 MOST_HANDED_ON = 3
 """How many prompts one process of the CLI may get after its first one."""
 MOST_TURNS = 25
@@ -122,6 +127,10 @@ class Gate:
         self._server: GateServer | None = None
         self._hooks: FileWatch | None = None
         self._came, self._session = False, ""
+        about = request.about or {}
+        answerer = about.get("answerer")
+        self._answerer = None if answerer is None else ProcessId(**answerer)
+        self._answer_within = about.get("answer_within", ANSWER_WITHIN)
         self._handed_on = 0
         self._asked = 0
         self._early: set[int] = set()
@@ -520,6 +529,7 @@ class Gate:
         """
         if number in self._early:
             return Approval.deny(EARLY)
+        asked = self._clock()
         granted, told = self._granted.answers, not self._commands.on_ask
         began = time.monotonic()
         while not self._closed.wait(pause(time.monotonic() - began)):
@@ -533,10 +543,22 @@ class Gate:
                     return rule
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
+            if (why := self._why_in_vain(asked)) is not None:
+                self._wrong = self._wrong or why
+                return Approval.deny(why)
             if not told and time.monotonic() - began >= self._commands.on_ask_after:
                 told = True
                 self._tell_user(number)
         return None
+
+    def _why_in_vain(self, asked: float) -> str | None:
+        """Return why nobody will answer a question, so that the run must end; None if one may.
+
+        `asked`: when it was asked, in seconds since 1970.
+        """
+        if self._answerer is not None and not still_running([self._answerer]):
+            return ANSWERER_GONE
+        return UNANSWERED if self._clock() - asked > self._answer_within else None
 
     def _tell_user(self, number: int) -> None:
         """Start the user's notification command for a question.
