@@ -70,13 +70,13 @@ def command(event: str, folder: Path) -> str:
 
     The CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
     Therefore, in a gated run (one that asks the user for approval), the command first writes a
-    refusal to stderr, and only an answer on stdout can allow the call. There, the command before a
-    tool call also contains the whole program that asks. The CLI reads the command when it starts,
+    refusal to stderr, and only an answer on stdout can allow the call. There, the commands before
+    and after a tool call also contain the whole program that asks. The CLI reads the command when it starts,
     so a program that replaces the extension's files later does not change what is asked. If the
     extension is removed while a session is running, the hook's script is missing; unless the
     session is a gated run, it then continues unaffected.
     """
-    gated = _gated(folder) if event == "BeforeTool" else ":"
+    gated = _gated(event, folder) if event in ("BeforeTool", "AfterTool") else ":"
     return (
         f"hook={_quoted(folder / 'hook.sh')}; "
         f'if [ -n "$GEMTUI_GATE" ]; then {gated}; '
@@ -85,12 +85,14 @@ def command(event: str, folder: Path) -> str:
     )
 
 
-def _gated(folder: Path) -> str:
-    """Return the part of a command that asks about a tool call; it exits."""
+def _gated(event: str, folder: Path) -> str:
+    """Return the part of a command that asks about a tool call, or tells of its end; it exits."""
     asks = _quoted((files("gemtui.extension") / "files" / "ask.py").read_text())
     live = _quoted(folder.parent / live_dir().name)
-    refusal = f"printf %s '{_REFUSAL}' >&2; exec 2>/dev/null"
-    return f'{refusal}; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID" || exit 2; exit 0'
+    asks = f'exec 2>/dev/null; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID"'
+    if event == "BeforeTool":
+        return f"printf %s '{_REFUSAL}' >&2; {asks} || exit 2; exit 0"
+    return f"{asks} || echo '{{}}'; exit 0"
 
 
 def _quoted(text: str | Path) -> str:

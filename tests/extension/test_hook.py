@@ -123,8 +123,10 @@ def test_what_replaces_the_extension_s_files_answers_no_call(tmp_path: Path, nam
     """The CLI has read the hook's command before."""
     (extension_dir() / name).write_text("echo '{}'")
     assert hook("BeforeTool", GEMTUI_GATE="/no/socket", GEMTUI_PYTHON=sys.executable) == (2, REFUSED)
-    with gate(tmp_path, b'{"a": 1}\n', []) as environ:
-        assert hook("BeforeTool", **environ) == (0, {"a": 1})
+    for event_name in ("BeforeTool", "AfterTool"):
+        (folder := tmp_path / event_name).mkdir()
+        with gate(folder, b'{"a": 1}\n', []) as environ:
+            assert hook(event_name, **environ) == (0, {"a": 1})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a socket is")

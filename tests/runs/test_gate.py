@@ -351,6 +351,8 @@ def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
     asker.files.answer(1, Approval.allow())
     assert waiting.result() == {"decision": "deny", "reason": TAMPERED}
     assert asker.call("list_directory", dir_path=".") == {"decision": "deny", "reason": TAMPERED}
+    ended = {"continue": False, "stopReason": TAMPERED}
+    assert asker.hook("AfterTool", tool_name="glob", tool_input={}) == ended, "before the model's next turn"
     assert asker.gate.problem() == TAMPERED
     asker.close()
 

@@ -1,8 +1,8 @@
 # gemtui's hook for Gemini CLI: sh hook.sh EVENT PID, with the event's JSON on stdin.
 #
 # It runs in every session of this user, so it is quick, never fails and changes nothing, but for
-# runs that gemtui started so that they ask: those name a socket in GEMTUI_GATE, and ask about tool
-# calls without this file (content.py). PID is the CLI's process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept,
+# runs that gemtui started so that they ask: those name a socket in GEMTUI_GATE, and ask before and
+# after tool calls without this file (content.py). PID is the CLI's process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept,
 # hooked the events after which a checkpoint is to be taken.
 
 umask 077

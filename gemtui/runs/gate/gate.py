@@ -228,6 +228,8 @@ class Gate:
                 return self._before_tool(event, gone)
             if kind == "AfterTool":
                 self._was_made(event)
+                if self._is_tampered_with():
+                    self._wrong = self._wrong or TAMPERED
                 if self._wrong is not None:
                     return {"continue": False, "stopReason": self._wrong}
             return self._steer(kind, event)
