@@ -77,7 +77,7 @@ class Store:
         path = self.chats / f"session-2026-10-01T10-00-{TWIN[:8]}.json"
         path.write_text(json.dumps(old, indent=2))
         self.add(BURIED, after=[{"$set": {"messages": [logs.context()]}}])
-        self.write(COMMAND, [logs.user("u", "/about")], "2026-11-20T10-00", 0)
+        self.write(COMMAND, [logs.user("u", "/about"), logs.gemini("g", "")], "2026-11-20T10-00", 0)
         self.add(FRESH)
         self.add(BROKEN)
         broken = self.chats / f"session-2026-10-02T10-00-{BROKEN[:8]}.json"
