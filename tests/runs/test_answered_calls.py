@@ -195,11 +195,11 @@ def test_after_a_stop_the_other_calls_were_not_run() -> None:
     made, stopped, written, listed = (call(id, file_path=id) for id in "abcd")
     listed = replace(listed, name="glob")
     questions = question(1, {"file_path": "a"}, Consent.ALLOWED), question(2, {"file_path": "b"}, Consent.STOPPED)
-    for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED):
+    for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED, ToolStatus.ERROR):
         calls = (replace(each, status=status) for each in (made, stopped, written, listed))
         first, second, *others = AnsweredCalls().with_answers(transcript(*calls), questions).calls()
         assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.ALLOWED, Consent.STOPPED]
-        assert first.status is status
+        assert (first.status, second.status) == (status, ToolStatus.DENIED)
         for other in others:
             assert other.status is ToolStatus.CANCELLED
             assert other.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)

@@ -33,7 +33,6 @@ _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
 """Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
-_NO_RESULT = (ToolStatus.RUNNING, ToolStatus.QUEUED, ToolStatus.UNCONFIRMED)
 _STATUS = {Consent.WAITS: ToolStatus.RUNNING, Consent.ALLOWED: ToolStatus.SUCCESS, Consent.CHANGED: ToolStatus.SUCCESS}
 
 
@@ -152,17 +151,17 @@ def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Mark the calls that were not run because the user stopped the run at one of their turn.
 
     These are the calls of later batches and those whose question was still open. A call that was
-    allowed before may have been made.
+    allowed before may have been made. Gemini CLI reports them as blocked by a hook that fails.
     """
     batches = _batches(blocks)
     stopped = next((at for at, batch in enumerate(batches) if any(map(_is_stopped, batch))), None)
     if stopped is None:
         return blocks
-    later = {call.id for batch in batches[stopped + 1 :] for call in batch if call.status in _NO_RESULT}
+    later = {call.id for batch in batches[stopped + 1 :] for call in batch if call.status is not ToolStatus.SUCCESS}
     unmade = later | {call.id for batch in batches for call in batch if _is_abandoned(call)}
     answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
     return tuple(
-        replace(block, status=ToolStatus.CANCELLED, answer=answer)
+        replace(block, status=ToolStatus.CANCELLED, answer=answer, output=None, error=None)
         if isinstance(block, ToolCall) and block.id in unmade
         else block
         for block in blocks
@@ -247,8 +246,10 @@ def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     """Return the status of a call whose question has been answered.
 
     A denied call is marked as denied at once, because the CLI doesn't report a denial until every
-    call in the turn has a result.
+    call in the turn has a result. It reports a call at which the user stopped the run as failed.
     """
+    if answer.consent is Consent.STOPPED and call.status is not ToolStatus.SUCCESS:
+        return ToolStatus.DENIED
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status
     return ToolStatus.DENIED
