@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,114 +28,11 @@ STREAMS = Path(__file__).parent.parent / "data" / "streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 OK = '{"type":"result","status":"success"}'
-DONE = "Done"
-BROKE_OFF = "The answer was cut off: the connection was lost, or Google blocked it"
-NO_OPTION = "Gemini CLI did not accept at least one of these options"
-NO_PROMPT = "There was no prompt"
-NO_LOGIN = "Gemini CLI is not logged in"
-NO_TRUST = "Gemini CLI does not trust this folder"
-NO_SANDBOX = "The sandbox can't be used"
-LOOP = "Done, but Gemini repeated itself and was stopped"
-NOTHING = "Done, but there is no answer"
-MISSED = "Done, but 1 tool call failed: replace"
-UNKNOWN_TOOL = "Done, but the model called a tool that does not exist: frobnicate"
-DENIED = "Gemini denies access (403)"
-REFUSED_2 = "Done, but 2 tool calls were denied"
-TURNS = "The run reached its turn limit"
-STOPPED = "The run was stopped"
-NO_RESULT = "The run ended without a result: the answer may be incomplete"
-
-ENDINGS: dict[str, tuple[Status, str]] = {
-    "ask_user": (Status.REFUSED, REFUSED_2),
-    "auto_edit": (Status.REFUSED, "Done, but 1 tool call was denied"),
-    "bad_args": (Status.WARNING, "Done, but 2 tool calls failed: read_file, write_file"),
-    "badflag": (Status.FAILED, NO_OPTION),
-    "badmode": (Status.FAILED, NO_OPTION),
-    "badsettings": (Status.FAILED, NO_LOGIN),
-    "badsettings2": (
-        Status.WARNING,
-        "Done, but these settings are not valid: /home/dev/sc/badsettings2/.gemini/settings.json",
-    ),
-    "bigout": (Status.INCOMPLETE, NO_RESULT),
-    "blocked_prompt": (Status.FAILED, BROKE_OFF),
-    "ctrl-c-tty": (Status.INTERRUPTED, STOPPED),
-    "ctrl-c-tty-in-tool": (Status.INTERRUPTED, STOPPED),
-    "dash_pos": (Status.FAILED, NO_PROMPT),
-    "dash_prompt": (Status.FAILED, NO_OPTION),
-    "dash_prompt2": (Status.FAILED, NO_OPTION),
-    "default_mode": (Status.REFUSED, REFUSED_2),
-    "disk-full": (Status.FAILED, "The disk is full"),
-    "dropmid": (Status.FAILED, BROKE_OFF),
-    "edit-session": (Status.WARNING, MISSED),
-    "empty": (Status.FAILED, "Gemini did not answer"),
-    "empty_prompt": (Status.FAILED, NO_PROMPT),
-    "err400": (Status.FAILED, "Gemini did not accept the request (400)"),
-    "err400key": (Status.FAILED, "The API key is not valid"),
-    "err401": (Status.FAILED, "Gemini did not accept the login (401)"),
-    "err403": (Status.FAILED, DENIED),
-    "err404": (Status.FAILED, "There is no such model"),
-    "err429quota": (Status.FAILED, "The quota of this model is used up"),
-    "err500mid": (Status.FAILED, "Gemini did not accept the request (400)"),
-    "err503always": (Status.FAILED, "Gemini is overloaded or unavailable (503)"),
-    "errevent_mid": (Status.FAILED, BROKE_OFF),
-    "hook-block-prompt": (
-        Status.WARNING,
-        "Done, but a hook blocked the run: Agent execution blocked: not allowed prompt",
-    ),
-    "hook-stop": (Status.WARNING, "Done, but a hook stopped the run: enough now"),
-    "json_err": (Status.FAILED, DENIED),
-    "json_fmt": (Status.INCOMPLETE, NO_RESULT),
-    "loop_text": (Status.WARNING, LOOP),
-    "loop_tools": (Status.WARNING, LOOP),
-    "malformed_fc": (Status.FAILED, "Gemini made a malformed tool call"),
-    "malformed_json": (Status.FAILED, "Gemini sent a response that can't be parsed"),
-    "maxturns": (Status.TURN_LIMIT, TURNS),
-    "maxturns0": (Status.TURN_LIMIT, TURNS),
-    "maxturns_flag": (Status.FAILED, NO_OPTION),
-    "mcp-default": (Status.WARNING, "Done, but 1 tool call failed: mcp_weather_get_forecast"),
-    "noauth": (Status.FAILED, NO_LOGIN),
-    "noauth2": (Status.FAILED, NO_LOGIN),
-    "nofinish": (Status.FAILED, BROKE_OFF),
-    "noprompt": (Status.FAILED, NO_PROMPT),
-    "notrust_default": (Status.FAILED, NO_TRUST),
-    "plan_mode": (Status.REFUSED, REFUSED_2),
-    "policy-deny": (Status.REFUSED, REFUSED_2),
-    "pos_and_p": (Status.FAILED, NO_OPTION),
-    "recitation": (Status.FAILED, "Google's filters blocked the answer"),
-    "sandbox-bogus": (Status.FAILED, NO_SANDBOX),
-    "sandbox-docker": (Status.FAILED, NO_SANDBOX),
-    "sandbox-none": (Status.FAILED, NO_SANDBOX),
-    "sigkill-mid-text": (Status.FAILED, "Gemini CLI was killed by something else (SIGKILL)"),
-    "sigterm-in-tool": (Status.INCOMPLETE, NO_RESULT),
-    "sigterm-mid-text": (Status.INCOMPLETE, NO_RESULT),
-    "text_err": (Status.FAILED, DENIED),
-    "text_fmt": (Status.INCOMPLETE, NO_RESULT),
-    "thoughtonly": (Status.FAILED, "Gemini returned thoughts but no answer"),
-    "two_p": (Status.FAILED, "Gemini CLI failed (exit code 1)"),
-    "unknown_tool": (Status.WARNING, UNKNOWN_TOOL),
-    "untrusted": (Status.FAILED, NO_TRUST),
-    "yolo_and_mode": (Status.FAILED, NO_OPTION),
-    "yolo_disabled": (Status.FAILED, "Gemini CLI's settings forbid yolo mode"),
-    "old/0.8.2-err403": (Status.FAILED, NO_OPTION),
-    "old/0.10.0-edit-session": (Status.FAILED, NO_OPTION),
-    "old/0.10.0-empty": (Status.FAILED, NO_OPTION),
-    "old/0.10.0-err403": (Status.FAILED, NO_OPTION),
-    "old/0.10.0-unknown_tool": (Status.FAILED, NO_OPTION),
-    "old/0.11.3-edit-session": (Status.WARNING, "Done, but 3 tool calls failed: read_file, write_file, replace"),
-    "old/0.11.3-empty": (Status.WARNING, NOTHING),
-    "old/0.11.3-err403": (Status.WARNING, NOTHING),
-    "old/0.16.0-empty": (Status.WARNING, NOTHING),
-    "old/0.20.2-empty": (Status.WARNING, NOTHING),
-    "old/0.30.1-empty": (Status.WARNING, NOTHING),
-    "old/0.45.2-empty": (Status.FAILED, "Gemini did not answer"),
-    "old/0.55.1-empty": (Status.FAILED, "Gemini did not answer"),
+ENDINGS = {
+    run: (Status(ending["status"]), ending["headline"])
+    for ending in tomllib.loads((STREAMS / "endings.toml").read_text())["ending"]
+    for run in ending["runs"]
 }
-for version in ("0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.55.1"):
-    ENDINGS[f"old/{version}-edit-session"] = (Status.WARNING, MISSED)
-    ENDINGS[f"old/{version}-err403"] = (Status.FAILED, DENIED)
-for version in ("0.11.3", "0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.55.1"):
-    ENDINGS[f"old/{version}-unknown_tool"] = (Status.WARNING, UNKNOWN_TOOL)
-
 NAMES = sorted(str(path.relative_to(STREAMS))[:-6] for path in STREAMS.rglob("*.jsonl"))
 
 
@@ -190,7 +88,7 @@ def said(*lines: str, code: int | None = 0, stderr: str = "", **ending: object) 
 @each_row("name", NAMES)
 def test_every_recorded_stream_has_its_words(name: str) -> None:
     found = recorded(name)
-    status, headline = ENDINGS.get(name, (Status.OK, DONE))
+    status, headline = ENDINGS.get(name, (Status.OK, "Done"))
     assert (found.status, found.headline.partition(", until ")[0]) == (status, headline)
     assert bool(found.ways_out) or found.status in (Status.OK, Status.WARNING)
     assert "auth login" not in " ".join(found.ways_out)
@@ -352,12 +250,12 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
 @each_row(
     ("code", "headline"),
     [
-        (41, NO_LOGIN),
+        (41, "Gemini CLI is not logged in"),
         (42, "Gemini CLI did not accept the prompt or the session"),
-        (44, NO_SANDBOX),
+        (44, "The sandbox can't be used"),
         (52, "A settings file of Gemini CLI is broken or forbids this run"),
         (54, "A tool failed, so the run could not continue"),
-        (55, NO_TRUST),
+        (55, "Gemini CLI does not trust this folder"),
         (130, "The run was cancelled"),
         (144, "Gemini did not accept the request (400)"),
         (173, "Too many requests, or the quota is used up (429)"),
