@@ -12,66 +12,50 @@ from hypothesis import strategies as st
 
 from gemtui.agent.output import Malformed, NdjsonReader, Parsed, read_ndjson
 
+A = Parsed(data={"a": 1})
+B = Parsed(data={"b": 2})
+LONG = orjson.dumps({"a": "x" * 500})
 
-async def collect(chunks: Iterable[bytes | str], **options: int) -> list[Parsed | Malformed]:
+
+async def collect(chunks: Iterable[bytes | str]) -> list[Parsed | Malformed]:
     async def source() -> AsyncIterator[bytes | str]:
         for chunk in chunks:
             yield chunk
 
-    return [line async for line in read_ndjson(source(), **options)]
+    return [line async for line in read_ndjson(source(), limit=100)]
 
 
-async def test_two_lines_are_two_objects() -> None:
-    assert await collect([b'{"a":1}\n{"b":2}\n']) == [Parsed(data={"a": 1}), Parsed(data={"b": 2})]
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([b'{"a":1}\n{"b":2}\n'], [A, B]),
+        (["{", '"a":1', "}\n"], [A]),
+        ([b'{"a":1}\n{bad json}\r\n[2]\r\n'], [A, "{bad json}", Parsed(data=[2])]),
+        ([b"\n\r\n  \n", b'{"a":1}'], [A]),
+        ([], []),
+        ([b'{"a":1}\n{"b":'], [A, '{"b":']),
+        (['{"a":"x\u2028y\u0085z"}\n'], [Parsed(data={"a": "x\u2028y\u0085z"})]),
+        ([b"\xff\xfe garbage\n"], ["\ufffd\ufffd garbage"]),
+        ([LONG, b'\n{"b":2}\n'], [LONG[:100].decode(), B]),
+        ([bytes([byte]) for byte in LONG + b'\n{"b":2}\n'], [LONG[:100].decode(), B]),
+    ],
+)
+async def test_lines_are_values_or_the_text_that_is_none(chunks: list[bytes | str], lines: list[Parsed | str]) -> None:
+    found = await collect(chunks)
+    assert [each.raw if isinstance(each, Malformed) else each for each in found] == lines
+    assert [each.ok for each in found] == [isinstance(each, Parsed) for each in lines]
 
 
 def test_nothing_is_given_before_the_line_feed() -> None:
     reader = NdjsonReader()
-    assert list(reader.feed('{"a"')) == []
-    assert list(reader.feed(":1")) == []
-    assert list(reader.feed("}\n")) == [Parsed(data={"a": 1})]
+    assert list(reader.feed('{"a":1}')) == []
+    assert list(reader.feed("\n")) == [A]
 
 
-async def test_a_broken_line_between_good_ones() -> None:
-    good, bad, last = await collect([b'{"a":1}\n{bad json}\r\n[2]\r\n'])
-    assert good == Parsed(data={"a": 1})
-    assert isinstance(bad, Malformed)
-    assert (bad.ok, bad.raw) == (False, "{bad json}")
-    assert last == Parsed(data=[2])
-
-
-async def test_blank_lines_are_nothing_and_a_last_line_needs_no_line_feed() -> None:
-    assert await collect([b"\n\r\n  \n", b'{"a":1}']) == [Parsed(data={"a": 1})]
-    assert await collect([]) == []
-
-
-async def test_a_cut_last_line_is_one_error() -> None:
-    good, cut = await collect([b'{"a":1}\n{"b":'])
-    assert good.ok
-    assert isinstance(cut, Malformed)
-    assert cut.raw == '{"b":'
-
-
-async def test_separators_of_unicode_stay_inside_a_line() -> None:
-    (line,) = await collect(['{"a":"x\u2028y\u0085z"}\n'])
-    assert line == Parsed(data={"a": "x\u2028y\u0085z"})
-
-
-async def test_bytes_that_are_no_text_are_an_error_with_replaced_bytes() -> None:
-    (line,) = await collect([b"\xff\xfe garbage\n"])
-    assert isinstance(line, Malformed)
-    assert line.raw == "\ufffd\ufffd garbage"
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_a_line_over_the_limit_is_cut_and_the_next_one_is_read(size: int) -> None:
-    data = orjson.dumps({"a": "x" * 500}) + b'\n{"b":2}\n'
-    chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    cut, after = await collect(chunks, limit=100)
+async def test_a_line_over_the_limit_names_the_limit() -> None:
+    (cut,) = await collect([LONG])
     assert isinstance(cut, Malformed)
     assert "100" in cut.error
-    assert len(cut.raw) == 100
-    assert after == Parsed(data={"b": 2})
 
 
 VALUES = st.recursive(

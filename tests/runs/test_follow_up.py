@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def texts(run: RunFolder) -> list[str]:
     return [each.text for each in PromptQueue.of(run).prompts()]
 
 
+class Begins:
+    """Starts the run that follows on another, and keeps its prompt."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._runs = run.path.parent
+        self.texts: list[str] = []
+
+    async def __call__(self, text: str, id: str) -> RunFolder:
+        self.texts.append(text)
+        await asyncio.sleep(0)
+        return begun(self._runs, id, text)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     return begun(tmp_path / "runs", "first", "go")
@@ -81,12 +95,7 @@ async def test_the_rest_waits_behind_the_run_that_goes_on(run: RunFolder) -> Non
         last = queue.add_prompt(text)
     queue.keep_options({"model": "x"})
     queue.move(last.id, 0)
-    asked: list[str] = []
-
-    async def begin(text: str, id: str) -> RunFolder:
-        asked.append(text)
-        return begun(run.path.parent, id, text)
-
+    begin = Begins(run)
     before: RunFolder | None = run
     for left in (["a", "b"], ["b"], []):
         assert before is not None
@@ -97,7 +106,7 @@ async def test_the_rest_waits_behind_the_run_that_goes_on(run: RunFolder) -> Non
         before = following
     assert before is not None
     assert await send_next(before, begin) is None
-    assert asked == ["c", "a", "b"]
+    assert begin.texts == ["c", "a", "b"]
     assert went_on(run) == before
     queue.add_prompt("late")
     settle(run)
@@ -127,15 +136,9 @@ async def test_of_two_one_sends(run: RunFolder) -> None:
     queue = PromptQueue.of(run)
     for n in range(3):
         queue.add_prompt(str(n))
-    begins: list[str] = []
-
-    async def begin(text: str, id: str) -> RunFolder:
-        begins.append(text)
-        await asyncio.sleep(0)
-        return begun(run.path.parent, id, text)
-
+    begin = Begins(run)
     found = await asyncio.gather(*(send_next(run, begin) for _ in range(4)))
-    assert begins == ["0"]
+    assert begin.texts == ["0"]
     (sent,) = filter(None, found)
     assert texts(sent) == ["1", "2"]
 
@@ -143,11 +146,7 @@ async def test_of_two_one_sends(run: RunFolder) -> None:
 async def test_words_that_did_not_arrive_are_sent_first(run: RunFolder) -> None:
     PromptQueue.of(run).add_prompt("then")
     PromptQueue.of(run).send_message("faster")
-
-    async def begin(text: str, id: str) -> RunFolder:
-        return begun(run.path.parent, id, text)
-
-    following = await send_next(run, begin)
+    following = await send_next(run, Begins(run))
     assert following is not None
     assert following.prompt_text() == "faster"
     assert texts(following) == ["then"]
@@ -191,19 +190,7 @@ def test_options_come_back_as_they_were(tmp_path: Path) -> None:
         trust=True,
         ask=True,
     )
-    back = from_dict(to_dict(options), cwd=tmp_path, resume="s1")
-    assert back == AgentOptions(
-        cwd=tmp_path,
-        model="m",
-        approval_mode="yolo",
-        permissions=PermissionPolicy(shell_execute=Level.DENY),
-        only_tools=("glob",),
-        policies=(tmp_path / "\udcff.toml",),
-        timeout=1.5,
-        trust=True,
-        ask=True,
-        resume="s1",
-    )
+    assert from_dict(to_dict(options), cwd=tmp_path, resume="s1") == replace(options, resume="s1")
     for wrong in ({"permissions": {"x": 1}}, {"permissions": 5}, {"timeout": "soon"}):
         with pytest.raises(OptionError):
             from_dict(wrong, cwd=tmp_path, resume="s1")
