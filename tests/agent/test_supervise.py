@@ -67,6 +67,12 @@ def ended(folder: RunFolder) -> Exit:
     return found
 
 
+def supervisor_of(folder: RunFolder) -> int:
+    owner = folder.owner()
+    assert owner is not None
+    return owner.pid
+
+
 def written(folder: RunFolder, text: str) -> None:
     until(lambda: folder.stdout.exists() and text in folder.stdout.read_text())
 
@@ -93,7 +99,7 @@ def test_a_gate_that_does_not_hold_ends_the_run_while_a_person_is_asked(tmp_path
     assert (record.problem, record.killed) == ("broken", True)
 
 
-def test_a_run_writes_its_files_and_its_record(start: Start) -> None:
+def test_a_run_writes_its_files_and_its_record_for_the_user_alone(start: Start) -> None:
     folder = start("print:one", "err:two", "stdin", "exit:7", prompt="three")
     record = ended(folder)
     assert (record.code, record.aborted, record.problem) == (7, False, None)
@@ -102,11 +108,6 @@ def test_a_run_writes_its_files_and_its_record(start: Start) -> None:
     assert record.started is not None
     assert record.ended is not None
     assert record.started <= record.ended
-
-
-def test_the_folder_is_private(start: Start) -> None:
-    folder = start("print:x", prompt="p")
-    ended(folder)
     assert folder.path.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.path.iterdir()} == {0o600}
 
@@ -129,25 +130,23 @@ def test_a_folder_that_is_not_there(start: Start) -> None:
 
 
 @pytest.mark.parametrize("by", ["file", "signal"])
-def test_an_abort_ends_the_child_by_sigterm(start: Start, by: str) -> None:
-    folder = start("print:ready", "wait")
+def test_an_abort_ends_the_child_by_sigterm_and_removes_secrets(start: Start, by: str) -> None:
+    folder = start("print:ready", "wait", secrets=("settings.json",))
+    folder.write("settings.json", "{}")
     written(folder, "ready")
-    owner = folder.owner()
-    assert owner is not None
     if by == "file":
         folder.abort(Abort.TERM)
     else:
-        os.kill(owner.pid, signal.SIGTERM)
+        os.kill(supervisor_of(folder), signal.SIGTERM)
     record = ended(folder)
     assert (record.code, record.aborted, record.killed) == (-signal.SIGTERM, True, False)
+    assert not (folder.path / "settings.json").exists()
 
 
 def test_signals_that_were_ignored_or_blocked_end_the_run(start: Start) -> None:
     folder = start("print:ready", "wait", before=ignore_and_block)
     written(folder, "ready")
-    owner = folder.owner()
-    assert owner is not None
-    os.kill(owner.pid, signal.SIGTERM)
+    os.kill(supervisor_of(folder), signal.SIGTERM)
     record = ended(folder)
     assert (record.code, record.aborted, record.killed) == (-signal.SIGTERM, True, False)
 
@@ -232,9 +231,7 @@ def test_what_left_parent_session_and_environment_ends_with_its_run(
     if by == "abort":
         folder.abort(Abort.TERM)
     elif by == "death":
-        owner = folder.owner()
-        assert owner is not None
-        os.kill(owner.pid, signal.SIGKILL)
+        os.kill(supervisor_of(folder), signal.SIGKILL)
     else:
         gate.touch()
     record = ended(folder)
@@ -281,24 +278,13 @@ def test_a_flood_and_a_long_line_are_kept_whole(start: Start) -> None:
     assert folder.stdout.stat().st_size == 400_001
 
 
-def test_secrets_are_gone_however_it_ended(start: Start, tmp_path: Path) -> None:
-    folder = start("print:ready", "wait", secrets=("settings.json",))
-    folder.write("settings.json", "{}")
-    written(folder, "ready")
-    folder.abort(Abort.TERM)
-    ended(folder)
-    assert not (folder.path / "settings.json").exists()
-
-
 def test_the_death_of_the_supervisor_ends_the_tree_at_once(start: Start) -> None:
     folder = start("orphan", "wait", secrets=("settings.json",))
     folder.write("settings.json", "{}")
     until(lambda: folder.stdout.exists() and folder.stdout.read_text().endswith("\n"))
-    owner = folder.owner()
-    assert owner is not None
     processes = process_tree.tagged(folder.id)
     assert len(processes) == 2
-    os.kill(owner.pid, signal.SIGKILL)
+    os.kill(supervisor_of(folder), signal.SIGKILL)
     record = ended(folder)
     assert (record.code, record.problem, record.ended_others) == (None, KILLED, 2)
     assert not process_tree.alive(processes)
@@ -308,9 +294,7 @@ def test_the_death_of_the_supervisor_ends_the_tree_at_once(start: Start) -> None
 def test_no_guardian_is_left(start: Start) -> None:
     folder = start("print:ready", "wait")
     written(folder, "ready")
-    owner = folder.owner()
-    assert owner is not None
-    supervisor = psutil.Process(owner.pid)
+    supervisor = psutil.Process(supervisor_of(folder))
     guardian = supervisor.parent()
     assert guardian is not None
     watching = {guardian, supervisor, *supervisor.children()}
@@ -330,9 +314,7 @@ def test_a_supervisor_whose_guardian_was_killed_goes_on(start: Start, tmp_path: 
 
 
 def kill_guardian(folder: RunFolder) -> None:
-    owner = folder.owner()
-    assert owner is not None
-    guardian = psutil.Process(owner.pid).parent()
+    guardian = psutil.Process(supervisor_of(folder)).parent()
     assert guardian is not None
     guardian.kill()
 
