@@ -22,14 +22,14 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_variable_wins(tmp_path: Path, environ: dict[str, str]) -> None:
-    named = script(tmp_path / "mine" / "gemini-dev", "true")
-    script(tmp_path / "bin" / "gemini", "true")
+    named = script(tmp_path / "mine/gemini-dev", "true")
+    script(tmp_path / "bin/gemini", "true")
     environ["GEMINI_CLI_PATH"] = str(named)
     assert find_cli(environ) == Cli(path=named, found_by=FoundBy.VARIABLE)
 
 
 def test_a_variable_that_names_nothing_is_no_other_cli(tmp_path: Path, environ: dict[str, str]) -> None:
-    on_path = script(tmp_path / "bin" / "gemini", "true")
+    on_path = script(tmp_path / "bin/gemini", "true")
     missing = environ | {"GEMINI_CLI_PATH": str(tmp_path / "missing")}
     assert find_cli(missing) == Cli(path=tmp_path / "missing", found_by=FoundBy.VARIABLE)
     assert find_cli(environ | {"GEMINI_CLI_PATH": ""}) == Cli(path=on_path, found_by=FoundBy.PATH)
@@ -39,7 +39,7 @@ def test_nvm_and_mise_give_their_newest(tmp_path: Path, environ: dict[str, str])
     home = tmp_path / "home"
     nvm = home / ".nvm/versions/node"
     for version in ("v9.11.2", "v20.3.0", "v20.11.0"):
-        script(nvm / version / "bin" / "gemini", "true")
+        script(nvm / version / "bin/gemini", "true")
     places = list(usual_paths(environ))
     found = [place.parents[1].name for place in places if place.is_relative_to(nvm)]
     assert found == ["v20.11.0", "v20.3.0", "v9.11.2"]
@@ -48,9 +48,9 @@ def test_nvm_and_mise_give_their_newest(tmp_path: Path, environ: dict[str, str])
 
 
 def test_a_place_counts_only_if_it_can_be_executed(tmp_path: Path, environ: dict[str, str]) -> None:
-    plain = script(tmp_path / "a" / "gemini", "true")
+    plain = script(tmp_path / "a/gemini", "true")
     plain.chmod(0o644)
-    good = script(tmp_path / "b" / "gemini", "true")
+    good = script(tmp_path / "b/gemini", "true")
     assert find_cli(environ, places=[plain, good]) == Cli(path=good, found_by=FoundBy.USUAL_PLACE)
     assert find_cli(environ, places=[tmp_path / "none", tmp_path]) is None
 

@@ -48,7 +48,7 @@ def test_a_place_that_others_may_write_in_is_named(tmp_path: Path) -> None:
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     open_folder.chmod(0o777)
-    words = settings_unread(open_folder / "run" / "settings.json", version="0.61.0")
+    words = settings_unread(open_folder / "run/settings.json", version="0.61.0")
     named = next(place for place in tmp_path.parents if place.stat().st_mode & 0o022)
     assert words in {f"users other than root can write to {open_folder}", f"users other than root can write to {named}"}
 

@@ -30,7 +30,7 @@ from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.wire import WireDelta, parse_line
 from tests.rows import each_row
 
-STREAMS = Path(__file__).parent.parent / "data" / "streams"
+STREAMS = Path(__file__).parent.parent / "data/streams"
 Object = dict[str, Any]
 
 

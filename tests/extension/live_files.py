@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HOOKS = Path(__file__).parents[1] / "data" / "hooks" / "interactive.jsonl"
+HOOKS = Path(__file__).parents[1] / "data/hooks/interactive.jsonl"
 _WAITER = "import sys; print(flush=True); sys.stdin.read()"
 
 

@@ -235,7 +235,7 @@ def test_python_that_says_nothing_is_no_answer() -> None:
 
 
 def test_a_session_is_linked_when_a_turn_or_the_session_ends(tmp_path: Path) -> None:
-    chat = tmp_path / "it's é" / "chats" / "chat.jsonl"
+    chat = tmp_path / "it's é/chats/chat.jsonl"
     chat.parent.mkdir(parents=True)
     chat.write_text("one")
     about = {"transcript_path": str(chat)}

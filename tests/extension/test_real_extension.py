@@ -91,7 +91,7 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(gemini: GeminiCli, pyth
 @pytest.mark.usefixtures("cli")
 def test_what_is_said_of_the_hooks_is_so(gemini: GeminiCli, settings: dict[str, Any] | None, state: HookState) -> None:
     put_hooks(gemini)
-    place = gemini.project / ".gemini" / "settings.json"
+    place = gemini.project / ".gemini/settings.json"
     if settings is None:
         _gemini(gemini, "extensions", "disable", "gemtui", "--scope", "workspace")
     else:
@@ -135,7 +135,7 @@ def test_installing_again_mends_what_is_broken(cli: Detected) -> None:
     (extension_dir() / "hook.sh").write_text("echo")
     assert extension_state().state is HookState.OLDER
     assert install_extension(cli).state is HookState.READY
-    for path in (extension_dir() / "hooks" / "hooks.json", extension_dir() / "hooks"):
+    for path in (extension_dir() / "hooks/hooks.json", extension_dir() / "hooks"):
         path.unlink() if path.is_file() else path.rmdir()
     assert extension_state().state is HookState.GONE
     assert install_extension(cli).state is HookState.READY

@@ -65,7 +65,7 @@ def test_a_folder_that_is_gone(gemini: Path) -> None:
 
 def test_our_folder_elsewhere(gemini: Path, tmp_path: Path) -> None:
     """The data folder was moved, and what the CLI refers to is there no more."""
-    link(gemini, tmp_path / "old" / "gemtui" / "extension")
+    link(gemini, tmp_path / "old/gemtui/extension")
     assert state() is HookState.GONE
 
 

@@ -13,4 +13,4 @@ from gemtui.kept.vault import turn_on
 def store(tmp_path: Path) -> Path:
     """The CLI's folder; the vault is on."""
     turn_on()
-    return tmp_path / "home" / ".gemini"
+    return tmp_path / "home/.gemini"

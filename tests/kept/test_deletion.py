@@ -27,7 +27,7 @@ def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home trash of the freedesktop.org standard, in the test's own folder."""
     from send2trash import plat_other
 
-    folder = tmp_path / "data" / "Trash"
+    folder = tmp_path / "data/Trash"
     monkeypatch.setattr(plat_other, "HOMETRASH_B", bytes(folder))
     monkeypatch.setattr(plat_other, "XDG_DATA_HOME", bytes(folder.parent))
     monkeypatch.setattr("send2trash.send2trash", plat_other.send2trash)
@@ -70,7 +70,7 @@ def planned(deletion: Deletion, home: Path) -> list[str]:
 
 def with_everything(home: Path) -> None:
     """A session with all that the CLI keeps for one, beside another session."""
-    project = home / "tmp" / "proj"
+    project = home / "tmp/proj"
     session(home, uuid(2))
     session(home, ID)
     logs.write(project / "chats" / ID / "agent-1.jsonl", talk("agent-1"))
@@ -99,7 +99,7 @@ def test_all_that_belongs_to_a_session_goes_and_the_rest_stays(home: Path, trash
         f"proj/chats/session-2026-11-20T23-04-{ID[:8]}.jsonl",
     ]
     sizes = {item.path: item.size for item in deletion.items}
-    assert sizes[home / "tmp" / "proj" / ID] == 8
+    assert sizes[home / "tmp/proj" / ID] == 8
     assert [item.files for item in deletion.items] == [1, 1, 2, 1]
     assert deletion.size == sum(sizes.values())
     assert tree(home) == before
@@ -124,9 +124,9 @@ def test_the_recorded_subagent_plan_and_output_go_with_their_sessions(home: Path
 def test_copies_go_as_well_unless_they_shall_stay(home: Path) -> None:
     new = session(home, ID, talk(ID, seconds=9))
     old = legacy(home, ID, talk(ID)[1:-1], key="0" * 64)
-    (home / "tmp" / "proj" / ID).mkdir()
+    (home / "tmp/proj" / ID).mkdir()
     chosen = plan_deletion(find(home), home, copies=False)
-    assert paths(chosen) == [home / "tmp" / "proj" / ID, new]
+    assert paths(chosen) == [home / "tmp/proj" / ID, new]
     assert paths(plan_deletion(find(home), home))[-2:] == [old, new]
     delete_planned(chosen)
     assert find(home).path == old
@@ -135,7 +135,7 @@ def test_copies_go_as_well_unless_they_shall_stay(home: Path) -> None:
 def test_what_a_copy_in_the_same_project_needs_stays_with_it(home: Path) -> None:
     new = session(home, ID, talk(ID, seconds=9))
     legacy(home, ID, talk(ID)[1:-1], key="proj")
-    (home / "tmp" / "proj" / ID).mkdir()
+    (home / "tmp/proj" / ID).mkdir()
     assert paths(plan_deletion(find(home), home, copies=False)) == [new]
 
 
@@ -143,7 +143,7 @@ def test_another_session_with_the_same_eight_characters_stays(home: Path) -> Non
     other = ID[:8] + "-ffff-4000-8000-000000000000"
     mine = session(home, ID)
     theirs = session(home, other, minute="2026-11-20T23-05")
-    (home / "tmp" / "proj" / "tool-outputs" / f"session-{other}").mkdir(parents=True)
+    (home / f"tmp/proj/tool-outputs/session-{other}").mkdir(parents=True)
     before = tree(home)
     delete_planned(plan_deletion(find(home), home))
     assert before - tree(home) == {str(mine.relative_to(home))}
@@ -152,7 +152,7 @@ def test_another_session_with_the_same_eight_characters_stays(home: Path) -> Non
 
 def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
     with_everything(home)
-    checkpoint = home / "tmp" / "proj" / "checkpoint-x.json"
+    checkpoint = home / "tmp/proj/checkpoint-x.json"
     checkpoint.write_text('{\n"history": [{"role": "user", "parts": [{"text": "Hello"}]}]\n}')
     assert planned(plan_deletion(find(home, "agent-1"), home), home) == [f"proj/chats/{ID}/agent-1.jsonl"]
     assert planned(plan_deletion(find(home, "checkpoint-x"), home), home) == ["proj/checkpoint-x.json"]
@@ -166,7 +166,7 @@ def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
 )
 def test_an_id_in_a_header_opens_no_other_folder(id: str, home: Path) -> None:
     with_everything(home)
-    path = home / "tmp" / "proj" / "chats" / "session-2026-11-20T23-04-evil.jsonl"
+    path = home / "tmp/proj/chats/session-2026-11-20T23-04-evil.jsonl"
     logs.write(path, [logs.header(id), logs.user("u", "Hello")])
     deletion = plan_deletion(find(home, str(path)), home)
     assert paths(deletion) == [path]
@@ -176,7 +176,7 @@ def test_an_id_in_a_header_opens_no_other_folder(id: str, home: Path) -> None:
 def test_a_name_that_agrees_opens_no_common_folder(id: str, home: Path) -> None:
     with_everything(home)
     path = session(home, id, [logs.header(id), logs.user("u", "Hello")])
-    (home / "tmp" / "proj" / id).mkdir(exist_ok=True)
+    (home / "tmp/proj" / id).mkdir(exist_ok=True)
     assert paths(plan_deletion(find(home, str(path)), home)) == [path]
 
 
@@ -185,9 +185,9 @@ def test_a_name_that_agrees_opens_no_common_folder(id: str, home: Path) -> None:
 )
 def test_an_id_that_is_the_name_of_a_file_takes_no_file(id: str, home: Path) -> None:
     with_everything(home)
-    project = home / "tmp" / "proj"
+    project = home / "tmp/proj"
     (project / "checkpoint-x.json").write_text("{}")
-    (project / "chats" / "notes.jsonl").write_text("{}")
+    (project / "chats/notes.jsonl").write_text("{}")
     path = session(home, id, [logs.header(id), logs.user("u", "Hello")], minute="2026-11-20T23-09")
     assert paths(plan_deletion(find(home, str(path)), home)) == [path]
 
@@ -197,14 +197,14 @@ def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / f"session-{ID}").mkdir(parents=True)
     (outside / "precious.txt").write_text("keep")
-    (outside / f"session-{ID}" / "precious.txt").write_text("keep")
-    project = home / "tmp" / "proj"
+    (outside / f"session-{ID}/precious.txt").write_text("keep")
+    project = home / "tmp/proj"
     shutil.rmtree(project / "tool-outputs")
     (project / "tool-outputs").symlink_to(outside)
     shutil.rmtree(project / "chats" / ID)
     (project / "chats" / ID).symlink_to(outside)
-    (project / ID / "plans" / "link.md").symlink_to(outside / "precious.txt")
-    (project / ID / "plans" / "folder").symlink_to(outside)
+    (project / ID / "plans/link.md").symlink_to(outside / "precious.txt")
+    (project / ID / "plans/folder").symlink_to(outside)
     deletion = plan_deletion(find(home), home)
     assert planned(deletion, home)[:-1] == [f"proj/{ID}"]
     assert deletion.items[0].files == 4
@@ -213,11 +213,11 @@ def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_outside_the_store_is_deleted(home: Path, tmp_path: Path) -> None:
-    path = logs.write(tmp_path / "tmp" / "proj" / "chats" / "session-mine.jsonl", talk(ID))
+    path = logs.write(tmp_path / "tmp/proj/chats/session-mine.jsonl", talk(ID))
     (home / "tmp").mkdir(parents=True)
     with pytest.raises(DeletionFailed, match="anywhere else"):
         plan_deletion(find(home, str(path)), home)
-    (home / "tmp" / "linked").symlink_to(tmp_path / "tmp" / "proj")
+    (home / "tmp/linked").symlink_to(tmp_path / "tmp/proj")
     with pytest.raises(DeletionFailed, match="anywhere else"):
         plan_deletion(find(home), home)
     assert path.exists()
@@ -240,7 +240,7 @@ def test_a_session_that_grew_meanwhile_stays(home: Path) -> None:
 def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
     with_everything(home)
     deletion = plan_deletion(find(home), home)
-    (home / "tmp" / "proj" / ID / "tracker" / "a" / "new.json").write_text("{}")
+    (home / "tmp/proj" / ID / "tracker/a/new.json").write_text("{}")
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
         delete_planned(deletion)
@@ -250,7 +250,7 @@ def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
 def test_what_has_come_meanwhile_stays_with_the_rest(home: Path) -> None:
     session(home, ID)
     deletion = plan_deletion(find(home), home)
-    (home / "tmp" / "proj" / "tool-outputs" / f"session-{ID}").mkdir(parents=True)
+    (home / f"tmp/proj/tool-outputs/session-{ID}").mkdir(parents=True)
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
         delete_planned(deletion)
@@ -302,7 +302,7 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
 ) -> None:
     with_everything(home)
     deletion = plan_deletion(find(home), home)
-    stuck = home / "tmp" / "proj" / ID
+    stuck = home / "tmp/proj" / ID
     remove = shutil.rmtree
 
     def refuse(path: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
     with pytest.raises(DeletionFailed, match="1 of 4 could not be deleted") as caught:
         delete_planned(deletion, permanent=True)
     assert caught.value.left == ((stuck, "Permission denied"),)
-    assert (stuck / "plans" / "big.md").exists()
+    assert (stuck / "plans/big.md").exists()
     assert not deletion.session.path.exists()
 
 
@@ -366,11 +366,11 @@ def test_of_two_with_one_name_in_the_trash_the_right_one_comes_back(home: Path) 
 def test_a_folder_is_not_put_over_another_one(home: Path) -> None:
     with_everything(home)
     gone = deleted(home)
-    newer = home / "tmp" / "proj" / ID / "plans" / "big.md"
+    newer = home / "tmp/proj" / ID / "plans/big.md"
     newer.parent.mkdir(parents=True)
     newer.write_text("newer")
     [(item, _)] = restore_trashed(gone, home)
-    assert item.path == home / "tmp" / "proj" / ID
+    assert item.path == home / "tmp/proj" / ID
     assert newer.read_text() == "newer"
     assert find(home).path.exists()
 
@@ -391,10 +391,10 @@ def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(home: Path,
     (home / "tmp").mkdir()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (home / "tmp" / "proj").symlink_to(elsewhere)
+    (home / "tmp/proj").symlink_to(elsewhere)
     assert [why for _, why in restore_trashed(gone, home)] == [_REPLACED]
     assert list(elsewhere.iterdir()) == []
-    (home / "tmp" / "proj").unlink()
+    (home / "tmp/proj").unlink()
     assert restore_trashed(gone, home) == ()
     assert path.exists()
 

@@ -21,7 +21,7 @@ BEFORE, AFTER = b"before\n", b"before\nafter\n"
 def path(tmp_path: Path) -> Path:
     """A file that was quiet, which is kept by another name in the vault; `old` is beside it."""
     turn_on()
-    path = tmp_path / "chats" / "log.jsonl"
+    path = tmp_path / "chats/log.jsonl"
     path.parent.mkdir()
     path.write_bytes(AFTER)
     then = path.stat().st_mtime - QUIET - 1

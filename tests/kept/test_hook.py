@@ -41,8 +41,8 @@ def test_a_session_and_what_belongs_to_it_are_kept_at_the_end_of_a_turn(store: P
     path = session(store, uuid(1))
     agent = logs.write(path.parent / uuid(1) / "helper.jsonl", talk("helper"))
     project = path.parents[1]
-    output = logs.write(project / "tool-outputs" / f"session-{uuid(1)}" / "shell 1.txt", ["Much"])
-    plan = logs.write(project / uuid(1) / "plans" / "plan.md", ["First"])
+    output = logs.write(project / f"tool-outputs/session-{uuid(1)}/shell 1.txt", ["Much"])
+    plan = logs.write(project / uuid(1) / "plans/plan.md", ["First"])
     turn_ends(path)
     turn_ends(path)
     assert [each.stat().st_nlink for each in (path, agent, output, plan)] == [2] * 4
@@ -72,8 +72,8 @@ def test_it_puts_nothing_in_the_place_of_what_is_kept(store: Path) -> None:
 
 @pytest.mark.parametrize("place", ["chats/../../secret.jsonl", 'chats/a"b.jsonl', "secret.jsonl"])
 def test_odd_paths_are_left_to_gemtui(store: Path, place: str) -> None:
-    path = store / "tmp" / "proj" / place
-    (store / "tmp" / "proj" / "chats").mkdir(parents=True)
+    path = store / "tmp/proj" / place
+    (store / "tmp/proj/chats").mkdir(parents=True)
     path.write_text("{}")
     turn_ends(path)
     assert not list(vault_dir().rglob("*.jsonl"))

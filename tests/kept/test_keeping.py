@@ -63,7 +63,7 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
     main = session(store, uuid(1))
     agent = logs.write(main.parent / uuid(1) / "helper.jsonl", talk("helper"))
     old = legacy(store, uuid(2), [logs.user("u", "Hello")], key="proj")
-    checkpoint = logs.write(store / "tmp" / "proj" / "checkpoint-a.json", [{"history": []}])
+    checkpoint = logs.write(store / "tmp/proj/checkpoint-a.json", [{"history": []}])
     told: list[tuple[int, int]] = []
     assert keep_all(store, told=lambda *step: told.append(step)) == 4
     assert told[-1] == (4, 4)
@@ -77,15 +77,15 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
 
 
 def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(store: Path) -> None:
-    main, project = session(store, uuid(1)), store / "tmp" / "proj"
+    main, project = session(store, uuid(1)), store / "tmp/proj"
     mine = [
-        project / "tool-outputs" / f"session-{uuid(1)}" / "shell_1.txt",
-        project / uuid(1) / "plans" / "plan.md",
-        project / uuid(1) / "tasks" / "task.json",
+        project / f"tool-outputs/session-{uuid(1)}/shell_1.txt",
+        project / uuid(1) / "plans/plan.md",
+        project / uuid(1) / "tasks/task.json",
     ]
     others = [
-        project / "tool-outputs" / f"session-{uuid(2)}" / "shell_1.txt",
-        project / "logs" / "session.log",
+        project / f"tool-outputs/session-{uuid(2)}/shell_1.txt",
+        project / "logs/session.log",
         project / "shell_history",
     ]
     for path in (*mine, *others):
@@ -94,7 +94,7 @@ def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_other
     keep_changed([main], store)
     assert [kept(path) for path in mine] == [[b"{}"]] * 3
     mine[0].write_text("more of it")
-    late = project / uuid(1) / "plans" / "late.md"
+    late = project / uuid(1) / "plans/late.md"
     late.write_text("late")
     assert keep_all(store) == 1
     assert keep_all(store) == 0
@@ -190,7 +190,7 @@ def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: 
     turn_on()
     home = tmp_path / ".gemini"
     session(home, uuid(1))
-    plan = logs.write(home / "tmp" / "proj" / uuid(1) / "plans" / "plan.md", ["First"])
+    plan = logs.write(home / "tmp/proj" / uuid(1) / "plans/plan.md", ["First"])
     keep_all(home)
     plan.write_text("Another")
     assert keep_all(home) == 1
@@ -210,7 +210,7 @@ def test_a_full_disk_leaves_what_is_kept_and_says_so(other_file_system: Path, tm
     assert path.read_bytes().startswith(kept(path)[0])
     assert kept(path)[0].startswith(before)
     assert kept(large) == []
-    shutil.rmtree(other_file_system / "gemtui" / "vault" / "copy")
+    shutil.rmtree(other_file_system / "gemtui/vault/copy")
     assert keep(small)
     assert not list(vault_dir().rglob(".new-*"))
 
@@ -244,7 +244,7 @@ def quiet(path: Path) -> Path:
 
 def test_a_quiet_file_survives_what_is_done_to_it_in_its_place(store: Path) -> None:
     path = quiet(session(store, uuid(1)))
-    plan = quiet(logs.write(store / "tmp" / "proj" / uuid(1) / "plans" / "plan.md", ["First"]))
+    plan = quiet(logs.write(store / "tmp/proj" / uuid(1) / "plans/plan.md", ["First"]))
     keep_all(store)
     before, first = path.read_bytes(), plan.read_bytes()
     assert path.stat().st_nlink == plan.stat().st_nlink == 1

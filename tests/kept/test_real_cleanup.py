@@ -67,8 +67,8 @@ class Store:
         self.add(EXPIRED, days=40)
         logs.write(self.chats / EXPIRED / "helper.jsonl", [logs.header("helper"), *self.talk(40)])
         self.beside = [
-            logs.write(self.chats.parent / "tool-outputs" / f"session-{EXPIRED}" / "a.txt", ["Much"]),
-            logs.write(self.chats.parent / EXPIRED / "plans" / "plan.md", ["First this"]),
+            logs.write(self.chats.parent / f"tool-outputs/session-{EXPIRED}/a.txt", ["Much"]),
+            logs.write(self.chats.parent / EXPIRED / "plans/plan.md", ["First this"]),
         ]
         self.add(GHOSTED)
         self.write(GHOSTED, [logs.context()], "2026-11-22T10-00", 0)

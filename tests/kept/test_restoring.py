@@ -63,23 +63,23 @@ def test_it_is_the_same_file_again_with_its_subagents(store: Path) -> None:
 
 
 def test_its_tool_outputs_and_plans_come_back_but_over_nothing(store: Path) -> None:
-    path, project = session(store, uuid(1)), store / "tmp" / "proj"
-    output = logs.write(project / "tool-outputs" / f"session-{uuid(1)}" / "shell.txt", ["Much"])
-    plan = logs.write(project / uuid(1) / "plans" / "plan.md", ["First"])
+    path, project = session(store, uuid(1)), store / "tmp/proj"
+    output = logs.write(project / f"tool-outputs/session-{uuid(1)}/shell.txt", ["Much"])
+    plan = logs.write(project / uuid(1) / "plans/plan.md", ["First"])
     keep_all(store)
     before = output.read_bytes()
     for each in (path, output, plan):
         each.unlink()
     plan.write_text("Another")
-    (vault_dir() / f"0{output.parent}" / ".put-shell").write_text("what a killed program left")
+    (vault_dir() / f"0{output.parent}/.put-shell").write_text("what a killed program left")
     assert back(store).paths == (path, output)
     assert output.read_bytes() == before
     assert plan.read_text() == "Another"
 
 
 def test_it_comes_last_so_that_what_went_wrong_can_be_done_again(store: Path) -> None:
-    path, outputs = session(store, uuid(1)), store / "tmp" / "proj" / "tool-outputs"
-    output = logs.write(outputs / f"session-{uuid(1)}" / "shell.txt", ["Much"])
+    path, outputs = session(store, uuid(1)), store / "tmp/proj/tool-outputs"
+    output = logs.write(outputs / f"session-{uuid(1)}/shell.txt", ["Much"])
     keep_all(store)
     path.unlink()
     shutil.rmtree(outputs)

@@ -45,7 +45,7 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path / ".gemini"
-        self.chats = self.path / "tmp" / "greeter" / "chats"
+        self.chats = self.path / "tmp/greeter/chats"
         self.chats.mkdir(parents=True)
         self.real = self.add("session-2026-01-02T03-04-0a1b2c3d.jsonl", REAL)
         self.folder = RunFolder.create(path / "runs", "r1")
@@ -277,7 +277,7 @@ def test_a_log_that_the_cli_writes_whole_again_is_the_newest(home: Home, keeper:
 def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: SessionKeeper) -> None:
     sub = home.add(f"{ID}/sub.jsonl", REAL)
     migrated = home.add("session-2026-01-02T03-11-0a1b2c3d.jsonl", REAL + MORE)
-    output = home.chats.parent / "tool-outputs" / f"session-{ID}" / "shell_1.txt"
+    output = home.chats.parent / f"tool-outputs/session-{ID}/shell_1.txt"
     output.parent.mkdir(parents=True)
     output.write_text("all of it")
     keeper.check()

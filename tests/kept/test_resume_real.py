@@ -198,7 +198,7 @@ async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str
             stderr=subprocess.DEVNULL,
         )
         await until(gate.reached.is_set)
-        runs = gemini.folder / "state" / "gemtui" / "runs"
+        runs = gemini.folder / "state/gemtui/runs"
         folder = RunFolder(next(path for path in runs.iterdir() if path.is_dir()))
         owner = folder.owner()
         assert owner is not None

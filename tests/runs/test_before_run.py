@@ -15,8 +15,8 @@ from gemtui.runs.gate.policy import GatePolicy
 
 
 def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_path: Path) -> None:
-    project = tmp_path / "above" / "project"
-    own = project / ".gemini" / "settings.json"
+    project = tmp_path / "above/project"
+    own = project / ".gemini/settings.json"
     own.parent.mkdir(parents=True)
     environ = {"GEMINI_CLI_HOME": str(home)}
     options = AgentOptions(cwd=project)
@@ -47,7 +47,7 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
 
 
 def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: Path) -> None:
-    own = tmp_path / ".gemini" / "settings.json"
+    own = tmp_path / ".gemini/settings.json"
     own.parent.mkdir()
     settings = {
         "general": {"defaultApprovalMode": "$MODE"},
@@ -63,7 +63,7 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
 
 
 def test_changed_rules_are_news_like_the_setting_that_names_them(home: Path, tmp_path: Path) -> None:
-    own = tmp_path / ".gemini" / "settings.json"
+    own = tmp_path / ".gemini/settings.json"
     own.parent.mkdir()
     own.write_text('{"policyPaths": ["rules.toml", "more", "none.toml"]}')
     (tmp_path / "more").mkdir()
@@ -82,7 +82,7 @@ def test_changed_rules_are_news_like_the_setting_that_names_them(home: Path, tmp
 
 
 def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Path) -> None:
-    own = tmp_path / ".gemini" / "settings.json"
+    own = tmp_path / ".gemini/settings.json"
     own.parent.mkdir()
     security = {"enablePermanentToolApproval": True, "autoAddToPolicyByDefault": True}
     sandbox = {"sandboxAllowedPaths": ["/etc"], "sandboxNetworkAccess": True}
@@ -100,8 +100,8 @@ def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Pat
 
 
 def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_path: Path) -> None:
-    own = tmp_path / ".gemini" / "settings.json"
-    remote = tmp_path / ".gemini" / "agents" / "far.md"
+    own = tmp_path / ".gemini/settings.json"
+    remote = tmp_path / ".gemini/agents/far.md"
     remote.parent.mkdir(parents=True)
     environ = {"GEMINI_CLI_HOME": str(home)}
     call = Call("invoke_agent", {"agent_name": "browser_agent", "prompt": "go"})

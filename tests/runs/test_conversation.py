@@ -94,7 +94,7 @@ def test_what_would_fail_can_t_be_allowed(gate: GateFolder, tmp_path: Path) -> N
 def test_a_tool_that_two_servers_may_have_has_no_similar_ones(
     gate: GateFolder, tmp_path: Path, servers: tuple[str, ...], ambiguous: bool
 ) -> None:
-    settings = tmp_path / ".gemini" / "settings.json"
+    settings = tmp_path / ".gemini/settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"mcpServers": {name: {"command": "x"} for name in servers}}))
     _, asked = talk(gate, tmp_path, tool_name="mcp_srv_look", arguments={})

@@ -68,7 +68,7 @@ def said(id: str, text: str = "", *calls: str, thought: str = "") -> dict[str, A
 
 
 def store(home: Path, *records: object) -> Path:
-    chats = home / "tmp" / "greeter" / "chats"
+    chats = home / "tmp/greeter/chats"
     chats.mkdir(parents=True)
     head = {"sessionId": ID, "projectHash": "h", "startTime": "2026-01-02T03:04:05.000Z"}
     path = chats / f"session-2026-01-02T03-04-{ID[:8]}.jsonl"

@@ -27,7 +27,7 @@ if DEEP:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """An ended run, a lost one, a broken one, and one that has the only copy of a session."""
-    place = tmp_path / "state" / "runs"
+    place = tmp_path / "state/runs"
     add_run(place, "ended")
     unended(place, "lost", None)
     (place / "broken").mkdir()
@@ -50,7 +50,7 @@ def runs(tmp_path: Path) -> Path:
         mode._tidy,
         prune_runs,
         paths_below,
-        lambda place: size_of(place / "ended" / "stderr.txt"),
+        lambda place: size_of(place / "ended/stderr.txt"),
         lambda place: History(place / "prompts.jsonl").add("go"),
         clear_runs,
     ],

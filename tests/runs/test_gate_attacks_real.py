@@ -248,7 +248,7 @@ def add_hook(gemini: GeminiCli, extension: str) -> None:
     (place / "gemini-extension.json").write_text(json.dumps(manifest))
     hook = {"type": "command", "command": f"{sys.executable} {place / 'change.py'}"}
     hooks = {"hooks": {"BeforeTool": [{"sequential": extension > NAME, "hooks": [hook]}]}}
-    (place / "hooks" / "hooks.json").write_text(json.dumps(hooks))
+    (place / "hooks/hooks.json").write_text(json.dumps(hooks))
 
 
 @pytest.mark.parametrize("extension", ["earlier", "later"])

@@ -20,7 +20,7 @@ from gemtui.runs.gate.checks import check_gate
 def store(home: Path) -> Path:
     """A store with the extension, as the CLI's own command leaves it."""
     write()
-    place = home / ".gemini" / "extensions" / NAME
+    place = home / ".gemini/extensions" / NAME
     place.mkdir(parents=True)
     link = {"source": str(extension_dir()), "type": "link"}
     (place / ".gemini-extension-install.json").write_text(json.dumps(link))
@@ -59,7 +59,7 @@ def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, 
     with pytest.raises(GateError, match=words):
         check(store)
     settings(store, {})
-    project = tmp_path / "project" / ".gemini"
+    project = tmp_path / "project/.gemini"
     project.mkdir(parents=True)
     check(store, cwd=project.parent)
     settings(project, value)
@@ -108,7 +108,7 @@ def test_an_extension_that_installing_mends(store: Path, spoil: Callable[[Path],
 
 def test_an_extension_that_is_disabled_here(store: Path) -> None:
     listed = {NAME: {"overrides": [f"!{store.parent}/*"]}}
-    (store / "extensions" / "extension-enablement.json").write_text(json.dumps(listed))
+    (store / "extensions/extension-enablement.json").write_text(json.dumps(listed))
     with pytest.raises(GateError, match="disabled") as caught:
         check(store)
     assert not caught.value.install
@@ -130,7 +130,7 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
     ],
 )
 def test_a_variable_of_an_env_file_that_reaches_into_hooks(store: Path, tmp_path: Path, name: str) -> None:
-    project = tmp_path / "above" / "project"
+    project = tmp_path / "above/project"
     project.mkdir(parents=True)
     (project.parent / ".env").write_text(f"ENV=prod\n{name}=./x.sh\n")
     with pytest.raises(GateError, match=f"{name}.*above/.env"):

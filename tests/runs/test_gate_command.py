@@ -202,7 +202,7 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
         return policy.judge(Call("grep_search", {"pattern": "x", "dir_path": folder})).way
 
     assert way() is Way.PASS
-    config = tmp_path / ".git" / "config"
+    config = tmp_path / ".git/config"
     config.parent.mkdir()
     config.write_text("[core]\n\tbare = false\n")
     assert way() is Way.PASS
@@ -213,7 +213,7 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     sub = tmp_path / "sub"
     sub.mkdir()
     (sub / ".git").write_text("gitdir: ../.git/modules/sub\n")
-    module = tmp_path / ".git" / "modules" / "sub"
+    module = tmp_path / ".git/modules/sub"
     module.mkdir(parents=True)
     (module / "config").write_text("[core]\n\tworktree = ../../../sub\n")
     assert way("sub") is Way.PASS
@@ -274,7 +274,7 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
         return policy.judge(Call("write_file", args), does)
 
     (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text(
+    (tmp_path / ".git/config").write_text(
         "[core] hooksPath = ci/hooks # x\n[user]\n\tname = three.txt\n"
         '[filter "a.b"]\n\tclean = "python tools/clean.py" %f\n\tsmudge = sh \\\n tools/smudge\n'
         "[ALIAS]\n\tx = !tools/alias a\n\ty = log\n[core]\n\tfsmonitor = ./watch\n"
@@ -287,7 +287,7 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
     for named in f"{started} {by_git} bin/discover one.txt".split():
         assert judged(named).way is Way.ASK, named
     assert judged("agent").why == "Gemini CLI's settings start it as a program."
-    for program in (tmp_path / "on" / "lint", tmp_path / "off" / "lint"):
+    for program in (tmp_path / "on/lint", tmp_path / "off/lint"):
         program.parent.mkdir()
         program.touch(0o755)
     assert judged("on/lint").why.startswith("Shells run this file as the command lint")
@@ -393,7 +393,7 @@ def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp
     for folder in (home / ".gemini", home / "more", work):
         folder.mkdir(parents=True)
     settings = {"context": {"includeDirectories": ["~/more", "a\0b"]}, "policyPaths": ["~/more/rules"]}
-    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    (home / ".gemini/settings.json").write_text(json.dumps(settings))
     included = [home / "more"]
     asks = command(tmp_path, ask=True, approval_mode="auto_edit", include_directories=included)
     request = Request(
@@ -410,8 +410,8 @@ def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp
         does = effect("write_file", args, CallContext(project=work, model="gemini-2.5-pro"))
         return policy.judge(Call("write_file", args), does)
 
-    assert judged(home / "more" / "notes.txt").way is not Way.ASK
-    assert judged(home / "more" / "rules" / "a.toml").why == "Later runs of Gemini CLI read their rules from this file."
-    write = Call("write_file", {"file_path": str(home / "more" / "notes.txt"), "content": ""})
+    assert judged(home / "more/notes.txt").way is not Way.ASK
+    assert judged(home / "more/rules/a.toml").why == "Later runs of Gemini CLI read their rules from this file."
+    write = Call("write_file", {"file_path": str(home / "more/notes.txt"), "content": ""})
     alone = replace(request, argv=command(tmp_path, ask=True).argv, about={"ask": True, "approval_mode": "default"})
     assert GatePolicy.of(alone, os.environ).judge(write).way is Way.ASK

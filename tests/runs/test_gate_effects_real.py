@@ -112,7 +112,7 @@ async def test_only_files_that_were_shown_change_and_as_shown(gated: GeminiCli) 
     assert isinstance(events[-1].payload, Done)
     (again,) = [each for each in person.requests if each.again]
     assert again.because == LED
-    assert (project / "two" / "swapped.txt").read_text() == "x\n"
+    assert (project / "two/swapped.txt").read_text() == "x\n"
     assert "the file to edit does not exist" in told
     files = {str(project / name): now for name, now in contents(gated).items()}
     changed = {name: now for name, now in files.items() if before.get(Path(name).name) != now}

@@ -136,7 +136,7 @@ async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> Non
 
 
 async def test_a_yes_is_for_the_file_that_the_cli_finds(gated: GeminiCli) -> None:
-    other = gated.project / "sub" / "a.py"
+    other = gated.project / "sub/a.py"
     other.parent.mkdir()
     other.write_text("1\n")
     turns = [
@@ -251,7 +251,7 @@ priority = 1
 
 async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> None:
     (gated.store / "policies").mkdir()
-    (gated.store / "policies" / "mine.toml").write_text(NO_SHELL)
+    (gated.store / "policies/mine.toml").write_text(NO_SHELL)
     steps = iter(
         [
             answer(write("no.txt"), call("run_shell_command", command="touch x"), write("yes.txt")),

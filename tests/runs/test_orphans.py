@@ -121,7 +121,7 @@ def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> No
 
 def test_an_ended_run_with_a_process_left_is_orphaned_until_that_is_stopped(tmp_path: Path) -> None:
     add_run(tmp_path / "runs", "ended")
-    folder = RunFolder(tmp_path / "runs" / "ended")
+    folder = RunFolder(tmp_path / "runs/ended")
     record = folder.exit()
     assert record is not None
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

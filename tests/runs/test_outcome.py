@@ -24,7 +24,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 from tests.rows import each_row
 
-STREAMS = Path(__file__).parent.parent / "data" / "streams"
+STREAMS = Path(__file__).parent.parent / "data/streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 OK = '{"type":"result","status":"success"}'

@@ -34,13 +34,13 @@ def test_everybody_reads_policy_paths_alike(
     work.mkdir()
     monkeypatch.setenv("GEMINI_CLI_HOME", str(home))
     monkeypatch.chdir(work)
-    (home / ".gemini" / "settings.json").write_text(json.dumps({"policyPaths": value}))
-    (home / ".gemini" / "policies").mkdir()
+    (home / ".gemini/settings.json").write_text(json.dumps({"policyPaths": value}))
+    (home / ".gemini/policies").mkdir()
     wanted = [home / name[2:] if name.startswith("~/") else work / name for name in names]
     for path in wanted:
         path.write_text("")
     run = CliSettings.read(os.environ, work).user_policies(work)
     simulated = effective_policy(workspace=work)
     editor = list_policies(simulated.settings.policy_paths(work))
-    assert list(run) == list(simulated.files) == (wanted or [home / ".gemini" / "policies"])
+    assert list(run) == list(simulated.files) == (wanted or [home / ".gemini/policies"])
     assert [each.path for each in editor if each.origin is Origin.SETTINGS] == wanted

@@ -25,7 +25,7 @@ async def test_an_env_file_above_the_project_reaches_programs_but_not_settings(
     gated: GeminiCli, relaunched: bool
 ) -> None:
     """Settings are read before it; `env` of a server is expanded when the server starts."""
-    own = gated.project / ".gemini" / "settings.json"
+    own = gated.project / ".gemini/settings.json"
     own.parent.mkdir()
     env = gated.folder / ".env"
     env.write_text("SEEN=yes\n")
@@ -90,20 +90,20 @@ async def test_an_env_file_that_has_the_cli_write_files_keeps_a_run_from_asking(
 
 async def test_plans_in_a_folder_of_the_project_keep_a_run_from_asking(gated: GeminiCli) -> None:
     """In plan mode they are written without a question, also where they are agents later."""
-    settings = gated.project / ".gemini" / "settings.json"
+    settings = gated.project / ".gemini/settings.json"
     settings.parent.mkdir()
     settings.write_text(json.dumps({"general": {"plan": {"directory": ".gemini/agents"}}}))
     with pytest.raises(GateError, match=r"general\.plan\.directory"):
         await run(gated, write("evil.md"), approval_mode="plan")
     _, told = await run(gated, write("evil.md"), approval_mode="plan", ask=False)
-    assert (gated.project / ".gemini" / "agents" / "evil.md").exists()
+    assert (gated.project / ".gemini/agents/evil.md").exists()
     assert "In plan mode, Markdown files in `.gemini/agents` are written" in told
 
 
 async def test_files_in_folders_that_the_project_adds_are_asked_about(gated: GeminiCli) -> None:
     beyond = gated.folder / "beyond"
     beyond.mkdir()
-    settings = gated.project / ".gemini" / "settings.json"
+    settings = gated.project / ".gemini/settings.json"
     settings.parent.mkdir()
     settings.write_text(json.dumps({"context": {"includeDirectories": ["../beyond"]}}))
     calls = (write("../beyond/a.txt"), write("b.txt"))
@@ -139,10 +139,10 @@ async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by:
         (own / "settings.json").write_text(json.dumps({"agents": {"overrides": overrides}}))
     else:
         name = "helper"
-        (own / "agents" / "helper.md").write_text(AGENT)
+        (own / "agents/helper.md").write_text(AGENT)
         known = {str(gated.project): {name: hashlib.sha256(AGENT.encode()).hexdigest()}}
         (gated.store / "acknowledgments").mkdir()
-        (gated.store / "acknowledgments" / "agents.json").write_text(json.dumps(known))
+        (gated.store / "acknowledgments/agents.json").write_text(json.dumps(known))
     calls = (call("invoke_agent", agent_name=name, prompt="go"),)
     paths, told = await run(gated, *calls)
     assert len(paths) == 1
@@ -155,10 +155,10 @@ async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by:
 
 async def test_a_file_that_the_settings_use_is_asked_about(gated: GeminiCli) -> None:
     """Otherwise a hook would run at the next call, and a policy allow anything in the next run."""
-    hook = gated.project / "tools" / "after.sh"
+    hook = gated.project / "tools/after.sh"
     hook.parent.mkdir()
     hook.write_text("echo '{}'\n")
-    own = gated.project / ".gemini" / "settings.json"
+    own = gated.project / ".gemini/settings.json"
     own.parent.mkdir()
     after = {"type": "command", "command": "sh tools/after.sh"}
     hooks = {"AfterTool": [{"hooks": [after]}]}
