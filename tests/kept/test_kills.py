@@ -1,12 +1,10 @@
-"""Programs that keep or put back sessions and are killed at any moment."""
+"""Programs that keep or put back sessions, killed before each of their steps."""
 
 from __future__ import annotations
 
-import random
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,39 +13,71 @@ from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.catalog.vault_files import in_tree, replaced_trees, trees
+from tests.deep import DEEP
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
-KEEP = """
-from pathlib import Path
-from gemtui.kept.vault import keep_all
-print("ready", flush=True)
-keep_all(Path({home!r}))
-"""
-RESTORE = """
+MANY = 40 if DEEP else 6
+"""How many sessions are kept or put back."""
+WORKER = """
+import os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from gemtui.sessions.catalog.index import Index
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.restoring import restore_from_vault
-home = Path({home!r})
-index = Index(home, cache=None)
-kept = [each for each in index.load(publish=lambda _: None, cancelled=lambda: False).sessions
-        if "kept" in each.flags]
-print("ready", flush=True)
-for session in kept:
-    restore_from_vault(session, home, Retention(), datetime({year}, 12, 1, tzinfo=UTC))
+from gemtui.kept.vault import keep_all
+from gemtui.sessions.catalog.index import Index
+
+home, work, year = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+os.fsync = abs  # a step that waits for no disk
+STEPS = (os.link, os.rename, os.replace, os.unlink, os.mkdir, os.utime, os.fsync)
+
+def restore(sessions):
+    for session in sessions:
+        if "kept" in session.flags:
+            restore_from_vault(session, home, Retention(), datetime(year, 12, 1, tzinfo=UTC))
+
+def child(last):
+    steps = 0
+
+    def step(frame, event, called):
+        nonlocal steps
+        if event == "c_call" and (called in STEPS or called.__name__ == "write"):
+            steps += 1
+            if steps == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    if work == "restore":
+        index = Index(home, cache=None)
+        sessions = index.load(publish=lambda _: None, cancelled=lambda: False).sessions
+    sys.setprofile(step)
+    keep_all(home) if work == "keep" else restore(sessions)
+    os._exit(0)
+
+for line in sys.stdin:
+    if (pid := os.fork()) == 0:
+        child(int(line))
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 
-def killed(program: str, home: Path, after: float, year: int = 2026) -> None:
-    """Run a program until so many seconds after it was ready."""
-    words = [sys.executable, "-c", program.format(home=str(home), year=year)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+def killed_at_each_step(home: Path, work: str, year: int = 2026) -> Iterator[int]:
+    """Kill the work at its first step, then at later ones, until it is done; yield each time.
+
+    Each kill may leave another name of a copy, and looking at that is one more step.
+    """
+    words = [sys.executable, "-c", WORKER, str(home), work, str(year)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(after)
-        process.send_signal(signal.SIGKILL)
+        step, code = 1, -9
+        while code != 0:
+            process.stdin.write(f"{step}\n")
+            process.stdin.flush()
+            code = int(process.stdout.readline())
+            assert code in (0, -9)
+            yield step
+            step += 1 + step // 6
 
 
 def held(path: Path) -> list[bytes]:
@@ -61,54 +91,47 @@ def left_over() -> list[Path]:
     return [path for path in vault_dir().rglob(".*") if path.is_file()]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(store: Path, seed: int) -> None:
-    numbers = random.Random(seed)
-    paths = [session(store, uuid(number)) for number in range(1, 300)]
+def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(store: Path) -> None:
+    paths = [session(store, uuid(number)) for number in range(MANY)]
     keep_all(store)
     before = {path: path.read_bytes() for path in paths}
-    for path in paths:  # all are other files now: half go on, half began anew
+    for number, path in enumerate(paths):  # all are other files now: half go on, half began anew
         path.unlink()
-        if numbers.random() < 0.5:
+        if number % 2:
             path.write_bytes(before[path])
             append(path, logs.user("late", "One more"))
         else:
-            logs.write(path, talk(uuid(9), "Another"))
-    for _ in range(3):
-        killed(KEEP, store, numbers.random() * 0.03)
+            logs.write(path, talk(uuid(99), "Another"))
+    for step in killed_at_each_step(store, "keep"):
         for path, data in before.items():
-            assert any(each.startswith(data) for each in held(path))
-    keep_all(store)
+            assert any(each.startswith(data) for each in held(path)), step
+    assert step > MANY
     assert all(path.read_bytes() in held(path) for path in paths)
-    assert left_over() == []
     assert keep_all(store) == 0
+    assert left_over() == []
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_copies_too(other_file_system: Path, tmp_path: Path, seed: int) -> None:
+def test_copying_that_is_killed_loses_nothing_either(other_file_system: Path, tmp_path: Path) -> None:
     turn_on()
-    home, numbers = tmp_path / ".gemini", random.Random(seed)
-    paths = [session(home, uuid(number)) for number in range(1, 40)]
+    home = tmp_path / ".gemini"
+    paths = [session(home, uuid(number)) for number in range(MANY)]
     keep_all(home)
     before = {path: path.read_bytes() for path in paths}
     for path in paths:
         append(path, logs.user("late", "One more"))
-    for _ in range(3):
-        killed(KEEP, home, numbers.random() * 0.02)
+    for step in killed_at_each_step(home, "keep"):
         for path, data in before.items():
-            assert any(each.startswith(data) for each in held(path))
+            assert any(each.startswith(data) for each in held(path)), step
     keep_all(home)
     assert all(held(path) == [path.read_bytes()] for path in paths)
     assert left_over() == []
 
 
 @pytest.mark.parametrize("year", [2026, 2027])  # a year later all are too old
-@pytest.mark.parametrize("seed", range(3))
-def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: Path, seed: int, year: int) -> None:
-    numbers = random.Random(seed)
-    paths = [session(store, uuid(number)) for number in range(1, 60)]
+def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: Path, year: int) -> None:
+    paths = [session(store, uuid(number)) for number in range(MANY)]
     ghosts = [
-        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00") for number in range(1, 60)
+        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00") for number in range(MANY)
     ]
     for path in ghosts:
         set_time(path, logs.START.timestamp())
@@ -116,26 +139,20 @@ def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: 
     before = {path: path.read_bytes() for path in (*paths, *ghosts)}
     for path in paths:
         path.unlink()
-    for _ in range(3):
-        killed(RESTORE, store, numbers.random() * 0.06, year)
+    for step in killed_at_each_step(store, "restore", year):
         for path, data in before.items():
-            assert any(each.startswith(data) for each in held(path))
+            assert any(each.startswith(data) for each in held(path)), step
         there = [path for path in paths if path.exists()]
         assert all(path.read_bytes().startswith(before[path]) for path in there)
         assert not any(ghosts[paths.index(path)].exists() for path in there)
-    subprocess.run([sys.executable, "-c", RESTORE.format(home=str(store), year=year)], check=True)
+    assert step > MANY
     assert not any(Flag.KEPT in each.flags for each in read(store).sessions)
-    assert all(path.exists() for path in paths)
     assert sorted(paths[0].parent.iterdir()) == paths
 
 
 @pytest.mark.parametrize("year", [2026, 2027])
-@pytest.mark.parametrize("seed", range(2))
-def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(
-    store: Path, seed: int, year: int
-) -> None:
-    numbers = random.Random(seed)
-    paths = [session(store, uuid(number)) for number in range(1, 40)]
+def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(store: Path, year: int) -> None:
+    paths = [session(store, uuid(number)) for number in range(MANY)]
     for path in paths:
         set_time(path, logs.START.timestamp())
     keep_all(store)
@@ -144,15 +161,14 @@ def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_withou
     for path in paths:
         with path.open("r+b") as file:
             file.write(bad[path])
-    for _ in range(3):
-        killed(RESTORE, store, numbers.random() * 0.2, year)
+    for step in killed_at_each_step(store, "restore", year):
         for path in paths:
-            assert any(each.startswith(before[path]) for each in held(path))
+            assert any(each.startswith(before[path]) for each in held(path)), step
             done = path.read_bytes().startswith(before[path])
             assert done or path.read_bytes() == bad[path]
             aside = (in_tree(tree, path) for tree in replaced_trees())
             assert not done or bad[path] in [name.read_bytes() for name in aside if name.exists()]
-    subprocess.run([sys.executable, "-c", RESTORE.format(home=str(store), year=year)], check=True)
+    assert step > MANY
     assert not any(Flag.KEPT in each.flags for each in read(store).sessions)
     assert all(path.read_bytes().startswith(before[path]) for path in paths)
     assert sorted(paths[0].parent.iterdir()) == paths
