@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from gemtui.ui.kit import bars
 from tests.patience import PATIENCE
 from tests.ui.quick_pilot import quick_pilots
+from tests.ui.quick_styles import quick_styles
 
 
 @pytest.fixture(scope="session", autouse=True)
-def parsed_once() -> Iterator[None]:
-    """A style sheet is parsed once, not by each app: a tenth of an app's start."""
-    parse, parsed = Stylesheet._parse_rules, dict[object, list[RuleSet]]()
-
-    def parse_once(self: Stylesheet, *words: Any, **named: Any) -> list[RuleSet]:
-        key = words, *named.items(), frozenset(self._variables.items())
-        if key not in parsed:
-            parsed[key] = parse(self, *words, **named)
-        return parsed[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stylesheet, "_parse_rules", parse_once)
+def styled_once() -> Iterator[None]:
+    """Style sheets are parsed and matched once, not by each app: a third of an app's time."""
+    with quick_styles():
         yield
 
 

@@ -33,7 +33,7 @@ from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.view import TranscriptView
 from tests.patience import PATIENCE
-from tests.ui.quick_pilot import draw, frames, settle
+from tests.ui.quick_pilot import drawn, frames, settle
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
@@ -140,7 +140,6 @@ class Person:
                     await settle(self.pilot)
         except TimeoutError:
             raise AssertionError(f"never came, instead:\n{self.text}\n{self.said}") from None
-        draw(self.app)
 
     async def sees(self, *texts: str) -> None:
         """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
@@ -200,9 +199,7 @@ class Person:
     @property
     def text(self) -> str:
         """The screen, as text."""
-        screen = self.app.screen
-        lines = screen._compositor.render_strips()
-        return "\n".join("".join(part.text for part in line) for line in lines)
+        return "\n".join(line.text for line in drawn(self.app))
 
     @property
     def home(self) -> SessionsScreen:
@@ -262,6 +259,7 @@ async def person(
         await somebody.until(lambda: somebody.has_read)
         await pilot.pause()
         yield somebody
+        drawn(app)
         if not app._exit:
             await _end_runs(app)
 

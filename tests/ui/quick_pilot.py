@@ -2,7 +2,7 @@
 
 Textual's pilot sleeps 60 ms or more for each key. An app without a terminal also draws each frame
 and throws it away. Here the pilot waits until the app has nothing to do, and draws what a person
-would then see: once for each key, not once for each step on the way.
+would then see when somebody looks, not after each step on the way.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from weakref import WeakKeyDictionary
 import pytest
 import textual.app
 from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from textual.app import App, ScreenStackError
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
+from textual.strip import Strip
 
 from tests.patience import PATIENCE
 
@@ -41,10 +43,10 @@ def frames(app: App[Any]) -> tuple[Screen[Any], int]:
     return app.screen, _frames.get(app.screen._compositor, 0)
 
 
-def _keep_for_pause(
+def _note_frame(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> Any:
-    """Draw pictures at once; leave the parts of a frame for the next pause."""
+    """Draw pictures at once; of a frame, note that there is a new one."""
     if full or simplify:
         return _render_update(self, full, screen_stack, simplify)
     _frames[self] = _frames.get(self, 0) + 1
@@ -107,18 +109,16 @@ async def settle(pilot: Pilot[Any]) -> None:
         pilot.app.screen._on_timer_update()
 
 
-def draw(app: App[Any]) -> None:
-    """Draw what has changed, as a terminal would be sent it."""
-    screen = app.screen
-    if screen._compositor._dirty_regions:
-        _render_update(screen._compositor, screen_stack=app._background_screens)
+def drawn(app: App[Any]) -> list[Strip]:
+    """Draw the top screen, before what can be seen of those below it, as a terminal would be sent it."""
+    visible_screen_stack.set(app._background_screens)
+    return app.screen._compositor.render_strips()
 
 
 async def _pause(self: Pilot[Any], delay: float | None = None) -> None:
     if delay is not None:
         await asyncio.sleep(delay)
     await settle(self)
-    draw(self.app)
 
 
 async def _press(self: Pilot[Any], *keys: str) -> None:
@@ -136,7 +136,7 @@ async def _no_wait(min_sleep: float = 0, max_sleep: float = 0) -> None:
 def quick_pilots() -> Iterator[None]:
     """Let every pilot be quick."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compositor, "render_update", _keep_for_pause)
+        patch.setattr(Compositor, "render_update", _note_frame)
         patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)
         patch.setattr(Pilot, "pause", _pause)
         patch.setattr(Pilot, "press", _press)

@@ -27,6 +27,7 @@ from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import Crumbs, SessionPane
 from tests.patience import PATIENCE
 from tests.sessions.summaries import NOW, summary
+from tests.ui.quick_pilot import drawn
 
 GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
 FEW = (
@@ -89,6 +90,7 @@ class ListApp(App[None]):
 
     def lines(self) -> list[str]:
         """The list as it stands on the screen."""
+        drawn(self)
         height = self.sessions.size.height
         return [self.sessions.render_line(y).text.rstrip() for y in range(height)]
 
