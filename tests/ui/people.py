@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,11 +13,9 @@ from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
-from syrupy.location import PyTestLocation
-from syrupy.types import SnapshotIndex
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.pilot import Pilot
@@ -37,7 +35,6 @@ from tests.ui.quick_pilot import drawn, frames, settle
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
-Size = tuple[int, int]
 WIDE, NARROW = (120, 36), (80, 24)
 BOTH = (0, 0)
 """For `person`: it begins wide; what is seen is then seen in the other size, where the next keys are pressed."""
@@ -47,29 +44,11 @@ _LATE = 20.0
 """Seconds until a picture that still differs from the accepted one has failed."""
 
 
-class _Picture(SVGImageExtension):  # type: ignore[misc]
-    """A picture of a test; one that has a name of its own has it behind the test's parameters."""
+class _Text(SingleFileSnapshotExtension):
+    """A screen as text, for widths: what is where, without colours."""
 
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
-        name: str = super().get_snapshot_name(test_location=test_location)
-        if not isinstance(index, str):
-            return name
-        return f"{name.removesuffix(']')}-{index}]" if name.endswith("]") else f"{name}[{index}]"
-
-
-def in_sizes(scenes: Iterable[str], *, apart: Collection[str] = ()) -> Iterator[Any]:
-    """Parameters of a test of pictures: each scene, and None for a wide app that becomes narrow.
-
-    `apart`: those in which another pane is shown, or another part of it, when the app is narrow from
-    its start; they are shown by two apps, whose sizes are given.
-    """
-    for scene in scenes:
-        if scene in apart:
-            yield pytest.param(scene, WIDE, id=f"{scene}-wide")
-            yield pytest.param(scene, NARROW, id=f"{scene}-narrow")
-        else:
-            yield pytest.param(scene, None, id=scene)
+    file_extension = _file_extension = "txt"
+    _write_mode = WriteMode.TEXT
 
 
 def copy_store(folder: Path) -> Path:
@@ -162,32 +141,38 @@ class Person:
 
         await self.until(seen)
 
-    async def looks_as(self, snapshot: SnapshotAssertion, name: str | None = None) -> None:
-        """Compare the screen with the accepted one, waiting for late parts.
+    async def looks_as(self, snapshot: SnapshotAssertion) -> None:
+        """Compare the screen with the accepted picture."""
+        pictures = snapshot.use_extension(SVGImageExtension)
+        await self._equals(pictures, lambda: self.app.export_screenshot(title="gemtui"))
+
+    async def reads_as(self, snapshot: SnapshotAssertion) -> None:
+        """Compare the lines of the screen with the accepted ones."""
+        lines = snapshot.use_extension(_Text)
+        await self._equals(lines, lambda: "".join(f"{line.rstrip()}\n" for line in self.text.splitlines()))
+
+    async def looks_in_both_sizes(self, snapshot: SnapshotAssertion) -> None:
+        """Compare the picture of the screen, and then its lines when it has become narrow."""
+        await self.looks_as(snapshot)
+        await self.pilot.resize_terminal(*NARROW)
+        await self.reads_as(snapshot)
+
+    async def _equals(self, snapshot: SnapshotAssertion, look: Callable[[], str]) -> None:
+        """Compare what is seen with what was accepted, waiting for late parts.
 
         Nothing tells when a thread or a program that a busy machine starves will draw again, so
-        a picture that differs is taken again until `_LATE` seconds have passed.
+        what differs is looked at again until `_LATE` seconds have passed.
         """
-        snapshot = snapshot.use_extension(_Picture)(name=name)
         accepted, _ = snapshot._recall_data(snapshot.index)
         end = monotonic() + _LATE
         while True:
             await self.pilot.pause()
-            picture = self.app.export_screenshot(title="gemtui")
-            same = snapshot._serialize(picture) == accepted
+            seen = look()
+            same = snapshot._serialize(seen) == accepted
             if same or snapshot.update_snapshots or monotonic() > end:
                 break
             await asyncio.sleep(0.05)
-        assert picture == snapshot, self.text
-
-    async def looks_in(self, size: Size | None, snapshot: SnapshotAssertion) -> None:
-        """Compare the screen with the accepted one; without a size, also the narrow one it becomes."""
-        if size is not None:
-            await self.looks_as(snapshot)
-            return
-        await self.looks_as(snapshot, "wide")
-        await self.pilot.resize_terminal(*NARROW)
-        await self.looks_as(snapshot, "narrow")
+        assert seen == snapshot, self.text
 
     async def painted(self, pane: RunScreen) -> None:
         """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""

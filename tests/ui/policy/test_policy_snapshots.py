@@ -13,7 +13,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.fake_cli import FakeCli
-from tests.ui.people import WIDE, Size, in_sizes
 from tests.ui.planners import Planner, planner, policy
 
 Scene = Callable[[Planner], Awaitable[None]]
@@ -63,21 +62,16 @@ SCENES: dict[str, Scene] = {
 }
 
 
-@pytest.mark.parametrize(("scene", "size"), in_sizes(SCENES, apart=("changed", "tools")))
+@pytest.mark.parametrize("scene", SCENES)
 async def test_each_state_of_the_policy_pane(
-    home: Path,
-    fake_cli: FakeCli,
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-    scene: str,
-    size: Size | None,
+    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str
 ) -> None:
     monkeypatch.setenv("HOME", str(home.parent))
     monkeypatch.setenv("GEMTUI_CONFIG", str(home.parent / ".config/gemtui/config.toml"))
     fake_cli()
     if scene != "empty":
         policy("work")
-    async with planner(home, size or WIDE) as me:
+    async with planner(home) as me:
         await SCENES[scene](me)
         await me.settled()
-        await me.looks_in(size, snapshot)
+        await me.looks_in_both_sizes(snapshot)

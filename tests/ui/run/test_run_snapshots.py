@@ -24,7 +24,7 @@ from tests.checkpoints.projects import put
 from tests.checkpoints.test_repositories import repository
 from tests.fake_cli import FakeCli
 from tests.patience import PATIENCE
-from tests.ui.people import NOW, WIDE, Person, Size, in_sizes, person
+from tests.ui.people import NOW, WIDE, Person, person
 
 AT = "2026-11-21T00:59:{:02}.000Z"
 MOMENT = int(NOW.timestamp() * 1000)
@@ -223,14 +223,9 @@ SCENES: dict[str, Scene] = {
 }
 
 
-@pytest.mark.parametrize(("scene", "size"), in_sizes(SCENES, apart=("files",)))
+@pytest.mark.parametrize("scene", SCENES)
 async def test_each_state_of_a_run(
-    home: Path,
-    fake_cli: FakeCli,
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-    scene: str,
-    size: Size | None,
+    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str
 ) -> None:
     project = home / "project"
     project.mkdir()
@@ -246,12 +241,12 @@ async def test_each_state_of_a_run(
     monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)
     fake_cli()
-    async with person(home / ".gemini", size or WIDE, project=project) as me:
+    async with person(home / ".gemini", WIDE, project=project) as me:
         await me.press("2")
         await me.sees("enter starts a run", "gemini 0.61.0")
         await SCENES[scene](me, fake_cli)
         try:
-            await me.looks_in(size, snapshot)
+            await me.looks_in_both_sizes(snapshot)
         finally:
             for run in me.app.runs.alive:
                 run.stop()

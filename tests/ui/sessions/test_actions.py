@@ -236,6 +236,7 @@ async def test_no_editor_is_said_with_the_way_out(store: Path, monkeypatch: pyte
         await me.until(lambda: any("no editor is set" in said for said in me.said))
 
 
+@pytest.mark.deep
 def test_ctrl_c_in_an_editor_is_the_editors(tmp_path: Path) -> None:
     home, editor = tmp_path / "home", tmp_path / "editor"
     shutil.copytree(STORE, home)

@@ -27,10 +27,9 @@ from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.live_sessions import LiveQuestionScreen
 from tests.extension.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
-from tests.ui.people import NARROW, NOW, WIDE, Person, Size, in_sizes, person
+from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
 Scene = Callable[[Person], Awaitable[None]]
-SIZES = {"wide": WIDE, "narrow": NARROW}
 
 
 @pytest.fixture
@@ -200,26 +199,11 @@ STATES: dict[str, Scene] = {
 }
 
 
-APART = (
-    "grouped",
-    "hidden",
-    "transcript",
-    "failure",
-    "unfolded",
-    "find",
-    "help",
-    "palette",
-    "export",
-    "copied",
-    "marked",
-)
-
-
-@pytest.mark.parametrize(("state", "size"), in_sizes(STATES, apart=APART))
-async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str, size: Size | None) -> None:
-    async with person(demo, size or WIDE, demo=True) as me:
+@pytest.mark.parametrize("state", STATES)
+async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str) -> None:
+    async with person(demo, WIDE, demo=True) as me:
         await STATES[state](me)
-        await me.looks_in(size, snapshot)
+        await me.looks_in_both_sizes(snapshot)
 
 
 async def vault_question(me: Person) -> None:
@@ -245,10 +229,8 @@ async def vault(me: Person) -> None:
 OF_THE_VAULT = {"vault_question": vault_question, "kept": kept, "vault": vault}
 
 
-@pytest.mark.parametrize(("scene", "size"), in_sizes(OF_THE_VAULT, apart=("kept", "vault")))
-async def test_the_vault(
-    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: str, size: Size | None
-) -> None:
+@pytest.mark.parametrize("scene", OF_THE_VAULT)
+async def test_the_vault(demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: str) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
     if scene != "vault_question":
         turn_on()
@@ -256,9 +238,9 @@ async def test_the_vault(
         for name in ("session-*-689ff8da.jsonl", "session-*-43f7b105.jsonl"):
             for path in demo.glob(f"tmp/*/chats/{name}"):
                 path.unlink()
-    async with person(demo, size or WIDE) as me:
+    async with person(demo, WIDE) as me:
         await OF_THE_VAULT[scene](me)
-        await me.looks_in(size, snapshot)
+        await me.looks_in_both_sizes(snapshot)
 
 
 @pytest.mark.parametrize("store", ["missing", "empty", "damaged"])
@@ -269,7 +251,7 @@ async def test_stores_without_sessions(demo: Path, snapshot: SnapshotAssertion, 
     if store == "damaged":
         (demo / "tmp" / "tidewatch" / "chats" / "session-no.jsonl").write_text("no session\n")
     async with person(demo) as me:
-        await me.looks_in(None, snapshot)
+        await me.looks_in_both_sizes(snapshot)
 
 
 @pytest.mark.parametrize("theme", ["gemtui-light", "ansi-dark"])
@@ -286,18 +268,17 @@ async def test_no_color(demo: Path, snapshot: SnapshotAssertion, monkeypatch: py
         await me.looks_as(snapshot)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_ascii(demo: Path, snapshot: SnapshotAssertion, size: str) -> None:
-    async with person(demo, SIZES[size], Config(ascii=True), demo=True) as me:
+async def test_ascii(demo: Path, snapshot: SnapshotAssertion) -> None:
+    async with person(demo, WIDE, Config(ascii=True), demo=True) as me:
         await failure(me)
-        await me.looks_as(snapshot)
+        await me.looks_in_both_sizes(snapshot)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(50, 12), (200, 50)])
 async def test_unusual_sizes(demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int) -> None:
     async with person(demo, (columns, rows), demo=True) as me:
         await listed(me)
-        await me.looks_as(snapshot)
+        await me.reads_as(snapshot)
 
 
 # --- what sessions do right now ------------------------------------------------------------------
@@ -318,12 +299,11 @@ async def going_on(me: Person) -> None:
 
 
 @pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])
-@pytest.mark.parametrize("size", SIZES)
-async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, size: str, ascii: bool) -> None:
-    async with person(demo, SIZES[size], Config(ascii=ascii)) as me:
+async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, ascii: bool) -> None:
+    async with person(demo, NARROW if ascii else WIDE, Config(ascii=ascii)) as me:
         await listed(me)
         await going_on(me)
-        await me.looks_as(snapshot)
+        await (me.reads_as(snapshot) if ascii else me.looks_in_both_sizes(snapshot))
 
 
 async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion) -> None:
@@ -334,4 +314,4 @@ async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion) -> N
     async with person(demo) as me:
         await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3"))
         await me.sees("return 2")
-        await me.looks_in(None, snapshot)
+        await me.looks_in_both_sizes(snapshot)

@@ -91,7 +91,7 @@ async def test_each_screen(place: Path, snapshot: SnapshotAssertion, scene: str)
     kind, act = SCENES[scene]
     async with trier(kind, place, WIDE) as me:
         await act(me)
-        await me.looks_in(None, snapshot)
+        await me.looks_in_both_sizes(snapshot)
 
 
 @pytest.mark.parametrize("scene", ["try", "replay", "suggest"])

@@ -63,4 +63,4 @@ async def test_each_screen(
     monkeypatch.setenv("HOME", str(project.parent))
     async with person(gemini_home(), WIDE, project=project) as me:
         await SCENES[scene](me)
-        await me.looks_in(None, snapshot)
+        await me.looks_in_both_sizes(snapshot)
