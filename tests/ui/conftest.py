@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from gemtui.ui.kit import bars
+from gemtui.ui.kit.bars import BarLine
 from tests.patience import PATIENCE
+from tests.ui.people import copy_store
 from tests.ui.quick_pilot import quick_pilots
 from tests.ui.quick_styles import quick_styles
 
@@ -36,6 +39,15 @@ def quick_pilot() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the recorded store; the current folder is an empty one beside it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return copy_store(tmp_path)
+
+
 @pytest.fixture(autouse=True)
 def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cursor that blinks would stand in some pictures of a slow machine, and not in others."""
@@ -45,5 +57,7 @@ def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def messages_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow machine the next key would end a message before a test has looked at it."""
+    """On a slow machine the next key, or the clock, would end a message before a test has looked at it."""
+    show = BarLine.show_message
     monkeypatch.setattr(bars, "_READ", PATIENCE)
+    monkeypatch.setattr(BarLine, "show_message", lambda self, text, seconds: show(self, text, PATIENCE))

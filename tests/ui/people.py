@@ -105,6 +105,11 @@ class Person:
         await self.until(lambda: not self.app.has_pending_keys)
         await self.pilot.pause()
 
+    async def comes_home(self) -> None:
+        """Close what is open, and come back to the sessions."""
+        await self.press("escape", "escape", "escape", "1")
+        await self.until(lambda: isinstance(self.app.screen, SessionsScreen))
+
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))
 
@@ -155,6 +160,7 @@ class Person:
         """Compare the picture of the screen, and then its lines when it has become narrow."""
         await self.looks_as(snapshot)
         await self.pilot.resize_terminal(*NARROW)
+        await self.until(lambda: drawn(self.app)[0].cell_length == NARROW[0])
         await self.reads_as(snapshot)
 
     async def _equals(self, snapshot: SnapshotAssertion, look: Callable[[], str]) -> None:
@@ -165,6 +171,8 @@ class Person:
         """
         accepted, _ = snapshot._recall_data(snapshot.index)
         end = monotonic() + _LATE
+        if snapshot.update_snapshots:
+            await asyncio.sleep(1)  # nothing accepted tells what is late
         while True:
             await self.pilot.pause()
             seen = look()

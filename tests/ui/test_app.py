@@ -26,11 +26,6 @@ from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b[27u", "\x1bOQ", "\x11"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
-
-
 # --- help ----------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
-from gemtui.ui.kit import app_base
+from gemtui.ui.kit import app_base, bars
 from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.list_dialog import ChosenRun, RunAction, RunListScreen
@@ -33,29 +32,27 @@ from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.block_keys import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, NOW, WIDE, copy_store, person, type_at
+from tests.ui.people import NARROW, NOW, WIDE, person, type_at
 
 F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return copy_store(tmp_path)
-
-
-@pytest.mark.parametrize("keys", ["\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"])
-@pytest.mark.parametrize(("opens", "shows"), [(F2, "enter apply"), ("?", "Keys"), ("e", "Export")])
-async def test_a_dialog_answers_once(store: Path, opens: str, shows: str, keys: str) -> None:
+async def test_a_dialog_answers_once_and_a_key_pressed_twice_opens_one(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("down")
-        await me.burst(opens)
-        await me.sees(shows)
-        await me.burst(keys)
-        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
-        assert not me.home.reading, "the key behind the answer opened the session"
+        for opens, shows in ((F2, "enter apply"), ("?", "Keys"), ("e", "Export")):
+            for keys in ("\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"):
+                await me.burst(opens)
+                await me.sees(shows)
+                await me.burst(keys)
+                await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+                assert not me.home.reading, "the key behind the answer opened the session"
+
+        await me.burst("eee")
+        await me.sees("Markdown, to read")
+        assert len(me.app.screen_stack) == 2
+        await me.press("escape")
+        assert isinstance(me.app.screen, SessionsScreen)
 
 
 async def test_a_command_chosen_twice_is_run_once(store: Path) -> None:
@@ -67,16 +64,6 @@ async def test_a_command_chosen_twice_is_run_once(store: Path) -> None:
         assert len(me.app.screen_stack) == 2
 
 
-async def test_a_key_that_opens_a_dialog_twice_opens_one(store: Path) -> None:
-    async with person(store, WIDE) as me:
-        await me.press("down")
-        await me.burst("eee")
-        await me.sees("Markdown, to read")
-        assert len(me.app.screen_stack) == 2
-        await me.press("escape")
-        assert isinstance(me.app.screen, SessionsScreen)
-
-
 async def test_the_themes_are_shown_in_six_columns(store: Path) -> None:
     async with person(store, (6, 10)) as me:
         await me.burst(F2)
@@ -86,7 +73,9 @@ async def test_the_themes_are_shown_in_six_columns(store: Path) -> None:
         await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
 
 
-async def test_a_folder_is_trusted_once_and_one_run_starts(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
+async def test_a_folder_is_trusted_once_and_enter_pressed_twice_starts_one_run(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
     project = tmp_path / "project"
     project.mkdir()
@@ -101,21 +90,11 @@ async def test_a_folder_is_trusted_once_and_one_run_starts(home: Path, tmp_path:
         await me.until(lambda: not me.app.runs.alive)
         assert len(list_runs(runs_dir())) == 1
 
-
-async def test_enter_pressed_twice_starts_one_run(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
-    fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
-    project = tmp_path / "project"
-    project.mkdir()
-    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
-    async with person(home / ".gemini", WIDE, project=project) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
-        await me.type("hi")
+        await me.type("again")
         await me.burst("\r")
         await me.burst("\r")
-        await me.sees("Hello.")
-        await me.until(lambda: not me.app.runs.alive)
-        assert len(list_runs(runs_dir())) == 1
+        await me.sees("again", "Hello.")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2 and not me.app.runs.alive)
 
 
 async def test_who_comes_to_the_run_pane_while_it_is_made_waits_for_it(store: Path) -> None:
@@ -168,58 +147,49 @@ RUNS = (_run("first"), _run("second"))
 FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"))
 
 
-@pytest.mark.parametrize(
-    ("screen", "keys", "answer"),
-    [
-        (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
-        (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
-        (lambda: RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
-        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
-        (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
-        (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
-        (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),
-    ],
-)
-async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(
-    store: Path, screen: Callable[[], AnsweringScreen[Any]], keys: list[str], answer: object
-) -> None:
+DIALOGS: list[tuple[AnsweringScreen[Any], list[str], object]] = [
+    (ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
+    (ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
+    (RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
+    (RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
+    (CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
+    (AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
+    (ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),
+]
+
+
+async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(store: Path) -> None:
     answers: list[object] = []
     async with person(store, NARROW) as me:
-        me.app.push_screen(screen(), answers.append)
-        for key in keys:
-            await me.app.on_event(events.Key(key, key if len(key) == 1 else None))
-        await me.until(lambda: answers)
-        assert answers == [answer]
+        for screen, keys, answer in DIALOGS:
+            me.app.push_screen(screen, answers.append)
+            for key in keys:
+                await me.app.on_event(events.Key(key, key if len(key) == 1 else None))
+            await me.until(lambda: answers)
+            assert [answers.pop()] == [answer]
+            await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
 
 
-@pytest.mark.parametrize(
-    "opens",
-    [
-        pytest.param("/", id="filter"),
-        pytest.param("j\r/", id="find"),
-        pytest.param("je\t", id="export"),
-        pytest.param("?", id="help"),
-        pytest.param("2", id="prompt"),
-        pytest.param("2\x0f", id="options"),
-        pytest.param("2\x07", id="prompt-file"),
-        pytest.param("3/", id="rules"),
-        pytest.param("3a", id="rule"),
-        pytest.param("3t", id="call"),
-    ],
-)
-async def test_a_long_paste_is_cut_with_a_word(store: Path, opens: str) -> None:
+FIELDS = ("/", "j\r/", "je\t", "?", "2\x0f", "2\x07", "3/", "3a", "3t", "2")
+
+
+async def test_a_long_paste_into_any_field_is_cut_with_a_word(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "_READ", 0.0)  # the next key ends the message of the field before
     text = "e\u0301漢👩‍👩‍👧 " * 20_000
     async with person(store, WIDE) as me:
-        for key in opens:
-            await me.burst(key)
-        await me.until(lambda: isinstance(me.app.focused, Input | TextArea))
-        await me.burst(f"\x1b[200~{text}\x1b[201~")
-        await me.burst("a")
-        field = me.app.focused  # a dialog may have opened only now
-        assert isinstance(field, Input | TextArea)
-        shown = field.value if isinstance(field, Input) else field.text
-        assert 0 < len(shown) <= 50_000
-        await me.until(lambda: any("fit here" in words for words in me.said))
+        for opens in FIELDS:
+            for key in opens:
+                await me.burst(key)
+            await me.until(lambda: isinstance(me.app.focused, Input | TextArea))
+            await me.burst(f"\x1b[200~{text}\x1b[201~")
+            await me.until(lambda: any("fit here" in words for words in me.said))
+            await me.burst("a")
+            field = me.app.focused  # a dialog may have opened only now
+            assert isinstance(field, Input | TextArea), opens
+            shown = field.value if isinstance(field, Input) else field.text
+            assert 0 < len(shown) <= 50_000, opens
+            await me.comes_home()
+            assert not any("fit here" in words for words in me.said)
 
 
 async def test_a_long_paste_names_no_command(store: Path) -> None:
@@ -230,43 +200,37 @@ async def test_a_long_paste_names_no_command(store: Path) -> None:
         assert len(me.app.focused.value) <= 2_000
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        pytest.param("je\tname", id="export"),
-        pytest.param("2\x07name\r", id="prompt-file"),
-        pytest.param("2\x0f\x13", id="options"),
-        pytest.param("2hello\r", id="run"),
-        pytest.param("3at", id="policies"),
-    ],
-)
-async def test_the_folder_may_go_while_the_app_is_open(store: Path, keys: str) -> None:
+async def test_the_folder_may_go_while_the_app_is_open(store: Path) -> None:
     async with person(store, WIDE) as me:
         Path.cwd().rmdir()
-        for key in keys:
-            await me.burst(key)
-        assert me.app._exception is None
+        for keys in ("je\tname", "2\x07name\r", "2\x0f\x13", "3at", "2hello\r"):
+            for key in keys:
+                await me.burst(key)
+            assert me.app._exception is None, keys
+            await me.comes_home()
 
 
-@pytest.mark.parametrize(
-    ("opens", "keys", "written"),
-    [
-        pytest.param("2", "wrong\x15right", "right", id="prompt"),
-        pytest.param("2", "one\x01two \x05!", "two one!", id="prompt-home-end"),
-        pytest.param("2", "one\x1b\rtwo", "one\ntwo", id="prompt-new-line"),
-        pytest.param("", "/wrong\x15right", "right", id="filter"),
-        pytest.param("j\r", "/wrong\x15right", "right", id="find"),
-        pytest.param("", "je\t\x05\x15name", "name", id="export"),
-    ],
+BURSTS = (
+    ("2", "wrong\x15right", "right"),
+    ("2", "one\x01two \x05!", "two one!"),
+    ("2", "one\x1b\rtwo", "one\ntwo"),
+    ("", "/wrong\x15right", "right"),
+    ("j\r", "/wrong\x15right", "right"),
+    ("", "je\t\x05\x15name", "name"),
 )
-async def test_keys_of_one_burst_act_in_their_order(store: Path, opens: str, keys: str, written: str) -> None:
+
+
+async def test_keys_of_one_burst_act_in_their_order(store: Path) -> None:
     async with person(store, WIDE) as me:
-        for key in opens:
-            await me.burst(key)
-        await me.burst(keys)
-        field = me.app.focused
-        assert isinstance(field, Input | TextArea)
-        assert (field.value if isinstance(field, Input) else field.text) == written
+        for opens, keys, written in BURSTS:
+            for key in opens:
+                await me.burst(key)
+            await me.burst(keys)
+            field = me.app.focused
+            assert isinstance(field, Input | TextArea), keys
+            assert (field.value if isinstance(field, Input) else field.text) == written
+            field.clear()
+            await me.comes_home()
 
 
 async def test_a_screen_gets_no_key_before_it_has_its_widgets(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

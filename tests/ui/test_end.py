@@ -17,6 +17,7 @@ from tests.terminal import Terminal
 pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/__main__.py")
 
 SIGNALS = [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGHUP, signal.SIGINT))]
+ESCAPE = "\x1b[27u"
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
 import sys
@@ -109,27 +110,11 @@ def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path)
         assert place.process.wait(30) == 128 + signal.SIGTERM
 
 
-def test_the_title_of_the_terminal_is_put_aside_before_it_is_set(running: Terminal) -> None:
-    running.press("\x11")
-    assert running.wait() == 0
-    assert 0 <= running.raw.find(b"\x1b[22;2t") < running.raw.find(b"\x1b]2;gemtui")
-
-
-def test_ctrl_q_ends_it_in_order(running: Terminal) -> None:
+def test_ctrl_q_ends_it_in_order_and_the_title_was_put_aside_before_it_was_set(running: Terminal) -> None:
     running.press("\x11")
     assert running.wait() == 0
     assert restored(running.raw)
-
-
-@pytest.mark.deep
-def test_q_leaves_from_the_list(running: Terminal) -> None:
-    running.press("q")
-    assert running.wait() == 0
-
-
-def test_ctrl_c_does_not_end_it_and_says_what_does(running: Terminal) -> None:
-    running.press("\x03")
-    running.shows("Press ^q to quit gemtui")
+    assert 0 <= running.raw.find(b"\x1b[22;2t") < running.raw.find(b"\x1b]2;gemtui")
 
 
 def test_a_crash_ends_it_in_order_and_says_where(folder: Path) -> None:
@@ -168,28 +153,32 @@ def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(folder: Path, ending
         assert b"Traceback" not in place.raw
 
 
-@pytest.mark.deep
-def test_the_window_is_named_after_what_is_read(running: Terminal) -> None:
-    named = rb"\x1b\]2;gemtui: (?!Sessions)([^\x07]+)\x07"
-    running.press("\r")
-    running.until(lambda: bool(re.search(named, running.raw)), "the title")
-    title = re.findall(named, running.raw)[-1].decode()
-    running.shows(title[:30])
+def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_what_is_read(running: Terminal) -> None:
+    running.press("\x03")
+    running.shows("Press ^q to quit gemtui")
 
-
-def test_a_search_typed_in_one_burst_is_a_search_and_no_commands(running: Terminal) -> None:
     running.press("/dynamo")
     running.shows("/ dynamo", "Nothing matches")
     assert "Delete this session" not in running.text
 
-
-@pytest.mark.deep
-def test_what_is_typed_in_one_burst_with_the_find_key_is_found(running: Terminal) -> None:
+    running.press(ESCAPE)
+    running.hides("/ dynamo")
+    named = rb"\x1b\]2;gemtui: (?!Sessions)([^\x07]+)\x07"
     running.press("\r")
-    running.shows("/ find")
+    running.until(lambda: bool(re.search(named, running.raw)), "the title")
+    title = re.findall(named, running.raw)[-1].decode()
+    running.shows(title[:30], "/ find")
+
     running.press("/dynamo")
     running.shows("/ dynamo", "no match")
     assert "Raw JSON" not in running.text
+
+    running.press(ESCAPE)
+    running.hides("/ dynamo")
+    running.press("q")
+    running.shows("enter open")
+    running.press("q")
+    assert running.wait() == 0
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -10,9 +10,6 @@ from textual.widgets import Input, Select, TextArea
 
 from gemtui.ui.kit.clean_widgets import Tick
 from tests.ui.people import NARROW, WIDE, person
-from tests.ui.sessions.test_several import store
-
-__all__ = ["store"]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])

@@ -35,7 +35,7 @@ async def run(me: Person) -> None:
 
 async def policies(me: Person) -> None:
     await me.press("3")
-    await me.sees("Command", "read_file")
+    await me.sees("Command", "read_file", "4 rules")
 
 
 PANES = {"sessions": sessions, "run": run, "policies": policies}

@@ -8,12 +8,7 @@ import pytest
 from textual.widgets import Checkbox, Select, TextArea
 
 from gemtui.ui.kit.dialogs import BACK, DISCARDED, KEPT, FieldScreen
-from tests.ui.people import Person, copy_store, person
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
+from tests.ui.people import Person, person
 
 
 def dialog(me: Person) -> FieldScreen[object]:
@@ -57,8 +52,14 @@ async def test_esc_keeps_what_is_typed_once_and_then_discards_it(
             await close(me, "escape")
 
 
-async def test_what_was_typed_for_one_session_is_not_for_another(store: Path) -> None:
+async def test_what_was_typed_is_kept_for_its_session_alone_and_not_if_nothing_was(store: Path) -> None:
     async with person(store) as me:
+        await open_dialog(me, "e")
+        await me.press("down")
+        await close(me, "escape")
+        assert not me.app.drafts
+        assert KEPT not in me.said
+
         await open_dialog(me, "m")
         await me.type("heron")
         await close(me, "escape")
@@ -67,33 +68,16 @@ async def test_what_was_typed_for_one_session_is_not_for_another(store: Path) ->
         assert "heron" not in dialog(me)._field_values()
 
 
-async def test_a_form_that_nobody_typed_into_is_not_kept(store: Path) -> None:
+async def test_enter_takes_the_dialog_from_every_field_and_ctrl_j_is_a_new_line_in_a_note(store: Path) -> None:
     async with person(store) as me:
-        await open_dialog(me, "e")
-        await me.press("down")
-        await close(me, "escape")
-        assert not me.app.drafts
-        assert KEPT not in me.said
-
-
-@pytest.mark.parametrize(
-    ("keys", "kind"),
-    [(("1", "m"), TextArea), (("1", "m"), Checkbox), (("2", "ctrl+o"), Select), (("2", "ctrl+o"), Checkbox)],
-)
-async def test_enter_takes_the_dialog_from_every_field(store: Path, keys: tuple[str, str], kind: type) -> None:
-    async with person(store) as me:
-        await me.press("escape", keys[0])
-        await open_dialog(me, keys[1])
-        await me.until(lambda: me.app.focused is not None)
-        while not isinstance(me.app.focused, kind):
-            await me.press("tab")
-        await close(me, "enter")
-        assert KEPT not in me.said
-
-
-async def test_a_note_has_new_lines_by_ctrl_j(store: Path) -> None:
-    async with person(store) as me:
-        await open_dialog(me, "m")
-        await me.press("tab", "tab", "a", "ctrl+j", "b")
-        assert me.app.screen.query_one(TextArea).text == "a\nb"
-        await close(me, "enter")
+        for pane, key, kind in (("1", "m", TextArea), ("1", "m", Checkbox), ("2", "ctrl+o", Select)):
+            await me.press("escape", pane)
+            await open_dialog(me, key)
+            await me.until(lambda: me.app.focused is not None)
+            while not isinstance(me.app.focused, kind):
+                await me.press("tab")
+            if kind is TextArea:
+                await me.press("a", "ctrl+j", "b")
+                assert me.app.screen.query_one(TextArea).text == "a\nb"
+            await close(me, "enter")
+            assert KEPT not in me.said

@@ -11,12 +11,7 @@ from gemtui.text import Clean
 from gemtui.ui.kit import bars
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.run.prompt import PromptBox
-from tests.ui.people import NARROW, copy_store, person
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
+from tests.ui.people import NARROW, person
 
 
 async def test_undo_without_a_change_says_so_and_is_not_offered(store: Path) -> None:

@@ -49,12 +49,23 @@ def rules(path: Path) -> list[dict[str, object]]:
 # --- what is shown -------------------------------------------------------------------------------
 
 
-async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(home: Path) -> None:
+async def test_somebody_without_a_policy_learns_how_to_begin_and_levels_become_rules(home: Path) -> None:
     async with planner(home, BOTH) as me:
         await me.sees("No policy yet.", "A policy says which tools")
         await me.sees("s   Suggest rules from past sessions", "l   Switch between")
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
+
+        await me.press("l")
+        await me.sees("Write files", "(●) unset")
+        await me.press("left", "left", "left")
+        await me.until(lambda: len(me.draft.entries) == 2)
+        await me.press("down", "left")
+        await me.until(lambda: len(me.draft.entries) == 3)
+        await me.press("l")
+        await me.sees("⊘ deny", "run_shell_command", "✓ allow", "headless only")
+        await me.press("u", "u", "u", "u")
+        assert me.draft.document.text == ""
 
 
 async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: Path) -> None:
@@ -71,13 +82,6 @@ async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: 
     assert not any("No policy yet" in each or "0 rules" in each for each in seen)
 
 
-async def test_the_strongest_rule_stands_first_with_its_words(home: Path) -> None:
-    policy("work")
-    async with planner(home, BOTH) as me:
-        await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
-        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
-
-
 async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: FakeCli) -> None:
     path, cli = policy("work"), fake_cli()
     async with planner(home, NARROW) as me:
@@ -87,6 +91,39 @@ async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: Fak
         await me.sees("--approval-mode=auto_edit")
         await me.press("escape", "y")
         assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
+
+
+async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_rules(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("slash")
+        await me.type("allow write")
+        await me.until(lambda: me.tools == ["write_file"])
+        await me.press("down")
+        await me.sees("1 of 4 rules")
+        await me.press("escape")
+        await me.until(lambda: len(me.tools) == 4)
+
+        await me.press("v")
+        await me.sees("work.toml", "# what I do all day", "Findings")
+        await me.sees("no Gemini CLI is installed: these options are for version")
+        await me.press("escape")
+        await me.sees("4 rules")
+
+        await me.press("l")
+        await me.sees("levels and lists", "esc back")
+        await me.press("down", "down", "down", "right")
+        await me.sees("(●) auto_edit")
+        assert me.draft.mode is ApprovalMode.AUTO_EDIT
+        assert not me.draft.changed
+        await me.press("escape")
+        await me.sees("highest priority wins")
+        assert me.app.focused is me.pane.main.rules
+
+        await me.press("p")
+        await me.sees("headless", "interactive", "run_shell_command")
+        await me.press("escape", "d")
+        assert len(me.tools) == 3
 
 
 async def test_what_is_copied_runs_where_it_is_pasted(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
@@ -103,25 +140,6 @@ async def test_what_is_copied_runs_where_it_is_pasted(home: Path, fake_cli: Fake
     (settings,) = runs_dir().glob("*/settings.json")
     assert json.loads(settings.read_text())["general"]["defaultApprovalMode"] == "default"
     assert f"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings} " in copied
-
-
-async def test_without_a_cli_the_words_are_those_of_the_newest_one(home: Path) -> None:
-    policy("work")
-    async with planner(home, NARROW) as me:
-        await me.press("v")
-        await me.sees("no Gemini CLI is installed: these options are for version")
-
-
-async def test_a_search_leaves_the_rules_that_hold_its_words(home: Path) -> None:
-    policy("work")
-    async with planner(home, NARROW) as me:
-        await me.press("slash")
-        await me.type("allow write")
-        await me.until(lambda: me.tools == ["write_file"])
-        await me.press("down")
-        await me.sees("1 of 4 rules")
-        await me.press("escape")
-        await me.until(lambda: len(me.tools) == 4)
 
 
 async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
@@ -172,18 +190,52 @@ async def test_a_rule_is_added_in_a_form_and_saved(home: Path) -> None:
         await me.sees("[3 Policy] ")
 
 
-async def test_a_rule_is_changed_and_its_comment_stays(home: Path) -> None:
+async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_back(home: Path) -> None:
     path = policy("work")
-    async with planner(home) as me:
-        await me.press("enter")
-        await me.fill(priority="250")
+    before = path.stat().st_mtime_ns
+    async with planner(home, BOTH) as me:
+        await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
+        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
         await me.press("ctrl+s")
-        await me.sees("+priority = 250", "−priority = 300")
-        await me.press("ctrl+s")
-        await me.until(lambda: path.read_text() == WORK.replace("300", "250"))
+        await me.sees("Nothing to save")
+        assert path.stat().st_mtime_ns == before
+
+        await me.press("K", "end", "J")
+        assert not me.draft.changed
+        await me.press("home", "down", "down", "K")
+        assert me.tools == ["run_shell_command", "write_file", "run_shell_command", "read_file"]
+        assert "Priority changed to 200" in me.said[-1]
+        assert me.pane.main.rules.cursor == 1
+        await me.press("J")
+        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
+        assert me.pane.main.rules.cursor == 2
+        await me.press("u", "u", "home")
+
+        await me.press("d")
+        assert me.tools == ["run_shell_command", "write_file", "read_file"]
+        await me.press("down", "c")
+        assert me.tools == ["run_shell_command", "write_file", "write_file", "read_file"]
+        await me.press("space")
+        await me.sees("◌ allow", "off")
+        assert [entry.enabled for entry in me.draft.entries].count(False) == 1
+        await me.press("u", "u", "u")
+        assert me.draft.document.text == WORK
+        assert not me.draft.changed
+        await me.press("U")
+        assert me.tools == ["run_shell_command", "write_file", "read_file"]
+        assert me.said[-1] == "Redone: delete rule 1"
+        await me.press("u")
+
+        await me.pilot.resize_terminal(*WIDE)
+        await me.press("end", "d")
+        await me.sees("−[[rule]]", "1 unsaved change")
+        await me.press("u", "home")
+        await me.pilot.press("d", "d", "d")
+        await me.pilot.pause()
+        assert me.tools == ["read_file"]
 
 
-async def test_the_form_says_what_is_wrong_while_one_types_and_takes_no_error(home: Path) -> None:
+async def test_the_form_says_what_is_wrong_and_takes_choices_by_keys(home: Path) -> None:
     policy("work", FIRST)
     async with planner(home) as me:
         await me.press("enter")
@@ -199,6 +251,61 @@ async def test_the_form_says_what_is_wrong_while_one_types_and_takes_no_error(ho
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.pane)
         assert not me.draft.changed
+
+        await me.press("enter")
+        await me.fill(args_pattern="")
+        form = await me.form()
+        form.query_one("#decision", Select).focus()
+        await me.press("space", "down", "down", "enter")
+        form.query_one("#plan").focus()
+        await me.press("space")
+        form.query_one("#interactive", Select).focus()
+        await me.press("space", "down", "enter", "ctrl+s")
+        await me.until(lambda: me.draft.changed)
+        rule = me.draft.entries[0].rule
+        assert rule is not None
+        assert (rule.decision, rule.modes, rule.interactive) == (Decision.DENY, ("plan",), False)
+
+
+async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_is_allowed(home: Path) -> None:
+    async with planner(home) as me:
+        for answer in ("escape", "y"):
+            if answer == "escape":
+                await me.press("a")
+            await me.form()
+            await me.press("ctrl+s")
+            await me.sees("Allow every tool?")
+            await me.press(answer)
+        await me.until(lambda: len(me.draft.entries) == 1 and me.app.screen is me.pane)
+        await me.press("u")
+        await me.until(lambda: not me.draft.entries)
+        await me.pilot.pause()
+        assert me.app.focused is not None
+
+        await me.press("a")
+        form = await me.form()
+        await me.type("run_sh")
+        await me.until(lambda: form.query_one("#tools", Input)._suggestion)
+        await me.press("right")
+        await me.sees("arguments: command")
+        assert form.query_one("#tools", Input).value == "run_shell_command"
+        await me.fill(tools="writefile")
+        await me.sees("write_file?")
+
+        await me.fill(tools="write_file, replace", folder="/etc")
+        await me.sees("Files under: enter a folder of the project, such as src/")
+        await me.fill(folder="src")
+        await me.press("ctrl+s")
+        await me.sees("files below src/")
+        (entry,) = me.draft.entries
+        assert entry.rule is not None
+        await me.press("enter")
+        form = await me.form()
+        assert form.query_one("#folder", Input).value == "src/"
+        assert form.query_one("#args_pattern", Input).value == ""
+        await me.press("ctrl+s")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert me.draft.entries == (entry,)
 
 
 async def test_a_late_check_of_earlier_values_hides_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,62 +331,6 @@ async def test_a_late_check_of_earlier_values_hides_nothing(home: Path, monkeypa
         await me.sees("Priority: enter a whole number from 0 to 999")
 
 
-async def test_the_form_completes_tools_and_names_their_arguments(home: Path) -> None:
-    async with planner(home) as me:
-        await me.press("a")
-        form = await me.form()
-        await me.type("run_sh")
-        await me.until(lambda: form.query_one("#tools", Input)._suggestion)
-        await me.press("right")
-        await me.sees("arguments: command")
-        assert form.query_one("#tools", Input).value == "run_shell_command"
-        await me.fill(tools="writefile")
-        await me.sees("write_file?")
-
-
-async def test_choices_of_the_form_are_taken_by_keys(home: Path) -> None:
-    policy("work", FIRST)
-    async with planner(home) as me:
-        await me.press("enter")
-        form = await me.form()
-        form.query_one("#decision", Select).focus()
-        await me.press("space", "down", "down", "enter")
-        form.query_one("#plan").focus()
-        await me.press("space")
-        form.query_one("#interactive", Select).focus()
-        await me.press("space", "down", "enter", "ctrl+s")
-        await me.until(lambda: me.draft.changed)
-        rule = me.draft.entries[0].rule
-        assert rule is not None
-        assert (rule.decision, rule.modes, rule.interactive) == (Decision.DENY, ("plan",), False)
-
-
-async def test_rules_are_deleted_doubled_switched_off_and_all_of_it_taken_back(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.press("d")
-        assert me.tools == ["run_shell_command", "write_file", "read_file"]
-        await me.press("down", "c")
-        assert me.tools == ["run_shell_command", "write_file", "write_file", "read_file"]
-        await me.press("space")
-        await me.sees("◌ allow", "off")
-        assert [entry.enabled for entry in me.draft.entries].count(False) == 1
-        await me.press("u", "u", "u")
-        assert me.draft.document.text == WORK
-        assert not me.draft.changed
-        await me.press("U")
-        assert me.tools == ["run_shell_command", "write_file", "read_file"]
-        assert me.said[-1] == "Redone: delete rule 1"
-
-
-async def test_the_same_key_pressed_quickly_acts_on_the_next_rule(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.pilot.press("d", "d", "d")
-        await me.pilot.pause()
-        assert me.tools == ["read_file"]
-
-
 async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None:
     policy("work", FIRST + 'modes = ["auto_edit"]\n')
     async with planner(home) as me:
@@ -301,125 +352,37 @@ async def test_what_is_wrong_with_the_file_as_a_whole_is_said_without_a_key(home
         await me.sees("✗ error: ", "rules")
 
 
-async def test_a_file_as_it_is_is_not_written_again(home: Path) -> None:
-    path = policy("work")
-    before = path.stat().st_mtime_ns
-    async with planner(home) as me:
-        await me.press("ctrl+s")
-        await me.sees("Nothing to save")
-        assert path.stat().st_mtime_ns == before
-
-
-async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
-    folder = home / ".gemini/policies"
-    folder.mkdir()
-    (folder / "mine.toml").write_text(FIRST)
-    async with planner(home, NARROW) as me:
-        await me.sees("No policy yet.", "Gemini CLI also loads 1 policy file")
-
-
-@pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
-async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(home: Path, key: str) -> None:
+async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(home: Path) -> None:
     policy("work")
     async with planner(home) as me:
-        for each in (key, *"dddlumc"):
-            me.app.post_message(events.Key(each, each))
-        await me.until(lambda: me.app.screen is not me.pane)
-        while me.app.screen is not me.pane or me.pane.asking:  # the burst may answer, too
-            await me.press("escape")
-        assert len(me.draft.entries) == 4
-        assert not me.draft.changed
-        await me.sees("d delete")
+        for opens in "tahsf":
+            for key in (opens, *"dddlumc"):
+                me.app.post_message(events.Key(key, key))
+            await me.until(lambda: me.app.screen is not me.pane)
+            while me.app.screen is not me.pane or me.pane.asking:  # the burst may answer, too
+                await me.press("escape")
+            assert len(me.draft.entries) == 4, opens
+            assert not me.draft.changed, opens
+            await me.sees("d delete")
 
-
-async def test_a_search_typed_in_one_burst_changes_no_rule(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
         await me.press("tab")
         assert me.app.focused is not me.pane.main.rules
-        for each in ("slash", *"ddd"):
-            me.app.post_message(events.Key(each, "/" if each == "slash" else each))
+        for key in ("slash", *"ddd"):
+            me.app.post_message(events.Key(key, "/" if key == "slash" else key))
         await me.until(lambda: isinstance(me.app.focused, Input))
         await me.settled()
         assert len(me.draft.entries) == 4
 
 
-async def test_a_folder_of_files_is_typed_in_the_form(home: Path) -> None:
-    async with planner(home) as me:
-        await me.press("a")
-        await me.fill(tools="write_file, replace", folder="/etc")
-        await me.sees("Files under: enter a folder of the project, such as src/")
-        await me.fill(folder="src")
-        await me.press("ctrl+s")
-        await me.sees("files below src/")
-        (entry,) = me.draft.entries
-        assert entry.rule is not None
-        await me.press("enter")
-        form = await me.form()
-        assert form.query_one("#folder", Input).value == "src/"
-        assert form.query_one("#args_pattern", Input).value == ""
-        await me.press("ctrl+s")
-        await me.until(lambda: me.app.screen is me.pane)
-        assert me.draft.entries == (entry,)
-
-
-async def test_a_rule_moves_and_takes_the_priority_of_its_neighbour(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.press("down", "down", "K")
-        assert me.tools == ["run_shell_command", "write_file", "run_shell_command", "read_file"]
-        assert "Priority changed to 200" in me.said[-1]
-        assert me.pane.main.rules.cursor == 1
-        await me.press("J")
-        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
-        assert me.pane.main.rules.cursor == 2
-
-
-async def test_nothing_moves_beyond_the_ends(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.press("K", "end", "J")
-        assert not me.draft.changed
-
-
 # --- levels --------------------------------------------------------------------------------------
 
 
-async def test_levels_are_chosen_by_arrows_and_become_rules(home: Path) -> None:
-    async with planner(home, BOTH) as me:
-        await me.press("l")
-        await me.sees("Write files", "(●) unset")
-        await me.press("left", "left", "left")
-        await me.until(lambda: len(me.draft.entries) == 2)
-        await me.press("down", "left")
-        await me.until(lambda: len(me.draft.entries) == 3)
-        await me.press("l")
-        await me.sees("⊘ deny", "run_shell_command", "✓ allow", "headless only")
-        await me.press("u", "u", "u", "u")
-        assert me.draft.document.text == ""
-
-
-async def test_escape_goes_from_the_levels_to_the_rules(home: Path) -> None:
-    policy("work")
+async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_name(home: Path) -> None:
+    folder = home / ".gemini/policies"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(FIRST)
     async with planner(home, NARROW) as me:
-        await me.press("l")
-        await me.sees("levels and lists", "esc back")
-        await me.press("escape")
-        await me.sees("highest priority wins")
-        assert me.app.focused is me.pane.main.rules
-
-
-async def test_the_mode_belongs_to_the_run_and_not_to_the_file(home: Path) -> None:
-    policy("work", FIRST)
-    async with planner(home, NARROW) as me:
-        await me.press("l", "down", "down", "down", "right")
-        await me.sees("(●) auto_edit")
-        assert me.draft.mode is ApprovalMode.AUTO_EDIT
-        assert not me.draft.changed
-
-
-async def test_a_list_of_tools_is_typed_and_read_back(home: Path) -> None:
-    async with planner(home, NARROW) as me:
+        await me.sees("No policy yet.", "Gemini CLI also loads 1 policy file")
         await me.press("l", "up")
         await me.press(*["down"] * 9, "enter")
         await me.sees("names separated by commas")
@@ -432,28 +395,17 @@ async def test_a_list_of_tools_is_typed_and_read_back(home: Path) -> None:
         await me.press("end", "shift+home", "delete", "enter")
         await me.until(lambda: not me.draft.entries)
 
+        await me.press(*["up"] * 9, "left")
+        await me.until(lambda: me.draft.entries)
+        await me.press("ctrl+s")
+        await me.sees("Name for the policy")
+        await me.press("enter")
+        await me.until((policies_dir() / "work.toml").exists)
+        await me.until(lambda: not me.draft.changed)
+        await me.sees("--policy=…/work.toml")
+
 
 # --- drawers -------------------------------------------------------------------------------------
-
-
-async def test_narrow_shows_the_file_and_the_tools_over_the_rules(home: Path) -> None:
-    policy("work")
-    async with planner(home, NARROW) as me:
-        await me.press("v")
-        await me.sees("work.toml", "# what I do all day", "Findings")
-        await me.press("escape")
-        await me.sees("4 rules")
-        await me.press("p")
-        await me.sees("headless", "interactive", "run_shell_command")
-        await me.press("escape", "d")
-        assert len(me.tools) == 3
-
-
-async def test_the_side_shows_what_became_of_the_rule_under_the_cursor(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.press("end", "d")
-        await me.sees("−[[rule]]", "1 unsaved change")
 
 
 # --- findings ------------------------------------------------------------------------------------
@@ -502,38 +454,22 @@ async def test_a_file_that_is_no_toml_is_said_and_left_alone(home: Path) -> None
 # --- files ---------------------------------------------------------------------------------------
 
 
-async def test_a_first_policy_gets_a_name_when_it_is_saved(home: Path) -> None:
-    async with planner(home, NARROW) as me:
-        await me.press("l", "left")
-        await me.until(lambda: me.draft.changed)
-        await me.press("ctrl+s")
-        await me.sees("Name for the policy")
-        await me.press("enter")
-        await me.until((policies_dir() / "work.toml").exists)
-        await me.until(lambda: not me.draft.changed)
-        await me.sees("--policy=…/work.toml")
-
-
-async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(home: Path) -> None:
-    policy("a", FIRST)
+async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_asked_about_before(home: Path) -> None:
+    a, _ = policy("a", FIRST), policy("b")
     async with planner(home) as me:
-        await me.until(lambda: me.tools)
-        me.pane.editor.draft = Draft()
-        me.pane.main.post_message(PolicyMain.Moved())
+        for leaves in ("escape", "down"):
+            if leaves == "escape":
+                await me.press("d")
+            await me.press("f")
+            await me.sees("Your gemtui policies", "open now")
+            await me.press("down", "enter")
+            await me.sees("a has unsaved changes")
+            assert me.draft.name == "a"
+            await me.press(leaves)
         await me.press("enter")
-        assert me.pane.place is None
-        me.pane.show()
-        await me.sees("No policy yet.")
-
-
-async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:
-    policy("a", FIRST)
-    policy("b")
-    async with planner(home) as me:
-        await me.press("f")
-        await me.sees("Your gemtui policies", "open now")
-        await me.press("down", "enter")
         await me.until(lambda: me.draft.name == "b")
+        assert "glob" not in a.read_text()
+
         await me.press("f")
         await me.sees("open now")
         await me.press("r")
@@ -550,22 +486,16 @@ async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:
         await me.sees("No policy yet.")
 
 
-async def test_changes_are_asked_about_before_another_file_is_opened(home: Path) -> None:
-    a, _ = policy("a", FIRST), policy("b")
+async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(home: Path) -> None:
+    policy("a", FIRST)
     async with planner(home) as me:
-        await me.press("d", "f")
-        await me.sees("Your gemtui policies")
-        await me.press("down", "enter")
-        await me.sees("a has unsaved changes")
-        await me.press("escape")
-        assert me.draft.name == "a"
-        await me.press("f")
-        await me.sees("Your gemtui policies")
-        await me.press("down", "enter")
-        await me.sees("unsaved changes")
-        await me.press("down", "enter")
-        await me.until(lambda: me.draft.name == "b")
-        assert "glob" not in a.read_text()
+        await me.until(lambda: me.tools)
+        me.pane.editor.draft = Draft()
+        me.pane.main.post_message(PolicyMain.Moved())
+        await me.press("enter")
+        assert me.pane.place is None
+        me.pane.show()
+        await me.sees("No policy yet.")
 
 
 async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) -> None:
@@ -607,6 +537,12 @@ async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
 
 async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(home: Path) -> None:
     path = policy("work", FIRST)
+
+    async def asked_to_save(answer: str) -> None:
+        await me.press("ctrl+s")
+        await me.sees("The file has changed on disk")
+        await me.press(*answer.split())
+
     async with planner(home) as me:
         await me.sees("✓ allow")
         path.write_text(WORK)
@@ -615,61 +551,49 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
         path.write_text(FIRST)
         await me.sees("changed on disk")
         assert len(me.draft.entries) == 3
-        await me.press("ctrl+s")
-        await me.sees("The file has changed on disk")
-        await me.press("down", "enter")
+        await asked_to_save("down enter")
         await me.until(lambda: me.draft.document.text == FIRST)
+
         await me.press("u")
         assert len(me.draft.entries) == 3
-
-
-async def test_a_changed_file_can_be_overwritten_on_purpose(home: Path) -> None:
-    path = policy("work")
-    async with planner(home) as me:
-        await me.press("d")
-        path.write_text(FIRST)
+        path.write_text(FIRST + "\n")
         await me.sees("changed on disk")
-        await me.press("ctrl+s")
-        await me.sees("The file has changed on disk")
-        await me.press("down", "down", "enter")
-        await me.until(lambda: len(rules(path)) == 3)
+        await asked_to_save("down down enter")
+        await me.until(lambda: len(rules(path)) == 3 and not me.draft.changed)
 
-
-# --- leaving, and running ------------------------------------------------------------------------
-
-
-async def test_a_file_that_is_gone_is_written_again_on_purpose(home: Path) -> None:
-    path = policy("work")
-    async with planner(home) as me:
+        text = path.read_text()
         path.unlink()
         await me.press("ctrl+s")
         await me.sees("The file was deleted")
         assert "Reload it" not in me.text
         await me.press("down", "enter")
         await me.until(path.exists)
-        assert path.read_text() == WORK
+        assert path.read_text() == text
 
 
-async def test_other_panes_keep_the_draft_and_its_mark(home: Path) -> None:
-    policy("work")
-    async with planner(home) as me:
-        await me.press("d", "1")
-        await me.sees("3 Policy *")
-        await me.press("3")
-        assert len(me.draft.entries) == 3
+# --- leaving, and running ------------------------------------------------------------------------
 
 
-async def test_quitting_asks_about_what_is_not_saved(home: Path) -> None:
+async def test_other_panes_keep_the_draft_and_quitting_asks_about_it(home: Path) -> None:
     path = policy("work")
     async with planner(home) as me:
-        await me.press("d", "ctrl+q")
+        await me.press("enter")
+        await me.fill(priority="250")
+        await me.press("ctrl+s")
+        await me.sees("+priority = 250", "−priority = 300")
+        await me.press("1")
+        await me.sees("3 Policy *")
+        await me.press("3")
+        assert me.draft.changed
+
+        await me.press("ctrl+q")
         await me.sees("work has unsaved changes")
         await me.press("escape")
         assert me.app.is_running
         await me.press("ctrl+q")
         await me.sees("unsaved changes")
         await me.press("down", "enter")
-        await me.until(lambda: len(rules(path)) == 3 and me.app._exit)
+        await me.until(lambda: path.read_text() == WORK.replace("300", "250") and me.app._exit)
 
 
 async def test_a_run_from_here_gets_the_policy_and_the_mode(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
@@ -705,25 +629,6 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         await me.press("escape")
         assert not me.app.runs.alive
         assert me.app.screen.query(OptionList) is not None
-
-
-async def test_a_rule_that_allows_everything_needs_a_second_yes(home: Path) -> None:
-    async with planner(home) as me:
-        await me.press("a")
-        await me.form()
-        await me.press("ctrl+s")
-        await me.sees("Allow every tool?")
-        await me.press("escape")
-        await me.form()
-        await me.press("ctrl+s")
-        await me.sees("Allow every tool?")
-        await me.press("y")
-        await me.until(lambda: len(me.draft.entries) == 1)
-        await me.until(lambda: me.app.screen is me.pane)
-        await me.press("u")
-        await me.until(lambda: not me.draft.entries)
-        await me.pilot.pause()
-        assert me.app.focused is not None
 
 
 async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home: Path) -> None:

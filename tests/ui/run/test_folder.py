@@ -14,9 +14,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.options_dialog import OptionsScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.people import NARROW, person
-from tests.ui.run.test_screen import END, START, Runner, project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import END, START, Runner, runner
 
 
 @pytest.fixture

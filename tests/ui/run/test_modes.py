@@ -14,9 +14,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run import next_run
 from tests.fake_cli import FakeCli, says
-from tests.ui.run.test_screen import END, START, project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import END, START, runner
 
 
 async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(

@@ -26,13 +26,12 @@ from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE
 from tests.ui.people import BOTH, NARROW, WIDE, person, type_at
-from tests.ui.run.test_screen import Runner, project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import Runner, runner
 
 ESCAPE = "\x1b[27u"
 """The key as terminals send it that tell it from the start of another: text may follow at once."""
 SHELL = "run_shell_command"
+LONG_COMMAND = "\n".join(f"echo step {number}" for number in range(60)) + "\nrm -rf /\n"
 
 
 class Asked(Runner):
@@ -52,6 +51,11 @@ class Asked(Runner):
         args = more.pop("arguments", {"command": "git push --force"})
         self.gate.create()
         self.gate.ask(ApprovalRequest(tool_name=tool, arguments=args, number=number, **more))
+
+    async def asks(self, number: int, tool: str = SHELL, **more: Any) -> None:
+        """The run asks, and its question takes the keys."""
+        await self.asked(number, tool, **more)
+        await self.ready(number)
 
     @property
     def shown(self) -> int | None:
@@ -112,15 +116,16 @@ async def test_what_is_typed_after_the_last_answer_is_in_the_prompt(
         assert await me.answered(1)
 
 
-async def test_no_and_stop_are_one_key_and_no_takes_a_reason(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_no_counts_at_once_and_takes_a_reason_and_a_command_can_be_changed(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         for number, key, expected in ((1, "n", Approval.deny()), (2, "x", Approval.stop())):
-            await me.asked(number)
-            await me.ready(number)
+            await me.asks(number, arguments={"command": LONG_COMMAND})
             await me.press(key)
             assert await me.answered(number) == expected
-        await me.asked(3)
-        await me.ready(3)
+
+        await me.asks(3)
         await me.press("r")
         await me.sees("the model reads it")
         await me.press("enter")
@@ -128,6 +133,14 @@ async def test_no_and_stop_are_one_key_and_no_takes_a_reason(home: Path, project
         await me.type("use a branch")
         await me.press("enter")
         assert await me.answered(3) == Approval.deny("use a branch")
+
+        await me.asks(4, arguments={"command": "git push --force", "description": "d"})
+        await me.press("e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        area = me.app.screen.query_one(TextArea)
+        assert area.text == "git push --force"
+        await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
+        assert await me.answered(4) == Approval.allow({"command": "git push\nls", "description": "d"})
 
 
 async def test_a_word_is_offered_as_long_as_the_run_hears_it(
@@ -145,38 +158,49 @@ async def test_a_word_is_offered_as_long_as_the_run_hears_it(
         await me.until(lambda: "send now" not in me.text)
 
 
-async def test_escape_in_a_dialog_answers_nothing(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_similar_calls_are_allowed_in_this_run_or_always_where_a_narrow_rule_can_be_made(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        for key in ("r", "e"):
-            await me.ready(1)
-            await me.press(key, "escape")
-            await me.until(lambda: me.app.screen is me.pane)
-            assert me.gate.answer_to(1) is None
-
-
-async def test_a_allows_similar_calls_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, arguments={"command": "git add a.txt"})
+        await me.asks(1, arguments={"command": "git add a.txt"})
         await me.sees("a/A allow commands that start with git add")
-        await me.ready(1)
         await me.press("a")
         found = await me.answered(1)
         assert found.consent is Consent.ALLOWED
         assert Policy.parse(found.rules).rules[0].command_prefixes == ("git add",)
         assert not path_of(ALWAYS).exists()
 
+        await me.asks(2, arguments={"command": "echo x > a.txt"})
+        await me.sees("a/A not available: it writes a file")
+        for key in "aA":
+            await me.press(key)
+            await me.until(lambda: any("No rule for similar" in said for said in me.said))
+            assert me.gate.answer_to(2) is None
+        await me.press("n")
 
-async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": "x"})
+        await me.asks(3, "write_file", arguments={"file_path": "a.txt", "content": "x"})
         await me.sees("a/A allow writes and edits of the file a.txt")
-        await me.ready(1)
         await me.press("A")
-        assert (await me.answered(1)).rules
+        assert (await me.answered(3)).rules
         await me.until(path_of(ALWAYS).exists)
         await me.until(lambda: any("policy always" in said for said in me.said))
         assert len(Policy.load(path_of(ALWAYS)).rules) == 1
+
+        for number, key in ((4, "y"), (5, "a")):
+            file = project / f"{key}.txt"
+            file.write_text("one\n")
+            args = {"file_path": file.name, "content": f"two {key}\n"}
+            await me.asked(number, "write_file", arguments=args)
+            await me.sees("1 − one", f"1 + two {key}")
+            await me.ready(number)
+            file.write_text(f"by somebody else {key}\n")
+            await me.press(key)
+            await me.hears("changed since this call was shown", number - 3)
+            await me.sees(f"1 − by somebody else {key}")
+            assert me.gate.answer_to(number) is None
+            await me.ready(number)
+            await me.press(key)
+            assert (await me.answered(number)).consent is Consent.ALLOWED
 
 
 @pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "from now on")])
@@ -184,8 +208,7 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
     home: Path, project: Path, fake_cli: FakeCli, key: str, said: str
 ) -> None:
     async with somebody(home, project, fake_cli, NARROW, uses("one", "read_file", "a.txt")) as me:
-        await me.asked(1, "read_file", arguments={"file_path": "a.txt"}, tool_use_id="one")
-        await me.ready(1)
+        await me.asks(1, "read_file", arguments={"file_path": "a.txt"}, tool_use_id="one")
         await me.press(key)
         await me.answered(1)
         await me.until(lambda: any("To revoke this, press esc, then u" in each for each in me.said))
@@ -200,38 +223,14 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         assert not me.pane.can("take_back")
 
 
-@pytest.mark.parametrize("key", ["a", "A"])
-async def test_what_has_no_narrow_rule_says_why(home: Path, project: Path, fake_cli: FakeCli, key: str) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, arguments={"command": "echo x > a.txt"})
-        await me.sees("a/A not available: it writes a file")
-        await me.ready(1)
-        await me.press(key)
-        await me.until(lambda: any("No rule for similar" in said for said in me.said))
-        assert me.gate.answer_to(1) is None
-
-
-async def test_a_command_is_changed_and_runs_as_it_was_written(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli, NARROW) as me:
-        await me.asked(1, arguments={"command": "git push --force", "description": "d"})
-        await me.ready(1)
-        await me.press("e")
-        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
-        area = me.app.screen.query_one(TextArea)
-        assert area.text == "git push --force"
-        await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
-        assert await me.answered(1) == Approval.allow({"command": "git push\nls", "description": "d"})
-
-
-async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_it_runs(
+async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_it_runs(
     home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.delenv("VISUAL", raising=False)
     (project / "a.txt").write_text("one\ntwo\n")
-    args = {"file_path": "a.txt", "old_string": "two", "new_string": "2"}
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "replace", arguments=args)
+        await me.asked(1, "replace", arguments={"file_path": "a.txt", "old_string": "two", "new_string": "2"})
         await me.sees("2 − two", "2 + 2")
         await me.ready(1)
         await me.press("e")
@@ -245,44 +244,17 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
             {"file_path": "a.txt", "old_string": "one\ntwo\n", "new_string": "one\n2\nZ"}
         )
 
-
-async def test_a_yes_is_for_the_file_as_it_was_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        for number, key in enumerate(("y", "a"), 1):
-            file = project / f"{key}.txt"
-            file.write_text("one\n")
-            args = {"file_path": file.name, "content": f"two {key}\n"}
-            await me.asked(number, "write_file", arguments=args)
-            await me.sees("1 − one", f"1 + two {key}")
-            await me.ready(number)
-            file.write_text(f"by somebody else {key}\n")
-            await me.press(key)
-            await me.hears("changed since this call was shown", number)
-            await me.sees(f"1 − by somebody else {key}")
-            assert me.gate.answer_to(number) is None
-            await me.ready(number)
-            await me.press(key)
-            assert (await me.answered(number)).consent is Consent.ALLOWED
-
-
-async def test_arguments_are_changed_as_json(
-    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.delenv("VISUAL", raising=False)
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "mcp_docs_find", arguments={"q": 1})
+        await me.asks(2, "mcp_docs_find", arguments={"q": 1})
         await me.sees('"q": 1')
-        await me.ready(1)
         await me.press("e")
         await me.sees("Arguments of the call")
         await me.press("x", "ctrl+s")
         await me.sees("not valid JSON")
         await me.press("backspace", "left", "left", "2", "ctrl+s")
         await me.sees("changed by you", '"q": 12')
-        await me.ready(1)
+        await me.ready(2)
         await me.press("y")
-        assert await me.answered(1) == Approval.allow({"q": 12})
+        assert await me.answered(2) == Approval.allow({"q": 12})
 
 
 async def test_somebody_is_there_while_an_editor_has_the_terminal(home: Path, project: Path, fake_cli: FakeCli) -> None:
@@ -345,9 +317,24 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         assert await me.answered(1) == Approval.deny()
 
 
-async def test_a_key_held_down_answers_one_question(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_keys_elsewhere_answer_nothing_and_a_key_held_down_answers_one_question(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
+        await me.asks(1)
+        for keys in (["r", "escape"], ["e", "escape"], ["question_mark", "y", "n", "escape"]):
+            await me.press(*keys)
+            await me.until(lambda: me.app.screen is me.pane)
+            await me.ready(1)
+        await me.press("escape")
+        assert me.pane.view.has_focus
+        await me.press("escape")
+        assert me.question.view.has_focus
+        await me.press("tab")
+        assert me.pane.prompt.has_focus
+        assert me.gate.answer_to(1) is None
+
+        await me.press("escape")
         await me.asked(2, arguments={"command": "rm -rf /"})
         await me.ready(1)
         await me.burst("y" * 40)
@@ -360,13 +347,11 @@ async def test_the_key_of_an_answer_pressed_once_too_often_keeps_no_question_wai
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
+        await me.asks(1)
         await me.press("y")
         await me.until(lambda: not me.question.asks)
         await me.press("y", "y")
-        await me.asked(2)
-        await me.ready(2)
+        await me.asks(2)
         assert me.pane.prompt.text == ""
         await me.press("n")
         await me.until(lambda: not me.question.asks)
@@ -385,8 +370,7 @@ async def turns_until(holds: Callable[[], bool]) -> None:
 
 async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
+        await me.asks(1)
         await me.asked(2, arguments={"command": "rm -rf /"})
         await me.until(lambda: len(me.question.waiting) == 2)
         held, go_on = asyncio.Event(), asyncio.Event()
@@ -404,28 +388,6 @@ async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(home: Path, pr
         go_on.set()
         await me.until(lambda: any("Press the key again" in said for said in me.said))
         assert not any(map(me.gate.is_answered, (1, 2)))
-
-
-async def test_leaving_a_question_leaves_it_waiting(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
-        await me.press("escape")
-        assert me.pane.view.has_focus
-        await me.press("escape")
-        assert me.question.view.has_focus
-        await me.press("tab")
-        assert me.pane.prompt.has_focus
-        assert me.gate.answer_to(1) is None
-
-
-async def test_keys_of_other_places_do_not_answer(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
-        await me.press("question_mark", "y", "n", "escape")
-        await me.until(lambda: me.app.screen is me.pane)
-        assert me.gate.answer_to(1) is None
 
 
 # --- several, elsewhere, hostile -----------------------------------------------------------------
@@ -475,10 +437,9 @@ async def test_a_hundred_questions(home: Path, project: Path, fake_cli: FakeCli)
         await me.sees("100 of 100", "make part100")
 
 
-async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_was_answered_or_settled_elsewhere_goes(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
+        await me.asks(1)
         await me.press("r")
         await me.type("no")
         me.gate.answer(1, Approval.allow())
@@ -486,12 +447,8 @@ async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: F
         await me.until(lambda: any("Already answered in another gemtui" in said for said in me.said))
         assert me.gate.answer_to(1) == Approval.allow()
 
-
-async def test_one_that_is_settled_elsewhere_goes(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
-        me.gate.settle(1, Settled(consent=Consent.ABANDONED))
+        await me.asks(2)
+        me.gate.settle(2, Settled(consent=Consent.ABANDONED))
         await me.until(lambda: not me.question.asks)
         assert "? ask" not in me.text
 
@@ -509,8 +466,7 @@ HOSTILE_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 async def test_hostile_arguments_are_drawn_and_pass_unchanged(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, BOTH) as me:
         for number, (tool, arguments) in enumerate(HOSTILE_CALLS, 1):
-            await me.asked(number, tool, arguments=arguments, because=HOSTILE)
-            await me.ready(number)
+            await me.asks(number, tool, arguments=arguments, because=HOSTILE)
             assert not set(me.text) & HIDDEN
             await me.press("enter")
             await me.sees("what will run if")
@@ -526,8 +482,7 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(home: Path, pro
     async with somebody(home, project, fake_cli) as me:
         for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
             key = "command" if tool == SHELL else "content"
-            await me.asked(number, tool, arguments={"file_path": "a.txt", key: huge})
-            await me.ready(number)
+            await me.asks(number, tool, arguments={"file_path": "a.txt", key: huge})
             await me.press("end")
             await me.sees("press enter to see everything")
             await me.press("enter")
@@ -566,8 +521,7 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
 
 async def test_another_gemtui_shows_the_question(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
+        await me.asks(1)
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
@@ -602,8 +556,7 @@ async def test_the_first_question_of_another_run_is_another_question(
 
 async def test_leaving_says_that_the_question_waits(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
+        await me.asks(1)
         await me.press("ctrl+q")
         await me.sees("A run is still active and needs an answer", "its question will keep waiting")
         await me.press("escape")
@@ -611,99 +564,66 @@ async def test_leaving_says_that_the_question_waits(home: Path, project: Path, f
 
 # --- nothing dangerous below the fold ------------------------------------------------------------
 
-LONG_COMMAND = "\n".join(f"echo step {number}" for number in range(60)) + "\nrm -rf /\n"
 
-
-@pytest.mark.parametrize("key", ["y", "a", "A"])
-async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
-    home: Path, project: Path, fake_cli: FakeCli, key: str
+async def test_a_yes_scrolls_to_the_end_of_a_long_call_and_counts_when_that_has_been_seen(
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     content = "".join(f"line {number}\n" for number in range(60))
     async with somebody(home, project, fake_cli, BOTH) as me:
-        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": content})
-        await me.ready(1)
-        await me.sees("more lines below (y scrolls down)")
-        pressed = 0
-        while me.question.view.below:
-            offset = me.question.view.scroll_offset.y
+        for number, key in enumerate("yaA", 1):
+            await me.asks(number, "write_file", arguments={"file_path": f"{key}.txt", "content": content})
+            await me.sees("more lines below (y scrolls down)")
+            pressed = 0
+            while me.question.view.below:
+                offset = me.question.view.scroll_offset.y
+                await me.press(key)
+                assert me.question.view.scroll_offset.y > offset
+                assert me.gate.answer_to(number) is None
+                await me.ready(number)
+                pressed += 1
+            assert pressed > 1
+            assert any("Not answered" in said for said in me.said)
+            await me.sees("line 59", "End (62 lines)")
+            await me.press("up")
             await me.press(key)
-            assert me.question.view.scroll_offset.y > offset
-            assert me.gate.answer_to(1) is None
-            await me.ready(1)
-            pressed += 1
-        assert pressed > 1
-        assert any("Not answered" in said for said in me.said)
-        await me.sees("line 59", "End (62 lines)")
-        await me.press("up")
-        await me.press(key)
-        assert (await me.answered(1)).consent is Consent.ALLOWED
+            assert (await me.answered(number)).consent is Consent.ALLOWED
 
-
-async def test_a_yes_right_after_the_end_has_come_into_view_does_not_count(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    async with somebody(home, project, fake_cli, BOTH) as me:
-        await me.asked(1, arguments={"command": LONG_COMMAND})
-        await me.ready(1)
+        await me.asks(4, arguments={"command": LONG_COMMAND})
+        await me.sees("! rm -rf /: it can delete", "$ echo step 0", "more lines below")
+        assert "echo step 59" not in me.text
         await me.press("end")
         await me.until(lambda: me.question.view.reached_end)
         await me.press("y")
         await me.until(lambda: any("only just appeared" in said for said in me.said))
-        assert me.gate.answer_to(1) is None
-
-
-async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    async with somebody(home, project, fake_cli, BOTH) as me:
-        await me.asked(1, arguments={"command": LONG_COMMAND})
-        await me.ready(1)
-        await me.sees("! rm -rf /: it can delete", "$ echo step 0", "more lines below")
-        assert "echo step 59" not in me.text
-        await me.press("end")
-        await me.until(lambda: not me.question.view.below)
-        await me.ready(1)
+        assert me.gate.answer_to(4) is None
+        await me.ready(4)
         await me.press("y")
-        assert await me.answered(1) == Approval.allow()
+        assert await me.answered(4) == Approval.allow()
 
 
-async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli, NARROW) as me:
-        for number, key in enumerate(("n", "x"), 1):
-            await me.asked(number, arguments={"command": LONG_COMMAND})
-            await me.ready(number)
-            await me.press(key)
-            assert (await me.answered(number)).consent is not Consent.ALLOWED
-
-
-async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
+async def test_y_held_down_does_not_page_through_a_call_and_warnings_that_do_not_fit_are_counted(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
-        await me.asked(1, arguments={"command": LONG_COMMAND})
-        await me.ready(1)
+        await me.asks(1, arguments={"command": LONG_COMMAND})
         await me.burst("y" * 40)
         assert me.gate.answer_to(1) is None
         assert me.question.view.below
+        await me.press("n")
+        await me.answered(1)
 
-
-async def test_more_dangers_than_fit_are_counted(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    command = "\n".join(f"rm file{number}" for number in range(30))
-    async with somebody(home, project, fake_cli, NARROW) as me:
-        await me.asked(1, arguments={"command": command})
-        await me.ready(1)
+        await me.asks(2, arguments={"command": "\n".join(f"rm file{number}" for number in range(30))})
         await me.sees("30 warnings", "! rm file0: it can delete", "more lines below")
         await me.press("y")
         await me.until(lambda: any("Not answered" in said for said in me.said))
-        assert me.gate.answer_to(1) is None
+        assert me.gate.answer_to(2) is None
 
 
 async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_counts(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
-        await me.ready(1)
+        await me.asks(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
         await me.press("end")
         await me.sees("more characters; press enter to see everything")
         await me.ready(1)
@@ -718,23 +638,12 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         assert await me.answered(1) == Approval.allow()
 
 
-async def test_letters_that_look_like_others_are_pointed_out(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    async with somebody(home, project, fake_cli, NARROW) as me:
-        args = {"file_path": "p\u0430ckage.json", "content": "x"}
-        await me.asked(1, "write_file", arguments=args)
-        await me.sees("! `p\u0430ckage` mixes Latin and Cyrillic letters")
-        await me.asked(2, arguments={"command": "ls\u00a0x/e.sh"})
-        await me.ready(1)
-        await me.press("l")
-        await me.ready(2)
-        await me.sees("! it contains control characters", "$ ls⟨U+00A0⟩x/e.sh")
-
-
 # --- what a call does ----------------------------------------------------------------------------
 
 
-async def test_the_real_file_and_all_that_becomes_of_it_are_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_really_happens_and_who_would_do_it_are_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
     (project / "a.txt").write_bytes(b"one\r\n")
+    (project / "sub").mkdir()
     async with somebody(home, project, fake_cli, BOTH) as me:
         args = {"file_path": "a%2etxt", "content": "two"}
         await me.asked(1, "write_file", arguments=args, again=4, because="The file has changed.")
@@ -751,23 +660,20 @@ async def test_the_real_file_and_all_that_becomes_of_it_are_shown(home: Path, pr
         assert found.shown
         assert shown is None or found.shown == shown.proposal.effect.mark
 
-
-async def test_the_command_that_bash_runs_and_its_folder_are_shown(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    (project / "sub").mkdir()
-    async with somebody(home, project, fake_cli, BOTH) as me:
-        await me.asked(1, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
+        await me.asked(2, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
         await me.sees("removes the outer shell", f"in {project}/sub", "$ rm -rf x")
-
-
-async def test_a_tool_of_a_server_names_the_server_and_says_what_holds_it_back(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    async with somebody(home, project, fake_cli, NARROW) as me:
-        more = {"server": "docs", "origin": "npx docs-server"}
-        await me.asked(1, "mcp_docs_find", arguments={"q": 1}, **more)
-        await me.sees("tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed")
+        await me.asked(3, "mcp_docs_find", arguments={"q": 1}, server="docs", origin="npx docs-server")
+        await me.asked(4, "write_file", arguments={"file_path": "p\u0430ckage.json", "content": "x"})
+        await me.asked(5, arguments={"command": "ls\u00a0x/e.sh"})
+        for number, *texts in (
+            (3, "tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed"),
+            (4, "! `p\u0430ckage` mixes Latin and Cyrillic letters"),
+            (5, "! it contains control characters", "$ ls⟨U+00A0⟩x/e.sh"),
+        ):
+            await me.ready(number - 1)
+            await me.press("l")
+            await me.ready(number)
+            await me.sees(*texts)
 
 
 async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_by_a_key(

@@ -12,9 +12,7 @@ from gemtui.runs.outcome import GO_ON
 from tests.fake_cli import FakeCli, says
 from tests.ui import people
 from tests.ui.run.test_queue import sent
-from tests.ui.run.test_screen import END, START, project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import END, START, runner
 
 QUOTA = (
     'print:{"type":"result","timestamp":"2026-11-21T00:30:00Z","status":"error","error":'

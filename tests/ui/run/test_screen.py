@@ -73,15 +73,6 @@ class Runner(Person):
         await self.painted(self.pane)
 
 
-@pytest.fixture
-def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that Gemini CLI trusts."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
-    return folder
-
-
 @asynccontextmanager
 async def runner(home: Path, project: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Runner]:
     """Somebody in the run pane, in this project."""
@@ -107,18 +98,6 @@ async def test_a_prompt_is_taken_while_the_cli_is_looked_for(
         assert me.pane.prompt.text == "go"
         (tmp_path / "version").write_text("0.61.0\n")
         await me.sees("gemini 0.61.0")
-
-
-async def test_what_asking_alone_needs_is_for_runs_that_ask(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    fake_cli()
-    async with runner(home, project, NARROW) as me:
-        await me.press("ctrl+o")
-        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
-        away = me.app.screen.query_one("#away", Select)
-        assert away.disabled
-        me.app.screen.query_one("#ask", Checkbox).focus()
-        await me.press("space")
-        await me.until(lambda: not away.disabled)
 
 
 async def test_a_run_streams_and_its_card_goes_from_running_to_done(
@@ -166,21 +145,6 @@ async def test_the_changed_files_and_the_way_to_their_cards(home: Path, project:
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
-
-
-async def test_enter_that_comes_just_after_its_prompt_was_sent_starts_nothing(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    fake_cli(START, says("Hello."), END)
-    async with runner(home, project) as me:
-        await me.ask("hi")
-        await me.sees("✓ done")
-        await me.ended()
-        for late in (PromptArea.Submitted("hi"), PromptArea.SaidNow("hi")):
-            me.pane.prompt.post_message(late)
-        await me.pilot.pause()
-        await me.until(lambda: not me.pane.asking)
-        assert len(list_runs(runs_dir())) == 1
 
 
 async def test_a_changed_file_leads_to_all_its_writes_and_back(home: Path, project: Path, fake_cli: FakeCli) -> None:
@@ -259,12 +223,17 @@ async def test_after_a_stop_the_disk_says_what_was_written(home: Path, project: 
         await me.sees("A made.txt +1 no result, but the", "✗ missing.txt not written")
 
 
-async def test_narrow_shows_the_files_instead_of_the_transcript(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_narrow_shows_the_files_instead_of_the_transcript_in_ascii_too(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     made = [uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1")]
     fake_cli(START, *made, says("Done it."), END)
-    async with runner(home, project, NARROW) as me:
-        await me.ask("go")
-        await me.sees("Done it.", "✓ done")
+    async with person(home / ".gemini", NARROW, Config(ascii=True), project=project) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        await me.type("go")
+        await me.press("enter")
+        await me.sees("Done it.", "+ done", "1 file +1")
         await me.press("escape", "w")
         await me.sees("Files changed", "A a.txt +1")
         assert isinstance(me.app.focused, WriteList)
@@ -272,24 +241,20 @@ async def test_narrow_shows_the_files_instead_of_the_transcript(home: Path, proj
         await me.sees("Done it.")
 
 
-async def test_narrow_has_its_headings_in_ascii_too(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    fake_cli(START, uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1"), END)
-    async with person(home / ".gemini", NARROW, Config(ascii=True), project=project) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
-        await me.type("go")
-        await me.press("enter")
-        await me.sees("done", "1 file +1")
-        await me.press("escape", "w")
-        await me.sees("Files changed", "A a.txt +1")
-
-
-async def test_ctrl_c_stops_the_run_and_says_what_it_did(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_ctrl_c_copies_what_is_selected_and_otherwise_stops_the_run_and_says_what_it_did(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("On and on"), "wait")
     async with runner(home, project, BOTH) as me:
         await me.ask("go on")
         await me.sees("On and on")
-        await me.press("ctrl+c")
+        await me.type("half")
+        await me.press("shift+left", "ctrl+c")
+        assert me.app.clipboard == "f"
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.stage is Stage.RUNNING
+
+        await me.press("end", "ctrl+c")
         await me.sees("◌ interrupted", "Stopped by SIGTERM.", "finished writes are kept")
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
 
@@ -331,18 +296,6 @@ async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) 
         await me.sees("Stopping (SIGTERM)… press ctrl+c again to kill")
         await me.press("ctrl+c")
         await me.sees("was killed (SIGKILL)")
-
-
-async def test_ctrl_c_copies_what_is_selected_and_does_not_stop(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    fake_cli(START, says("On and on"), "wait")
-    async with runner(home, project) as me:
-        await me.ask("go on")
-        await me.sees("On and on")
-        await me.type("half")
-        await me.press("shift+left", "ctrl+c")
-        assert me.app.clipboard == "f"
-        assert me.pane.run_shown is not None
-        assert me.pane.run_shown.stage is Stage.RUNNING
 
 
 async def test_what_was_said_before_much_else_counts_for_the_end(home: Path, project: Path, fake_cli: FakeCli) -> None:
@@ -494,7 +447,9 @@ async def test_two_runs_at_once_and_the_list_that_leads_to_them(home: Path, proj
         assert [run.prompt for run in me.app.runs.alive] == ["run two"]
 
 
-async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(home: Path, project: Path) -> None:
+async def test_the_list_of_runs_is_searched_and_keeps_its_search_and_tells_refusals_from_success(
+    home: Path, project: Path
+) -> None:
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, BOTH) as me:
@@ -506,22 +461,15 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(home
         await me.sees("✓ Do it.", "⊘ Do it.")
         await me.press("slash", *"zz")
         await me.sees("No matches.")
-        await me.press("escape", "slash", *"do 2", "enter")
-        await me.sees("tool calls were denied")
-        assert me.pane.run_shown is not None
-        assert me.pane.run_shown.id == "two"
 
-
-async def test_what_is_done_in_the_list_of_runs_keeps_its_search(home: Path, project: Path) -> None:
-    add_run(runs_dir(), "one")
-    add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
-    async with runner(home, project, NARROW) as me:
-        await me.press("ctrl+l", "slash", *"denied", "down", "x")
+        await me.press("escape", "slash", *"denied", "down", "x")
         await me.until(lambda: any("This run has no running" in said for said in me.said))
         await me.sees("/ denied", "⊘ Do it.")
         await me.until(lambda: "✓ Do it." not in me.text)
-        await me.press("x", "enter")
+        await me.press("x", "escape", "slash", *"do 2", "enter")
         await me.sees("tool calls were denied")
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.id == "two"
 
 
 async def test_a_run_with_refusals_is_known_in_the_list_when_it_has_ended(
@@ -757,19 +705,30 @@ async def test_without_a_cli_the_pane_says_what_to_do(
         assert me.pane.prompt.text == "hello"
 
 
-async def test_the_exact_command_before_it_runs(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_offered(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli()
-    async with runner(home, project) as me:
-        await me.type("hello")
+    (project / "notes two.md").touch()
+    (project / "src").mkdir()
+    (project / "src/reader.py").touch()
+    async with runner(home, project, BOTH) as me:
+        await me.type("hello @read")
+        await me.sees("src/reader.py")
+        await me.press("tab")
+        assert me.pane.prompt.text == "hello @src/reader.py "
+        await me.type("and @not")
+        await me.sees("notes two.md")
+        await me.press("enter")
+        assert me.pane.prompt.text == r"hello @src/reader.py and @notes\ two.md "
         await me.press("ctrl+t")
         await me.sees("The command that enter will run", "--output-format=stream-json --session-id=")
+        await me.press("escape")
 
-
-async def test_options_are_taken_over_and_wrong_ones_named(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    fake_cli()
-    async with runner(home, project, BOTH) as me:
         await me.press("ctrl+o")
         await me.sees("The next run", "auto, pro, flash, or a full name")
+        away = me.app.screen.query_one("#away", Select)
+        assert away.disabled
         await me.type("gemini-2.5-pro")
         await me.press("ctrl+s")
         await me.sees("model gemini-2.5-pro")
@@ -779,6 +738,10 @@ async def test_options_are_taken_over_and_wrong_ones_named(home: Path, project: 
         await me.sees("✗ /nowhere is not a folder")
         await me.type("x")
         await me.until(lambda: "is not a folder" not in me.text)
+        away = me.app.screen.query_one("#away", Select)
+        me.app.screen.query_one("#ask", Checkbox).focus()
+        await me.press("space")
+        await me.until(lambda: not away.disabled)
 
 
 async def into(me: Runner, **fields: str | bool) -> None:
@@ -798,28 +761,32 @@ async def into(me: Runner, **fields: str | bool) -> None:
     await me.press("ctrl+s")
 
 
-@pytest.mark.parametrize(
-    ("field", "typed", "problem"),
-    [
-        ("timeout", "soon", "'soon' is not a duration"),
-        ("timeout", "0", "must be more than 0 seconds"),
-        ("idle_timeout", "-1", "'-1' is not a duration"),
-        ("max_turns", "-1", "must be 0 or more"),
-        ("only_tools", "read_fil", "is not a tool's name: did you"),
-        ("disallowed_tools", "web*", "'web*' contains *, but names"),
-        ("include_directories", "nothing", "nothing is not a folder"),
-    ],
+WRONG = (
+    ("timeout", "soon", "'soon' is not a duration"),
+    ("timeout", "0", "must be more than 0 seconds"),
+    ("idle_timeout", "-1", "'-1' is not a duration"),
+    ("max_turns", "-1", "must be 0 or more"),
+    ("only_tools", "read_fil", "is not a tool's name: did you"),
+    ("disallowed_tools", "web*", "'web*' contains *, but names"),
+    ("include_directories", "nothing", "nothing is not a folder"),
 )
-async def test_what_is_wrong_is_said_beside_its_field(
-    home: Path, project: Path, fake_cli: FakeCli, field: str, typed: str, problem: str
-) -> None:
+
+
+async def test_what_is_wrong_is_said_beside_its_field(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli()
     async with runner(home, project, NARROW) as me:
-        await into(me, **{field: typed})
-        await me.sees("✗", problem)
-        assert me.app.focused is me.app.screen.query_one(f"#{field}")
-        below = me.app.screen.query_one(f"#{field}-problem")
-        assert below.region.y == me.app.focused.region.bottom
+        await me.press("ctrl+o")
+        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        for field, typed, problem in WRONG:
+            me.app.screen.query_one(f"#{field}").focus()
+            await me.press("end", "ctrl+u")
+            await me.type(typed)
+            await me.press("ctrl+s")
+            await me.sees("✗", problem)
+            assert me.app.focused is me.app.screen.query_one(f"#{field}")
+            below = me.app.screen.query_one(f"#{field}-problem")
+            assert below.region.y == me.app.focused.region.bottom
+            await me.press("ctrl+u")
 
 
 async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
@@ -924,28 +891,20 @@ async def test_broken_options_of_a_folder_are_said_and_not_used(home: Path, proj
         assert me.pane.options == AgentOptions(cwd=project)
 
 
-async def test_files_are_offered_behind_an_at_sign(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    fake_cli()
-    (project / "notes two.md").touch()
-    (project / "src").mkdir()
-    (project / "src/reader.py").touch()
-    async with runner(home, project) as me:
-        await me.type("look at @read")
-        await me.sees("src/reader.py")
-        await me.press("tab")
-        assert me.pane.prompt.text == "look at @src/reader.py "
-        await me.type("and @not")
-        await me.sees("notes two.md")
-        await me.press("enter")
-        assert me.pane.prompt.text == r"look at @src/reader.py and @notes\ two.md "
-
-
-async def test_earlier_prompts_come_back(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_late_second_enter_starts_nothing_and_earlier_prompts_come_back(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("Yes."), END)
     async with runner(home, project) as me:
         await me.ask("first")
         await me.sees("Yes.", "✓ done")
         await me.ended()
+        for late in (PromptArea.Submitted("first"), PromptArea.SaidNow("first")):
+            me.pane.prompt.post_message(late)
+        await me.pilot.pause()
+        await me.until(lambda: not me.pane.asking)
+        assert len(list_runs(runs_dir())) == 1
+
         await me.type("draft")
         await me.press("up")
         assert me.pane.prompt.text == "first"

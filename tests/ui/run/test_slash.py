@@ -15,9 +15,7 @@ from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.sessions.stats_screen import StatsScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.people import Person
-from tests.ui.run.test_screen import END, START, project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import END, START, runner
 
 
 def put(path: Path, text: str) -> None:

@@ -15,9 +15,7 @@ from tests.fake_cli import INIT, FakeCli, says, uses
 from tests.rows import each_row
 from tests.sessions import logs
 from tests.ui.people import WIDE, person
-from tests.ui.run.test_screen import project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import runner
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PRICES = Prices(date=NOW.date(), models={"known": Price(input=1.0, output=2.0, cached=0.5, context=1000)})

@@ -14,9 +14,7 @@ from tests.checkpoints.projects import put, tree_of
 from tests.checkpoints.test_repositories import repository
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.ui.people import BOTH, Person
-from tests.ui.run.test_screen import project, runner
-
-__all__ = ["project"]
+from tests.ui.run.test_screen import runner
 
 
 async def opened(me: Person) -> WorktreesScreen:

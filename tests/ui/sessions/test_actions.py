@@ -26,14 +26,6 @@ from tests.terminal import Terminal
 from tests.ui.people import NARROW, STORE, WIDE, copy_store, person
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return copy_store(tmp_path)
-
-
 async def test_export_writes_the_form_and_file_that_were_chosen(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("down", "e")

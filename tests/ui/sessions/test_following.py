@@ -6,16 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
-from tests.ui.people import NARROW, WIDE, copy_store, person
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
+from tests.ui.people import NARROW, WIDE, person
 
 
 def append(path: Path, *records: dict[str, Any]) -> None:

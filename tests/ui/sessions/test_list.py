@@ -117,25 +117,25 @@ async def test_the_first_session_is_highlighted_at_start() -> None:
         assert [type(each).__name__ for each in app.said] == ["Highlighted"]
 
 
-@pytest.mark.parametrize(
-    ("keys", "highlighted"),
-    [
-        ("down", "m1"),
-        ("j j k", "m1"),
-        ("up", "m0"),
-        ("end", "m199"),
-        ("end down", "m199"),
-        ("end home", "m0"),
-        ("pagedown", "m10"),
-        ("pagedown pagedown pageup", "m9"),
-        ("end pageup", "m189"),
-    ],
+MOVES = (
+    ("down", "m1"),
+    ("j k", "m1"),
+    ("up up", "m0"),
+    ("end", "m199"),
+    ("down", "m199"),
+    ("home", "m0"),
+    ("pagedown", "m10"),
+    ("pagedown pageup", "m9"),
+    ("end pageup", "m189"),
 )
-async def test_keys_move_the_cursor(keys: str, highlighted: str) -> None:
+
+
+async def test_keys_move_the_cursor() -> None:
     async with showing(MANY) as (app, pilot):
-        await pilot.press(*keys.split())
-        assert app.highlighted == highlighted
-        assert any(line.startswith("▌") for line in app.lines())
+        for keys, highlighted in MOVES:
+            await pilot.press(*keys.split())
+            assert app.highlighted == highlighted
+            assert any(line.startswith("▌") for line in app.lines())
 
 
 async def test_enter_opens_and_y_copies_the_id() -> None:

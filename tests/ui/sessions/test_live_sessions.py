@@ -19,16 +19,11 @@ from gemtui.ui.sessions.live import follow_live
 from tests.extension.live_files import hook_input, process, write_live
 from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
-from tests.ui.people import BOTH, NARROW, Person, copy_store, person
+from tests.ui.people import BOTH, NARROW, Person, person
 
 HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
 FRUIT = "cc1b3512-9f81-4eb0-b0f9-e9621be330ba"
 STOCK = "eca88b17-7ab6-4ac8-a5ef-17d0b817feb7"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
 
 
 @pytest.fixture

@@ -16,59 +16,45 @@ from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_view import RawScreen
 from gemtui.ui.sessions.read_pane import SessionLoader
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE, copy_store, person
+from tests.ui.people import NARROW, WIDE, person
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
-
-
-async def test_wide_shows_the_session_under_the_cursor_beside_the_list(store: Path) -> None:
+async def test_wide_shows_both_panes_and_keys_go_from_one_to_the_other(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.sees("first question", "Answer one.")
         await me.press("down")
         await me.sees("frog leaps in")
         assert me.rows.has_focus
 
-
-async def test_wide_enter_goes_to_the_transcript_and_escape_back(store: Path) -> None:
-    async with person(store, WIDE) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
+        await me.press("enter")
         assert me.view.has_focus
         await me.press("escape")
         assert me.rows.has_focus
         assert "frog leaps in" in me.text
+        await me.press("tab")
+        assert me.view.has_focus
+        await me.press("tab")
+        assert me.rows.has_focus
+
+        await me.press("z")
+        await me.until(lambda: me.view.size.width > 110)
+        assert me.view.has_focus
+        await me.press("escape")
+        await me.until(lambda: me.view.size.width < 110)
 
 
-async def test_narrow_shows_one_pane_at_a_time(store: Path) -> None:
+async def test_narrow_shows_one_pane_at_a_time_and_a_wider_terminal_both_at_the_same_place(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.sees("Write a haiku file", "Collecting a list of fruit")
         assert not me.view.is_on_screen
+        await me.press("tab")
+        assert me.view.has_focus
+        await me.press("tab")
+        assert me.rows.has_focus
+
         await me.press("down", "enter")
         await me.sees("frog leaps in")
         assert "Collecting a list of fruit" not in me.text
-        await me.press("escape")
-        await me.sees("Collecting a list of fruit")
-        assert me.chosen.title == "Write a haiku file"
-
-
-async def test_q_goes_back_first_and_out_then(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("enter")
-        await me.sees("Answer one.")
-        await me.press("q")
-        assert me.rows.has_focus
-        assert me.app.is_running
-        await me.press("q")
-        assert me.app.return_code == 0
-
-
-async def test_a_wider_terminal_shows_both_panes_and_keeps_the_place(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
         await me.pilot.resize_terminal(*WIDE)
         await me.sees("Collecting a list of fruit", "frog leaps in")
         assert me.view.has_focus
@@ -76,23 +62,14 @@ async def test_a_wider_terminal_shows_both_panes_and_keeps_the_place(store: Path
         await me.until(lambda: "Collecting a list of fruit" not in me.text)
         assert "frog leaps in" in me.text
 
-
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_tab_goes_to_the_other_pane(store: Path, size: tuple[int, int]) -> None:
-    async with person(store, size) as me:
-        await me.press("tab")
-        assert me.view.has_focus
-        await me.press("tab")
-        assert me.rows.has_focus
-
-
-async def test_zoom_gives_the_transcript_the_whole_width(store: Path) -> None:
-    async with person(store, WIDE) as me:
-        await me.press("down", "z")
-        await me.until(lambda: me.view.size.width > 110)
-        assert me.view.has_focus
         await me.press("escape")
-        await me.until(lambda: me.view.size.width < 110)
+        await me.sees("Collecting a list of fruit")
+        assert me.chosen.title == "Write a haiku file"
+        await me.press("enter", "q")
+        assert me.rows.has_focus
+        assert me.app.is_running
+        await me.press("q")
+        assert me.app.return_code == 0
 
 
 async def test_a_session_given_at_the_start_is_open(store: Path) -> None:
@@ -100,15 +77,29 @@ async def test_a_session_given_at_the_start_is_open(store: Path) -> None:
     async with person(store, NARROW, session=wanted) as me:
         await me.sees("Add a docstring to Stock", "run_shell_command")
         assert me.view.has_focus
-        await me.press("escape")
+        await me.press("i")
+        await me.sees("3, 1 prompt, 4 tool calls")
+        await me.press("escape", "escape")
         await me.until(lambda: me.chosen.id == wanted.id)
 
 
-async def test_the_project_of_the_folder_comes_first_and_all_are_one_key_away(store: Path) -> None:
+async def test_the_project_of_the_folder_comes_first_and_the_first_and_last_lines_say_what_one_can_do(
+    store: Path,
+) -> None:
     async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
         await me.sees("Write a haiku file")
         assert "Rename add to put" not in me.text
-        await me.press("a")
+        lines = me.text.splitlines()
+        for words in ("gemtui", "Sessions", "/home/dev/notes"):
+            assert words in lines[0]
+        assert "enter open" in lines[-1]
+        assert lines[-1].rstrip().endswith("? keys  ^p commands")
+        await me.press("enter")
+        await me.until(lambda: "space fold" in me.text.splitlines()[-1])
+        for words in ("/ find", "y copy", "esc back", "e export", "? keys"):
+            assert words in me.text.splitlines()[-1]
+
+        await me.press("escape", "a")
         await me.sees("Rename add to put")
 
 
@@ -117,25 +108,28 @@ async def test_a_folder_without_sessions_shows_all_projects(store: Path, tmp_pat
         await me.sees("all projects", "Rename add to put")
 
 
-async def test_the_first_line_says_where_and_the_last_what_one_can_do(store: Path) -> None:
-    async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
-        lines = me.text.splitlines()
-        assert "gemtui" in lines[0]
-        assert "Sessions" in lines[0]
-        assert "/home/dev/notes" in lines[0]
-        assert "enter open" in lines[-1]
-        assert lines[-1].rstrip().endswith("? keys  ^p commands")
-        await me.press("enter")
-        await me.until(lambda: "space fold" in me.text.splitlines()[-1])
-        for words in ("/ find", "y copy", "esc back", "e export", "? keys"):
-            assert words in me.text.splitlines()[-1]
-
-
-async def test_raw_json_of_what_is_under_the_cursor(store: Path) -> None:
+async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_found(store: Path) -> None:
     async with person(store, NARROW) as me:
+        await me.press("ctrl+c")
+        assert any("^q to quit" in said for said in me.said)
+        assert me.app.is_running
+        await me.press("y")
+        assert me.app.clipboard == me.chosen.id
+        await me.until(lambda: "Copied the session id" in me.text.splitlines()[-2])
+        assert not me.app._notifications
+
         await me.press("down", "enter")
-        await me.sees("write_file")
-        await me.press("right_square_bracket", "v")
+        await me.sees("frog leaps in", "write_file")
+        row = next(n for n, line in enumerate(me.text.splitlines()) if "frog leaps" in line)
+        column = me.text.splitlines()[row].index("frog")
+        await me.pilot.mouse_down(offset=(column, row))
+        await me.pilot.hover(offset=(column + 9, row))
+        await me.pilot.mouse_up(offset=(column + 9, row))
+        await me.press("ctrl+c")
+        assert "frog leap" in me.app.clipboard
+        assert any("Copied" in said and "characters" in said for said in me.said)
+
+        await me.press("home", "right_square_bracket", "v")
         await me.sees('"name": "write_file"', '"args"')
         await me.press("y")
         assert '"write_file"' in me.app.clipboard
@@ -144,20 +138,13 @@ async def test_raw_json_of_what_is_under_the_cursor(store: Path) -> None:
         assert not isinstance(me.app.screen, RawScreen)
         assert me.view.has_focus
 
-
-async def test_copying_the_id_says_so(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("y")
-        assert me.app.clipboard == me.chosen.id
-        await me.until(lambda: "Copied the session id" in me.text.splitlines()[-2])
-        assert not me.app._notifications
-
-
-async def test_ctrl_c_with_nothing_selected_says_how_to_quit(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("ctrl+c")
-        assert any("^q to quit" in said for said in me.said)
-        assert me.app.is_running
+        await me.press("home", "slash")
+        await me.type("haiku")
+        await me.sees("match 1 of ")
+        await me.press("escape", "n")
+        await me.sees("match 2 of ")
+        await me.press("escape", "n")
+        await me.sees("no search to continue; press / to start one")
 
 
 async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
@@ -171,20 +158,26 @@ async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
         await me.until(lambda: me.home.pane.summary is copy)
 
 
-async def test_one_prompt_is_no_prompts(store: Path) -> None:
-    async with person(store, NARROW, session=Index(store, cache=None).find("9babadd1")) as me:
-        await me.press("i")
-        await me.sees("3, 1 prompt, 4 tool calls")
-
-
-async def test_a_subagent_opens_from_its_card_and_leads_back(store: Path) -> None:
+async def test_a_subagent_opens_from_its_card_and_leads_back_to_it(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("slash")
         await me.type("investigator")
         await me.press("enter", "enter")
         await me.sees("invoke_agent")
-        await me.press("right_square_bracket", "enter")
+        await me.press("right_square_bracket")
+        parent, card = me.home.pane.summary, me.view.page.cursor
+        assert card != (0, 0)
+        await me.press("enter")
+        await me.sees("deep investigation")
         await me.until(lambda: me.home.pane.summary and me.home.pane.summary.parent)
+        await me.press("home", "escape")
+        await me.sees("invoke_agent")
+        assert me.home.pane.summary is parent
+        assert me.view.page.cursor == card
+        assert me.view.has_focus
+
+        await me.press("enter")
+        await me.until(lambda: me.home.pane.summary is not parent)
         await me.press("i")
         await me.sees("parent")
         await me.press("enter")
@@ -206,60 +199,12 @@ async def test_a_subagent_names_its_parent_and_leads_there(store: Path) -> None:
         await me.until(lambda: me.rows.has_focus)
 
 
-async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("slash")
-        await me.type("investigator")
-        await me.press("enter", "enter")
-        await me.sees("invoke_agent")
-        await me.press("down")
-        parent, card = me.home.pane.summary, me.view.page.cursor
-        assert card != (0, 0)
-        await me.press("enter")
-        await me.sees("deep investigation")
-        await me.until(lambda: me.home.pane.summary is not parent)
-        await me.press("home", "escape")
-        await me.sees("invoke_agent")
-        assert me.home.pane.summary is parent
-        assert me.view.page.cursor == card
-        assert me.view.has_focus
-        await me.press("escape")
-        assert me.rows.has_focus
-
-
 async def test_hints_name_only_keys_that_act_where_somebody_types(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("slash", "z")
         hints = {key.id for key, _ in acting(me.app.screen)}
         assert {"filter.open", "filter.done", "filter.clear"} <= hints
         assert not hints & {"sessions.delete", "list.scope", "sessions.new_run"}
-
-
-async def test_find_marks_and_counts(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
-        await me.press("slash")
-        await me.type("haiku")
-        await me.sees("match 1 of ")
-        await me.press("escape", "n")
-        await me.sees("match 2 of ")
-        await me.press("escape", "n")
-        await me.sees("no search to continue; press / to start one")
-
-
-async def test_what_the_mouse_selects_is_copied_with_ctrl_c(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
-        row = next(n for n, line in enumerate(me.text.splitlines()) if "frog leaps" in line)
-        column = me.text.splitlines()[row].index("frog")
-        await me.pilot.mouse_down(offset=(column, row))
-        await me.pilot.hover(offset=(column + 9, row))
-        await me.pilot.mouse_up(offset=(column + 9, row))
-        await me.press("ctrl+c")
-        assert "frog leap" in me.app.clipboard
-        assert any("Copied" in said and "characters" in said for said in me.said)
 
 
 async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:

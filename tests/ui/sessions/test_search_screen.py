@@ -11,12 +11,7 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
-from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
+from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 
 
 async def begin(me: Person) -> None:

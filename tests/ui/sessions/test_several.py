@@ -23,14 +23,6 @@ from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return copy_store(tmp_path)
-
-
-@pytest.fixture
 def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home trash of freedesktop.org, in the test's own folder."""
     from send2trash import plat_other  # type: ignore[import-untyped]

@@ -14,12 +14,7 @@ from gemtui.stats.activity import activities
 from gemtui.ui.sessions import stats_screen
 from gemtui.ui.sessions.stats_screen import StatsScreen, number
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE, copy_store, person
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return copy_store(tmp_path)
+from tests.ui.people import NARROW, WIDE, person
 
 
 @pytest.mark.parametrize(

@@ -16,23 +16,24 @@ from tests.sessions.stores import session, uuid
 from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 
 
-async def test_no_store_says_where_we_looked_and_what_to_do(tmp_path: Path) -> None:
+async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_path: Path) -> None:
+    store = copy_store(tmp_path)
     async with person(tmp_path / ".gemini", BOTH) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
         await me.sees("Check the same folder again", "Choose another folder")
         await me.until(lambda: "r try again" in me.text.splitlines()[-1])
-
-
-async def test_the_help_of_an_empty_store_has_only_keys_that_act(tmp_path: Path) -> None:
-    async with person(tmp_path / ".gemini", NARROW) as me:
-        await me.sees("No Gemini sessions here yet.")
         ids = {key.id for key, _ in acting(me.home)}
         assert {"empty.again", "sessions.new_run", "sessions.refresh", "app.quit"} <= ids
         assert not {"sessions.zoom", "sessions.info", "sessions.export", "sessions.go_on"} & ids
         assert not {"sessions.other_pane", "sessions.delete"} & ids
 
+        await me.press("o", "ctrl+u", *"/nowhere", "enter")
+        await me.sees("Folder not found.")
+        await me.press("ctrl+u", *str(store.parent), "enter")
+        await me.sees("Write a haiku file")
 
-async def test_nothing_is_shown_beside_an_empty_list(tmp_path: Path) -> None:
+
+async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_nothing(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), WIDE, project=tmp_path) as me:
         await me.sees("Answer one.")
         await me.press("a")
@@ -42,22 +43,13 @@ async def test_nothing_is_shown_beside_an_empty_list(tmp_path: Path) -> None:
         await me.press("a")
         await me.sees("Answer one.")
 
-
-async def test_nothing_is_shown_beside_a_search_that_finds_nothing(tmp_path: Path) -> None:
-    async with person(copy_store(tmp_path), WIDE) as me:
-        await me.sees("Answer one.")
         await me.press("slash")
         await me.type("haiku")
         await me.sees("frog leaps in")
         await me.type("zzz")
         await me.sees("Nothing matches", "No session to show.")
         assert "frog leaps in" not in me.text
-
-
-async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(tmp_path: Path) -> None:
-    async with person(copy_store(tmp_path), WIDE) as me:
-        await me.sees("Answer one.")
-        await me.press("slash")
+        await me.press("ctrl+u")
         await me.type("in:prompt haiku")
         await me.sees("in:prompt only works in the", "F to open it.")
         await me.type(" projct:x")
@@ -96,16 +88,6 @@ async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> No
         assert me.rows.has_focus
 
 
-async def test_looking_elsewhere_takes_another_folder(tmp_path: Path) -> None:
-    store = copy_store(tmp_path)
-    async with person(tmp_path / "nothing", NARROW) as me:
-        await me.sees("No Gemini sessions here yet.")
-        await me.press("o", "ctrl+u", *"/nowhere", "enter")
-        await me.sees("Folder not found.")
-        await me.press("ctrl+u", *str(store.parent), "enter")
-        await me.sees("Write a haiku file")
-
-
 async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
     async with person(tmp_path / "home" / ".gemini", NARROW) as me:
         await me.sees("No Gemini sessions here yet.")
@@ -114,11 +96,21 @@ async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
         await me.sees("Write a haiku file")
 
 
-async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(tmp_path: Path) -> None:
-    store = copy_store(tmp_path)
-    async with person(store, NARROW) as me:
+async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once_it_is_whole(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
+        await me.press("enter")
+        await me.sees("Answer one.")
+        path.write_bytes(kept[:20])
+        await me.sees("This session can't be shown.", "ends before its first message")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
+        assert me.view.has_focus
+        await me.press("escape")
+        await me.sees("Collecting a list of fruit")
+
+        await me.until(lambda: me.chosen.path == path)
         path.unlink()
         path.mkdir()
         await me.press("enter")
@@ -128,21 +120,6 @@ async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(t
         path.rmdir()
         path.write_bytes(kept)
         await me.press("r")
-        await me.sees("Answer one.")
-        assert me.view.has_focus
-        await me.press("escape")
-        await me.sees("Collecting a list of fruit")
-
-
-async def test_a_log_that_is_cut_and_written_again_is_shown_again(tmp_path: Path) -> None:
-    async with person(copy_store(tmp_path), NARROW) as me:
-        path = me.chosen.path
-        kept = path.read_bytes()
-        await me.press("enter")
-        await me.sees("Answer one.")
-        path.write_bytes(kept[:20])
-        await me.sees("This session can't be shown.", "ends before its first message")
-        path.write_bytes(kept)
         await me.sees("Answer one.")
         assert me.view.has_focus
 
@@ -209,7 +186,7 @@ async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
         await me.until(lambda: any("corrupt" in said and "rebuilt" in said for said in me.said))
 
 
-async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:
+async def test_files_that_are_no_sessions_and_damaged_lines_are_counted_and_named(tmp_path: Path) -> None:
     store = copy_store(tmp_path)
     junk = store / "tmp" / "greeter" / "chats" / "session-2026-11-20T23-00-deadbeef.jsonl"
     junk.write_text("not valid JSON\n")
@@ -217,6 +194,14 @@ async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) 
         await me.sees("! 1 file can't be read")
         await me.press("exclamation_mark")
         await me.sees("Unreadable files", "deadbeef.jsonl")
+        await me.press("escape")
+
+        with me.chosen.path.open("ab") as file:
+            file.write(b"{broken}\n")
+        await me.press("enter")
+        await me.sees("! 1 line can't be read")
+        await me.press("exclamation_mark")
+        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not valid JSON")
 
 
 async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Path) -> None:
@@ -228,17 +213,6 @@ async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Pat
         await me.press("end", "home")
         await me.sees("Answer one.")
         assert "live" not in me.text.splitlines()[1]
-
-
-async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> None:
-    store = copy_store(tmp_path)
-    async with person(store, NARROW) as me:
-        with me.chosen.path.open("ab") as file:
-            file.write(b"{broken}\n")
-        await me.press("enter")
-        await me.sees("! 1 line can't be read")
-        await me.press("exclamation_mark")
-        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not valid JSON")
 
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:

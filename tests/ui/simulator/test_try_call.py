@@ -24,7 +24,7 @@ def args_of(me: Person) -> str:
     return me.app.screen.query_one("#args", TextArea).text
 
 
-async def test_the_answer_comes_while_one_types(tmp_path: Path) -> None:
+async def test_the_answer_comes_while_one_types_and_every_rule_that_was_looked_at_says_why(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.sees("run_shell_command", '"command": ""', "also accepts")
         await me.type("rm x")
@@ -32,13 +32,10 @@ async def test_the_answer_comes_while_one_types(tmp_path: Path) -> None:
         assert "⊘ deny" in me.line(" headless  ")
         assert "⊘ deny" in me.line(" interactive  ")
         await me.press(*["backspace"] * 4)
-        await me.type("pytest -q")
-        await me.sees("✓ allow  by rule 2", "yes, the model sees")
-
-
-async def test_every_rule_that_was_looked_at_says_why(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.type("pytest")
+        await me.sees("✓ allow  by rule 2", "yes, the model sees")
+        assert "try.allow" not in {key.id for key, _ in acting(me.app.screen)}
+
         await me.sees("Rules considered", "4.300  no")
         await me.press("tab", "end")
         await me.sees("4.200  decides")
@@ -46,13 +43,61 @@ async def test_every_rule_that_was_looked_at_says_why(tmp_path: Path) -> None:
         await me.until(lambda: "Rules considered" in me.app.clipboard)
 
 
-async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) -> None:
+async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_stays(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.press("end")
         await me.type(",")
         await me.sees("line 3, column 1", "not valid JSON yet")
         await me.press("backspace")
         await me.sees("also accepts", "Rules considered")
+
+        arguments, tool = me.app.screen.query_one("#args", TextArea), me.app.screen.query_one("#tool", Input)
+        tool.value = "mcp_github_search"
+        await me.until(lambda: args_of(me) == "{}")
+        await me.sees("Rules considered")
+        tool.value = "reed_file"
+        await me.sees("Not a built-in tool")
+        arguments.text = "[1]"
+        await me.sees("the arguments must be an object")
+        tool.value = "read_file"
+        await me.pilot.pause()
+        assert args_of(me) == "[1]"
+
+
+async def test_a_tool_is_chosen_from_those_there_are(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.press("shift+tab")
+        me.app.screen.query_one("#tool", Input).value = ""
+        await me.type("write_f")
+        await me.sees("write_file")
+        await me.press("enter")
+        await me.until(lambda: '"file_path": ""' in args_of(me))
+        await me.type("src/a.py")
+        await me.sees('"file_path": "src/a.py"', '"content": ""', "interactive  ? ask")
+
+
+async def test_a_call_of_a_past_session_is_searched_and_tried(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, BOTH) as me:
+        await me.press("ctrl+l")
+        await me.sees("Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
+        assert "web_fetch" not in me.text
+        await me.press("/")
+        await me.type("zzz")
+        await me.sees("No matches.")
+        await me.press("down", "escape")
+        await me.sees("rm -rf build")
+        await me.press("escape")
+        await me.sees("Try a call")
+
+        await me.press("ctrl+l", "w")
+        await me.sees("Choose the calls", "All projects", "since yesterday")
+        await me.press("down", "down", "down", "enter")
+        await me.sees("9 calls in 3 sessions", "web_fetch")
+        await me.press("/")
+        await me.type("rm build")
+        await me.sees("1 of 9 calls")
+        await me.press("enter")
+        await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
 
 
 async def test_a_late_answer_to_earlier_arguments_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,76 +121,7 @@ async def test_a_late_answer_to_earlier_arguments_is_not_shown(tmp_path: Path, m
         await me.sees("not valid JSON yet")
 
 
-async def test_arguments_are_an_object(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        me.app.screen.query_one("#args", TextArea).text = "[1]"
-        await me.sees("the arguments must be an object")
-
-
-async def test_a_tool_is_chosen_from_those_there_are(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.press("shift+tab")
-        me.app.screen.query_one("#tool", Input).value = ""
-        await me.type("write_f")
-        await me.sees("write_file")
-        await me.press("enter")
-        await me.until(lambda: '"file_path": ""' in args_of(me))
-        await me.type("src/a.py")
-        await me.sees('"file_path": "src/a.py"', '"content": ""', "interactive  ? ask")
-
-
-async def test_arguments_that_somebody_wrote_stay_when_the_tool_changes(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.type("ls")
-        me.app.screen.query_one("#tool", Input).value = "read_file"
-        await me.until(lambda: '"command": "ls"' in args_of(me))
-
-
-async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        me.app.screen.query_one("#tool", Input).value = "mcp_github_search"
-        await me.until(lambda: args_of(me) == "{}")
-        await me.sees("Rules considered")
-        me.app.screen.query_one("#tool", Input).value = "reed_file"
-        await me.sees("Not a built-in tool")
-
-
-async def test_a_call_of_a_past_session_is_tried(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path, BOTH) as me:
-        await me.press("ctrl+l")
-        await me.sees("Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
-        assert "web_fetch" not in me.text
-        await me.press("/")
-        await me.type("rm build")
-        await me.sees("1 of 8 calls")
-        await me.press("enter")
-        await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
-
-
-async def test_calls_of_all_projects_are_a_key_away(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.press("ctrl+l")
-        await me.sees("8 calls in 2 sessions")
-        await me.press("w")
-        await me.sees("Choose the calls", "All projects", "since yesterday")
-        await me.press("down", "down", "down", "enter")
-        await me.sees("9 calls in 3 sessions", "web_fetch")
-
-
-async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.press("ctrl+l")
-        await me.sees("rm -rf build")
-        await me.press("/")
-        await me.type("zzz")
-        await me.sees("No matches.")
-        await me.press("down", "escape")
-        await me.sees("rm -rf build")
-        await me.press("escape")
-        await me.sees("Try a call")
-
-
-async def test_mode_and_situation_turn_the_answer(tmp_path: Path) -> None:
+async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_would_allow_it(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.type("npm test")
         await me.sees("mode default, headless", "⊘ deny  by built-in")
@@ -153,12 +129,9 @@ async def test_mode_and_situation_turn_the_answer(tmp_path: Path) -> None:
         await me.sees("mode default, interactive", "? ask  by built-in")
         await me.press("ctrl+o", "ctrl+o", "ctrl+o")
         await me.sees("mode yolo, interactive", "✓ allow  by built-in")
+        await me.press("ctrl+o", "ctrl+t")
+        await me.sees("mode default, headless", "⊘ deny")
 
-
-async def test_the_rule_that_would_allow_it(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.type("npm test")
-        await me.sees("⊘ deny")
         await me.press("ctrl+n")
         await me.sees("A new rule", "npm test")
         await me.press("ctrl+s")
@@ -169,13 +142,6 @@ async def test_the_rule_that_would_allow_it(tmp_path: Path) -> None:
         (rule,) = me.taken
         assert rule.decision is Decision.ALLOW
         assert rule.command_prefixes == ("npm test",)
-
-
-async def test_what_is_allowed_needs_no_rule(tmp_path: Path) -> None:
-    async with trier(TryScreen, tmp_path) as me:
-        await me.type("pytest")
-        await me.sees("✓ allow  by rule 2")
-        assert "try.allow" not in {key.id for key, _ in acting(me.app.screen)}
 
 
 async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> None:
