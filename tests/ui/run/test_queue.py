@@ -239,28 +239,8 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     assert prune_runs(runs_dir(), runs=1) == 2
 
 
-async def test_what_can_not_be_kept_stands_in_the_prompt_and_a_burst_is_queued_one_by_one(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_what_is_typed_in_one_burst_is_queued_one_by_one(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
-        await me.type("faster")
-        await me.press("ctrl+s")
-        await me.until(lambda: any("Only runs with" in said for said in me.said))
-        assert me.pane.prompt.text == "faster", "a run that asks nobody takes no word in its midst"
-        me.pane.prompt.text = ""
-
-        assert me.pane.run_shown is not None
-        place = me.pane.run_shown.run.queue.path
-        place.write_text("in the way")
-        await me.ask("one")
-        await me.until(lambda: any("back in the prompt" in said for said in me.said))
-        assert me.pane.prompt.text == "one"
-        place.unlink()
-        await me.press("enter")
-        await me.sees("1 queued")
-        shutil.rmtree(place)
-        await me.until(lambda: "1 queued" not in me.text)
-
         await me.burst("one\rtwo\rthree\rhalf")
         await me.sees("3 queued")
         assert me.waits() == ["one", "two", "three"]
@@ -326,6 +306,29 @@ async def test_a_run_behind_which_prompts_wait_is_not_removed(home: Path, projec
         await me.sees("Other.", "✓ done")
         await me.ended()
         assert prune_runs(runs_dir(), runs=1) == 0
+
+
+async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.type("faster")
+        await me.press("ctrl+s")
+        await me.until(lambda: any("Only runs with" in said for said in me.said))
+        assert me.pane.prompt.text == "faster"
+
+
+async def test_what_can_not_be_kept_stands_in_the_prompt(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        assert me.pane.run_shown is not None
+        place = me.pane.run_shown.run.queue.path
+        place.write_text("in the way")
+        await me.ask("one")
+        await me.until(lambda: any("back in the prompt" in said for said in me.said))
+        assert me.pane.prompt.text == "one"
+        place.unlink()
+        await me.press("enter")
+        await me.sees("1 queued")
+        shutil.rmtree(place)
+        await me.until(lambda: "1 queued" not in me.text)
 
 
 async def test_what_can_not_begin_waits_and_says_why(
