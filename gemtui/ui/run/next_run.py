@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,18 +66,6 @@ _USUAL = "usual"
 """The group of the worker that determines the defaults in a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ProjectOptions:
-    """The next run's options in a project that the run pane has left.
-
-    `kept`: whether they are those remembered for the folder. `chosen`: whether the user chose them.
-    """
-
-    options: AgentOptions
-    kept: bool
-    chosen: bool
-
-
 class NextRun(RunPart):
     """The options for the next run and for the queued prompts of the run on screen.
 
@@ -91,8 +79,8 @@ class NextRun(RunPart):
         super().__init__(screen)
         self.home = folder
         self.options = AgentOptions(cwd=self.home)
-        self._left: dict[Path, _ProjectOptions] = {}
-        """The options in each project that the pane has left. A project's worktrees share them."""
+        self._left: dict[Path, AgentOptions] = {}
+        """The options chosen in each project that the pane has left; its worktrees share them."""
         self.usual = ApprovalMode.DEFAULT
         self.taken_away = 0
         self.queueing = asyncio.Lock()
@@ -139,9 +127,10 @@ class NextRun(RunPart):
         previous = origin_of(self.folder)
         if project == previous:
             return
-        self._left[previous] = _ProjectOptions(self.options, self._kept, self._chosen)
-        left = self._left.get(project, _ProjectOptions(AgentOptions(), kept=False, chosen=False))
-        self.options, self._kept, self._chosen = left.options, left.kept, left.chosen
+        if self._chosen:
+            self._left[previous] = self.options
+        chosen = self._left.pop(project, None)
+        self.options, self._chosen, self._kept = chosen or AgentOptions(), chosen is not None, False
 
     def load_remembered(self) -> None:
         """Start loading the options remembered for the folder, if there are any."""

@@ -25,7 +25,6 @@ from textual.reactive import var
 from gemtui.text import Clean, cells, clean, short_path, visible_line
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.draw.theme import glyphs_of
-from gemtui.ui.kit.bars import LEAST
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import TextArea
@@ -36,6 +35,8 @@ LONGEST = 50_000
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """Maximum numbers of files and of commands to offer; six are visible at a time."""
 _GAP = "  "
+_SHORTEST_PATH = 8
+"""How many cells of the folder's path are always shown."""
 _CORNERS = 4
 """Cells at the ends of the frame's bottom border that can't hold text."""
 _FRESH = 5.0
@@ -298,9 +299,9 @@ class PromptBox(Vertical):
         path = short_path(self.folder)
         room, gap = self.size.width - _CORNERS - len(_GAP), Content(_GAP)
         options = gap.join(self._needed)
-        options = _with_fitting(options, self._unusual, room - min(cells(path), LEAST))
+        options = _with_fitting(options, self._unusual, room - min(cells(path), _SHORTEST_PATH))
         options = _with_fitting(options, self._spent, room - cells(path))
-        path = fit_end(path, max(room - options.cell_length, LEAST), own(glyphs_of(self.app).ellipsis))
+        path = fit_end(path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis))
         options = options.truncate(max(room - cells(path), 0), ellipsis=True)
         name_frame(self, self._hint, gap.join([options, Content(path)]))
 

@@ -66,8 +66,9 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
             ((20, 20, 10), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  {'c' * 10}  /srv/project ─"),
             ((20, 20, 20), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  /srv/project ─"),
             ((20, 20, 10), deep, f"─ {'a' * 20}  {'b' * 20}  …{deep[-29:]} ─"),
-            ((20, 30, 10), deep, f"─ {'a' * 20}  …{deep[-51:]} ─"),
-            ((60, 20, 10), deep, f"─ {'a' * 47}…  …{deep[-23:]} ─"),
+            ((20, 50, 10), deep, f"─ {'a' * 20}  …{deep[-51:]} ─"),
+            ((60, 20, 10), deep, f"─ {'a' * 60}  …{deep[-11:]} ─"),
+            ((70, 20, 10), deep, f"─ {'a' * 63}…  …{deep[-7:]} ─"),
         ):
             needed, unusual, spent = (Content(letter * length) for letter, length in zip("abc", lengths, strict=True))
             box.show_hint(Clean("what"), Path(folder), [needed], [unusual], [spent])
