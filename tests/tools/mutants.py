@@ -119,7 +119,8 @@ def run_tests(copy: Path, tests: Sequence[str]) -> int:
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--timeout=120"]
     command = [sys.executable, "-m", "pytest", *options, *tests]
-    return subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL).returncode
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, cwd=copy, env=environment, stdout=quiet, stderr=quiet).returncode
 
 
 if __name__ == "__main__":
