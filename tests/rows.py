@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 Test = Callable[..., None]
+
+
+def table(name: str) -> Any:
+    """Return the tables of a JSON file of `tests/data`: rows that are nothing but values."""
+    return json.loads((Path(__file__).parent / "data" / name).read_text("utf-8"))
 
 
 def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test], Test]:
