@@ -239,6 +239,15 @@ def _fakes() -> list[tuple[str, str]]:
         "password: {}",
         "<password>{}</password>",
         'password = "{}"',
+        "ansible_become_pass={}",
+        "tool --password {}",
+        "wget --password={} https://x.org",
+        "spring.datasource.password={}",
+        "password = {}",
+        "Server=db;Password={};",
+        "db.example.org:5432:*:ada:{}",
+        ":password: {}",
+        "-Dnexus.password={}",
     ):
         word = _plain()
         found.append((shape.format(word), word))
