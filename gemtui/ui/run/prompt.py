@@ -25,6 +25,7 @@ from textual.reactive import var
 from gemtui.text import Clean, cells, clean, short_path, visible_line
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.bars import LEAST
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import TextArea
@@ -286,7 +287,7 @@ class PromptBox(Vertical):
         `folder`: the next run's folder, which is always shown, although the start of its path may
         be cut. Its files are offered as completions. `needed`: options that are always shown.
         `unusual`: options of which the last ones are left out on a narrow screen. `spent`: costs,
-        which are shown only if they fit beside everything else.
+        which are shown only if they fit beside everything else, with the end of the path.
         """
         self.folder, self._hint = folder, what
         self._needed, self._unusual, self._spent = needed, unusual, spent
@@ -300,7 +301,7 @@ class PromptBox(Vertical):
         room, gap = self.size.width - _CORNERS - len(_GAP), Content(_GAP)
         options = gap.join(self._needed)
         options = _with_fitting(options, self._unusual, room - min(cells(path), _SHORTEST_PATH))
-        options = _with_fitting(options, self._spent, room - cells(path))
+        options = _with_fitting(options, self._spent, room - min(cells(path), LEAST))
         path = fit_end(path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis))
         options = options.truncate(max(room - cells(path), 0), ellipsis=True)
         name_frame(self, self._hint, gap.join([options, Content(path)]))
