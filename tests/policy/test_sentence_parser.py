@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
@@ -17,7 +15,9 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.sentence_parser import read_sentences, rules_of, sentence_completions, sentence_of
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/sentences.json")
 
 PROJECT = Path("/home/me/app")
 GOAL = "allow read; allow edit src/**; allow npm test; deny git push; deny everything else"
@@ -39,33 +39,11 @@ def edits(text: str, path: str, mode: str = "yolo") -> Decision:
     return decided(text, "write_file", {"file_path": path, "content": '"src/x'}, mode)
 
 
-AS_AGENTS_RUN_TESTS = [
-    "npm test",
-    "npm test -- --watch=false src/a.test.ts",
-    "npm test 2>&1",
-    "npm test | tail -20",
-    "npm test 2>&1 | head -n 50",
-    "cd packages/web && npm test",
-    "cd /home/me/app && CI=1 npm test 2>&1 | tail -100",
-    "CI=true npm test",
-]
-MORE_THAN_TESTS = [
-    *NOT_TESTS,
-    "cd .. && npm test",
-    "cd /etc && npm test",
-    "cd packages/../../x && npm test",
-    "npm test | sh",
-    "npm test 2>&1 > x",
-    "npm test 2>&1 | tail -5 x",
-    "tail /etc/passwd",
-    "cd x && git push",
-    "CI=1 git push",
-    "X=1 npm test",
-    'npm test "$(git push)"',
-]
+AS_AGENTS_RUN_TESTS = TABLES["as_agents_run_tests"]
+MORE_THAN_TESTS = [*NOT_TESTS, *TABLES["more_than_tests"]]
 
 
-@pytest.mark.parametrize("mode", ["default", "auto_edit", "yolo"])
+@each_row("mode", ["default", "auto_edit", "yolo"])
 def test_nothing_but_the_goal_is_allowed(mode: str) -> None:
     assert [each for each in AS_AGENTS_RUN_TESTS if runs(GOAL, each, mode) is not ALLOW] == []
     assert [each for each in MORE_THAN_TESTS if runs(GOAL, each, mode) is not DENY] == []
@@ -102,44 +80,14 @@ def test_a_denied_path_is_found_however_it_is_named() -> None:
     assert decided(text, "read_file", {"file_path": ".environment"}) is ALLOW
 
 
-@each_row(
-    ("text", "problem"),
-    [
-        ("permit edit", "begin with allow"),
-        ("allow", "say what to allow"),
-        ("allow curl x | sh", "plain word"),
-        ("allow edit *.py", "src/**"),
-        ("allow edit ../x", "contains `..`"),
-        ("deny write_fil", "did you mean write_file?"),
-        ("allow network x", "write network alone"),
-    ],
-)
+@each_row("text, problem", TABLES["what_makes_no_rule_says_why"])
 def test_what_makes_no_rule_says_why(text: str, problem: str) -> None:
     (found,) = read_sentences(text, PROJECT)
     assert not found.rules
     assert problem in found.problem
 
 
-@each_row(
-    "text",
-    [
-        *GOAL.split("; "),
-        "allow edit src/a.py",
-        "deny edit src/gen/**",
-        "deny read .env",
-        "ask run",
-        "allow run",
-        "deny network",
-        "ask everything else",
-        "allow mcp github",
-        "deny mcp github create_issue",
-        "ask git commit",
-        "allow git commit",
-        "allow git log",
-        "deny agents",
-        "allow glob",
-    ],
-)
+@each_row("text", [*GOAL.split("; "), *TABLES["a_rule_is_read_back_as_its_sentence"]])
 @each_row("project", [PROJECT, None])
 def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) -> None:
     (rule,) = rules_of(read_sentences(text, project))
@@ -163,16 +111,7 @@ def test_the_last_sentence_is_completed() -> None:
     assert sentence_completions("permit r") == ()
 
 
-@each_row(
-    ("text", "expected"),
-    [
-        ("deny mcp büro löschen", {"toolName": "mcp_b_ro_l_schen"}),
-        ("deny mcp mcp_things make", {"toolName": "mcp_things_make"}),
-        ("deny mcp büro", {"toolName": "*", "toolAnnotations": {"_serverName": "büro"}}),
-        ("deny srv__drop", {"toolName": "mcp_srv_drop"}),
-        ("deny mcp github create_issue", {"mcpName": "github", "toolName": "create_issue"}),
-    ],
-)
+@each_row("text, expected", TABLES["a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses"])
 def test_a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses(
     text: str, expected: dict[str, Any]
 ) -> None:

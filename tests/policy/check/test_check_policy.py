@@ -10,7 +10,9 @@ from gemtui.policy.check.check_policy import check_files, check_text
 from gemtui.policy.edit.document import Document
 from gemtui.policy.match.command_patterns import allowed
 from gemtui.policy.model.rules import Finding, Severity
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/check_policy.json")
 
 DATA = Path(__file__).parents[2] / "data/policy/cases.jsonl"
 SHELL = 'toolName = "run_shell_command"\n'
@@ -61,20 +63,7 @@ def test_a_plain_policy_has_no_findings() -> None:
 # --- what the CLI drops with the whole file ------------------------------------------------------
 
 
-@each_row(
-    ("text", "number", "message"),
-    [
-        (rule(GLOB, DENY) + rule("toolName = \n"), 2, "line 6, column 12: "),
-        ("# head\n[[rule]\n", 0, "line 2, column "),
-        (rule(GLOB, DENY, "priority = 3\n"), 1, "line 5, column "),
-        (rule('toolName = "glob\n', DENY), 1, "line 2, column 17: "),
-        (rule(GLOB, DENY, 'denyMessage = """"No""""\n'), 1, "line 5, column 24: "),
-        (rule(GLOB, "decision = 'deny'"), 1, "priority is missing"),
-        ("\ufeff" + rule(GLOB, DENY), 0, "byte order mark"),
-        (rule(GLOB, DENY) + rule('toolName = ["glob", 1]\n', DENY), 2, "mixed types"),
-        (rule('toolName = "glob"\ntoolAnnotations = { a = 1, }\n', "x"), 1, "line 4"),
-    ],
-)
+@each_row("text, number, message", TABLES["toml_that_cant_be_read_names_its_line_and_rule"])
 def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, message: str) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == number
@@ -83,35 +72,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, 
     assert finding.way_out
 
 
-@each_row(
-    ("fields", "field", "message", "way_out"),
-    [
-        (DENY, "toolName", "toolName is missing", '"*" for any tool'),
-        (f'mcpName = "s"\n{DENY}', "toolName", "toolName is missing", 'toolName = "*"'),
-        (f"toolName = 3\n{DENY}", "toolName", "must be a name", ""),
-        (f"{GLOB}priority = 1\n", "decision", "decision is missing", "allow, deny or ask_user"),
-        (f'{GLOB}decision = "ask"\npriority = 1\n', "decision", '"ask" is no', '"ask_user"'),
-        (f'{GLOB}decision = "Deny"\npriority = 1\n', "decision", '"Deny" is no', '"deny"'),
-        (f'{GLOB}decision = "frob"\npriority = 1\n', "decision", '"frob" is no', ""),
-        (f"{GLOB}decision = true\npriority = 1\n", "decision", "must be one of", ""),
-        (f'{GLOB}decision = "deny"\n', "priority", "priority is missing", "from 0 to 999"),
-        (f'{GLOB}decision = "deny"\npriority = 1.5\n', "priority", "1.5 is not a whole", "write 2"),
-        (f'{GLOB}decision = "deny"\npriority = 1000\n', "priority", "1000 is no", "write 999"),
-        (f'{GLOB}decision = "deny"\npriority = -1\n', "priority", "-1 is no", "write 0"),
-        (f'{GLOB}decision = "deny"\npriority = inf\n', "priority", "inf is no", "write 999"),
-        (f'{GLOB}decision = "deny"\npriority = nan\n', "priority", "nan is no", "write 0"),
-        (f'{GLOB}decision = "deny"\npriority = "9"\n', "priority", "must be a whole", ""),
-        (f'{GLOB}{DENY}modes = ["auto_edit"]\n', "modes", '"auto_edit" is no', '"autoEdit"'),
-        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is not a valid mode', '"yolo"'),
-        (f'{GLOB}{DENY}modes = "plan"\n', "modes", "must be a list", ""),
-        (f'{GLOB}{DENY}interactive = "no"\n', "interactive", "must be true or false", ""),
-        (f"{GLOB}{DENY}denyMessage = 1\n", "denyMessage", "must be a string", ""),
-        (f"{GLOB}{DENY}argsPattern = [1]\n", "argsPattern", "must be a pattern", ""),
-        (f'{GLOB}{DENY}toolAnnotations = "x"\n', "toolAnnotations", "must be a table", ""),
-        (f"{SHELL}{DENY}commandPrefix = 1\n", "commandPrefix", "must be a string or", ""),
-        (f"{GLOB}{DENY}mcpName = 1\n", "mcpName", "must be a name", ""),
-    ],
-)
+@each_row("fields, field, message, way_out", TABLES["a_field_that_the_schema_refuses"])
 def test_a_field_that_the_schema_refuses(fields: str, field: str, message: str, way_out: str) -> None:
     finding = only(rule(GLOB, 'decision = "allow"\npriority = 1\n') + rule(fields), Severity.ERROR)
     assert finding.rule == 2
@@ -119,16 +80,7 @@ def test_a_field_that_the_schema_refuses(fields: str, field: str, message: str, 
     assert "ignores the whole file" in finding.message
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "message", "way_out"),
-    [
-        ('[rule]\ntoolName = "glob"\n', "rule", "not written as [[rule]] tables", "[[rule]]"),
-        ("rule = 3\n", "rule", "not written as [[rule]] tables", "[[rule]]"),
-        (rule(GLOB, DENY) + f"[[rules]]\n{GLOB}{DENY}", "rules", "the table [[rules]]", "[[rule]]"),
-        (f"[[Rule]]\n{GLOB}", "Rule", "the table [[Rule]]", "[[rule]]"),
-        ("[policy]\nx = 1\n", "policy", "does not recognise the table [policy]", "remove it"),
-    ],
-)
+@each_row("text, field, message, way_out", TABLES["a_table_that_the_cli_does_not_look_at"])
 def test_a_table_that_the_cli_does_not_look_at(text: str, field: str, message: str, way_out: str) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == 0
@@ -146,56 +98,11 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
 
 
 @each_row(
-    ("fields", "field", "message", "way_out"),
+    "fields, field, message, way_out",
     [
-        (f'toolName = ""\n{DENY}', "toolName", "exits immediately", '"*"'),
-        (f'toolName = ["", "glob"]\n{DENY}', "toolName", "exits immediately", '"*"'),
-        (f'toolName = "x"\nmcpName = ""\n{DENY}', "mcpName", "exits immediately", "name a server"),
-        (f'{GLOB}subagent = ""\n{DENY}', "subagent", "exits immediately", "name an agent"),
-        (f'toolName = ""\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"*"'),
-        (f'{GLOB}commandPrefix = "git"\n{DENY}', "commandPrefix", "works only with", SHELL.strip()),
-        (
-            f'toolName = ["run_shell_command", "glob"]\ncommandPrefix = "git"\n{DENY}',
-            "commandPrefix",
-            "not in a list",
-            "a separate rule",
-        ),
-        (f'{GLOB}commandRegex = "git"\n{DENY}', "commandRegex", "works only with", ""),
-        (
-            f'{SHELL}commandPrefix = "git"\ncommandRegex = "ls"\n{ALLOW}',
-            "commandRegex",
-            "ignored because the rule has a commandPrefix",
-            "two rules",
-        ),
-        (
-            f'{SHELL}commandPrefix = "git"\nargsPattern = "ls"\n{ALLOW}',
-            "argsPattern",
-            "ignored because the rule has a commandPrefix",
-            "two rules",
-        ),
-        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "not a condition", "describe the calls"),
-        (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "not a condition", ""),
-        (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "not a condition", ""),
-        (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "add a name"),
-        (f"toolName = []\n{DENY}", "toolName", "never applies", "add a name"),
-        (f'{GLOB}argsPattern = "("\n{DENY}', "argsPattern", "ignores the rule", ""),
-        (f'{GLOB}argsPattern = "(?P<a>x)"\n{DENY}', "argsPattern", "ignores the rule", "(?<name>"),
-        (f'{GLOB}argsPattern = "(?i)x"\n{DENY}', "argsPattern", "ignores the rule", "[Aa]"),
-        (f'{SHELL}commandRegex = "(a+)+"\n{ALLOW}', "commandRegex", "ignores the rule", ""),
+        *TABLES["a_rule_that_does_not_do_what_it_says"],
         (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "ignores the rule", ""),
         (f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}', "commandPrefix", "ignores the rule", ""),
-        (f'toolName = "read_*"\n{DENY}', "toolName", "matches nothing", "list the names"),
-        (f'toolName = "mcp_*_x"\n{DENY}', "toolName", "matches nothing", "name each server"),
-        (f'toolName = "mcp_s*"\n{DENY}', "toolName", "matches nothing", '"mcp_<server>_*"'),
-        (f'toolName = "mcp_s"\n{DENY}', "toolName", "matches nothing", '"mcp_s_*"'),
-        (f'toolName = "s__x"\n{DENY}', "toolName", "older versions", '"mcp_s_x"'),
-        (f'toolName = "x"\nmcpName = "*"\n{DENY}', "mcpName", "matches nothing", "name the server"),
-        (f'toolName = "x_*"\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"*"'),
-        (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
-        (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
-        (f'toolName = "ReadFile"\n{DENY}', "toolName", "not a tool name that rules", '"read_file"'),
-        (f'toolName = "ShellTool"\n{DENY}', "toolName", "not a tool name", '"run_shell_command"'),
-        (f'toolName = "Custom Tool"\n{DENY}', "toolName", "no tool", "check the name"),
     ],
 )
 def test_a_rule_that_does_not_do_what_it_says(fields: str, field: str, message: str, way_out: str) -> None:
@@ -212,49 +119,7 @@ def test_names_that_rules_do_match(name: str) -> None:
 # --- what was hardly meant -----------------------------------------------------------------------
 
 
-@each_row(
-    ("fields", "field", "message", "way_out"),
-    [
-        (f"{GLOB}{DENY}interactve = true\n", "interactve", "does not recognise the key", "interactive"),
-        (f'{GLOB}{DENY}tool = "x"\n', "tool", "does not recognise the key", "toolName"),
-        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "does not recognise the key", "denyMessage"),
-        (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "remove it"),
-        (f'toolName = "ShellTool"\n{ALLOW}', "toolName", "not a tool name", '"run_shell_command"'),
-        (f'toolName = "save_memory"\n{DENY}', "toolName", "no tool", "check the name"),
-        (f'toolName = "custom-tool"\n{DENY}', "toolName", "unless an agent has this name", "check the name"),
-        (f'{SHELL}commandPrefix = ["", "ls"]\n{ALLOW}', "commandPrefix", "empty prefix", "remove"),
-        (f'{GLOB}argsPattern = "\\\\p{{L}}"\n{DENY}', "argsPattern", "plain characters", "[A-Z"),
-        (f"{GLOB}{DENY}modes = []\n", "modes", "all modes", "remove the field"),
-        (
-            f'{GLOB}decision = "allow"\npriority = 1\ndenyMessage = "x"\n',
-            "denyMessage",
-            "this rule's decision is allow",
-            "remove it",
-        ),
-        (
-            f'{GLOB}decision = "ask_user"\npriority = 1\ndeny_message = "x"\n',
-            "deny_message",
-            "this rule's decision is ask_user",
-            "remove it",
-        ),
-        (f"{GLOB}{DENY}allowRedirection = true\n", "allowRedirection", "allow shell", "remove"),
-        (
-            f'{SHELL}commandPrefix = "x"\n{ALLOW}allowRedirection = true\nallow_redirection = true',
-            "allow_redirection",
-            "ignored because the rule has allowRedirection",
-            "remove",
-        ),
-        (
-            f"{GLOB}{DENY}toolAnnotations = {{ readOnlyHint = true }}\n",
-            "toolAnnotations",
-            "have no toolAnnotations",
-            "MCP",
-        ),
-        (f'{GLOB}decision = "deny"\npriority = 950\n', "priority", "disableAlwaysAllow", "949"),
-        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "matches only an agent named", "remove it"),
-        (f'{GLOB}subagent = "generlist"\n{DENY}', "subagent", "no agent", '"generalist"'),
-    ],
-)
+@each_row("fields, field, message, way_out", TABLES["a_rule_that_was_hardly_meant_so"])
 def test_a_rule_that_was_hardly_meant_so(fields: str, field: str, message: str, way_out: str) -> None:
     finding = only(rule(fields), Severity.WARNING)
     assert finding.rule == 1

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +51,7 @@ NEVER: tuple[tuple[Rule, str, Rule | None], ...] = (
 )
 
 
-@each_row(("rule", "name", "better"), NEVER)
+@each_row("rule, name, better", NEVER)
 @each_row("decision", [Decision.DENY, Decision.ASK_USER])
 def test_a_rule_for_a_name_that_no_tool_has_is_an_error_with_the_right_name(
     rule: Rule, name: str, better: Rule | None, decision: Decision
@@ -133,8 +132,8 @@ def test_two_tools_with_one_name_are_told_where_rules_name_both(pair: tuple[Rule
     assert same_names((pair[0], pair[0]), {}) == {}
 
 
-@pytest.mark.parametrize(
-    ("rule", "settings"),
+@each_row(
+    "rule, settings",
     [
         (deny("x", mcp="My_Docs"), {"My Docs": {}, "My_Docs": {}}),
         (deny("*", mcp="My Docs"), {"My Docs": {}, "My_Docs": {}}),

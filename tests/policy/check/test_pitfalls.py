@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 
 from gemtui.policy.check.check_policy import check_text
@@ -141,7 +140,7 @@ CASES = [
 ]
 
 
-@each_row(("one", "field", "missed", "wrong", "right"), CASES)
+@each_row("one, field, missed, wrong, right", CASES)
 def test_the_offered_rule_does_what_was_meant(
     one: Rule, field: str, missed: list[Call], wrong: list[Call], right: list[Call]
 ) -> None:
@@ -170,7 +169,7 @@ def outcome(one: Rule, call: Call, mode: ApprovalMode = ApprovalMode.DEFAULT) ->
     return Engine(of([one]), mode=mode).outcome(call).decision
 
 
-@pytest.mark.parametrize("tools", [(SHELL,), ("*",)])
+@each_row("tools", [(SHELL,), ("*",)])
 def test_an_ask_of_the_shell_lets_safe_commands_run(tools: tuple[str, ...]) -> None:
     ask = rule(ASK, tools=tools)
     assert field_of(ask) == ("decision",)
@@ -233,7 +232,7 @@ def test_an_allow_without_modes_opens_plan_mode() -> None:
     assert not decides(better, run("pytest -q"), mode=ApprovalMode.PLAN)
 
 
-@pytest.mark.parametrize("command", ["echo x > a", "pytest -q && ruff check", "ls | wc -l > n"])
+@each_row("command", ["echo x > a", "pytest -q && ruff check", "ls | wc -l > n"])
 def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
     allow = prefix(ALLOW, command)
     assert set(field_of(allow)) == {"commandPrefix"}
@@ -244,7 +243,7 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
 
 
 @each_row(
-    ("one", "message"),
+    "one, message",
     [
         (prefix(ALLOW, "rm"), '"rm" allows everything that rm can do'),
         (prefix(ALLOW, "bash -c"), "it can run any other command"),

@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +53,7 @@ NEVER = [
 ]
 
 
-@each_row(("first", "second"), NEVER)
+@each_row("first, second", NEVER)
 def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule) -> None:
     ((number, message),) = said(first, second)
     assert number == 2
@@ -76,7 +75,7 @@ def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
 
 
 @each_row(
-    ("first", "second"),
+    "first, second",
     [
         (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", "read_file")),
         (rule(DENY, 300, "glob"), rule(ALLOW, 100, "*")),
@@ -106,8 +105,8 @@ def test_a_rule_of_equal_priority_that_decides_otherwise_is_a_tie() -> None:
     assert message.startswith("rule 1 (priority 100, allow) has the same priority and comes first")
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
+@each_row(
+    "first, second",
     [
         (prefix(ALLOW, 100, "git"), rule(DENY, 99, SHELL)),
         (prefix(ALLOW, 100, "git"), prefix(DENY, 100, "npm")),

@@ -15,7 +15,9 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.file.toml_dialect import parse_toml
 from gemtui.policy.model.rules import Decision, Rule
 from tests.policy.rule_strategies import RULES, told
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/document.json")
 
 ALLOW = Rule(tools=("read_file",), decision=Decision.ALLOW, priority=5)
 
@@ -92,29 +94,14 @@ def test_a_file_is_shown_with_all_its_rules_and_kept_as_it_is(end: str) -> None:
     assert third.rule.tools == ("web_fetch",)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# only words\n", "x = 1\n", "# no end"])
+@each_row("text", ["", "\n", "# only words\n", "x = 1\n", "# no end"])
 def test_a_file_without_rules_takes_one(text: str) -> None:
     document = parse(text).add(ALLOW)
     assert document.text.startswith(text)
     assert decided(document) == [("read_file", "allow")]
 
 
-@each_row(
-    ("text", "why"),
-    [
-        ("[[rule]]\ntoolName = \n", "line 2, column 12"),
-        ('[[rule]]\ndecision = "allow"\ndecision = "deny"\n', "line 3"),
-        ("[[rule]\n", "line 1"),
-        ("\ufeff[[rule]]\n", "byte order mark"),
-        ('[[rule]]\ntoolName = ["a", 1]\n', "mixed types"),
-        ('rule = [{toolName = "x", decision = "deny", priority = 1}]\n', "[[rule]] tables"),
-        ("rule = []\n", "[[rule]] tables"),
-        ('[rule]\ntoolName = "x"\n', "[[rule]] tables"),
-        ("rule = 3\n", "[[rule]] tables"),
-        ("t = 07:32:00\n[[rule]]\n", "line 2, column 1"),
-        ("[[rule]]\nx = 1979-05-27\nt = 07:32:00\n[[rule]]\n", "line 4, column 1"),
-    ],
-)
+@each_row("text, why", TABLES["a_file_that_cant_be_edited_says_why"])
 def test_a_file_that_cant_be_edited_says_why(text: str, why: str) -> None:
     document = Document.parse(text, source="work.toml")
     assert document.text == text
@@ -272,7 +259,7 @@ def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
     assert added.remove(place).text == document.text
 
 
-@pytest.mark.parametrize("index", [0, 1, 2])
+@each_row("index", [0, 1, 2])
 def test_a_removed_rule_takes_its_comments_along(index: int) -> None:
     document = parse(FILE)
     left = document.remove(index)
@@ -338,7 +325,7 @@ def test_a_comment_below_a_rule_stays_with_it_when_it_moves() -> None:
     assert moved.rules[1].text == one
 
 
-@pytest.mark.parametrize("index", [-1, 3])
+@each_row("index", [-1, 3])
 def test_a_rule_that_is_not_there_is_an_error(index: int) -> None:
     document = parse(FILE)
     for change in (document.remove, document.duplicate, lambda at: document.move(0, at)):

@@ -10,7 +10,9 @@ import pytest
 from gemtui.policy.engine.decide import Engine, Explanation, McpTool, Setup, decide
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/engine.json")
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 SHELL = "run_shell_command"
@@ -59,10 +61,10 @@ def test_a_higher_tier_beats_any_priority() -> None:
     assert said(rule("write_file", ALLOW, 999), admin).decision is DENY
 
 
-@pytest.mark.parametrize(("priority", "expected"), [(299, ALLOW), (300, DENY), (301, DENY)])
+@each_row("priority, expected", TABLES["a_file_wins_over_a_setting_of_the_same_priority"])
 def test_a_file_wins_over_a_setting_of_the_same_priority(priority: int, expected: Decision) -> None:
     settings = {"tools": {"allowed": ["write_file"]}}
-    assert said(rule("write_file", DENY, priority), settings=settings).decision is expected
+    assert said(rule("write_file", DENY, priority), settings=settings).decision == expected
 
 
 def test_a_user_rule_beats_yolo() -> None:
@@ -72,7 +74,7 @@ def test_a_user_rule_beats_yolo() -> None:
 # --- what a rule is for --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("modes", [(), ("default",), ("plan", "default")])
+@each_row("modes", [(), ("default",), ("plan", "default")])
 def test_a_rule_counts_in_its_modes_and_without_any_in_all(modes: tuple[str, ...]) -> None:
     assert said(rule("write_file", modes=modes)).decision is ALLOW
 
@@ -82,14 +84,14 @@ def test_a_rule_of_another_mode_does_not_count() -> None:
     assert said(rule("write_file", modes=("autoEdit",)), mode="auto_edit").decision is ALLOW
 
 
-@pytest.mark.parametrize("interactive", [True, False])
+@each_row("interactive", [True, False])
 def test_interactive_rules_count_on_their_side_only(interactive: bool) -> None:
     one = rule("read_file", DENY, interactive=interactive)
     assert said(one, tool="read_file", interactive=interactive).decision is DENY
     assert said(one, tool="read_file", interactive=not interactive).decision is ALLOW
 
 
-@pytest.mark.parametrize("name", ["read_*", "ReadFile", "READ_FILE", " read_file", "read"])
+@each_row("name", ["read_*", "ReadFile", "READ_FILE", " read_file", "read"])
 def test_only_a_whole_name_or_a_star_matches(name: str) -> None:
     assert said(rule(name, DENY), tool="read_file").decision is ALLOW
 
@@ -158,43 +160,14 @@ def test_a_deny_on_invoke_agent_hides_it_even_if_one_agent_is_allowed() -> None:
 # --- MCP -----------------------------------------------------------------------------------------
 
 
-@each_row(
-    ("tool", "server", "matches"),
-    [
-        ("mcp_*", None, True),
-        ("mcp_un_der_*", None, True),
-        ("mcp_un_der_plain", None, True),
-        ("*", "un_der", True),
-        ("*", "*", True),
-        ("plain", "un_der", True),
-        ("plain", None, False),
-        ("plain", "srv", False),
-        ("plain", "*", False),
-        ("un_der__plain", None, False),
-        ("mcp_un_*", None, False),
-        ("mcp_un_der_pl*", None, False),
-        ("mcp_*_plain", None, False),
-        ("mcp_un_der_plain", "un_der", True),
-    ],
-)
+@each_row("tool, server, matches", TABLES["the_names_of_mcp_tools"])
 def test_the_names_of_mcp_tools(tool: str, server: str | None, matches: bool) -> None:
     answer = said(rule(tool, mcp_name=server), tool="mcp_un_der_plain", settings=SERVERS)
     assert (answer.decision is ALLOW) is matches
     assert answer.offered is matches
 
 
-@each_row(
-    ("wanted", "found", "matches"),
-    [
-        ({"readOnlyHint": True}, {"readOnlyHint": True, "title": "x"}, True),
-        ({"readOnlyHint": True}, {"readOnlyHint": False}, False),
-        ({"readOnlyHint": 1}, {"readOnlyHint": True}, False),
-        ({"level": 1.0}, {"level": 1}, True),
-        ({"list": ["x"]}, {"list": ["x"]}, False),
-        ({"missing": False}, {"readOnlyHint": True}, False),
-        ({}, {"readOnlyHint": True}, True),
-    ],
-)
+@each_row("wanted, found, matches", TABLES["annotations_are_compared_as_javascript_does"])
 def test_annotations_are_compared_as_javascript_does(
     wanted: dict[str, Any], found: dict[str, Any], matches: bool
 ) -> None:
@@ -226,13 +199,13 @@ def test_headless_servers_may_be_allowed_by_a_setting() -> None:
     assert said(tool="mcp_srv_plain", settings=settings, interactive=True).decision is ASK
 
 
-@pytest.mark.parametrize("server", [{"excludeTools": ["plain"]}, {"includeTools": ["other"]}], ids=["out", "not in"])
+@each_row("server", [{"excludeTools": ["plain"]}, {"includeTools": ["other"]}])
 def test_a_server_can_leave_out_tools(server: dict[str, Any]) -> None:
     settings = {"mcpServers": {"srv": {"command": "x", **server}}}
     assert said(tool="mcp_srv_plain", mode="yolo", settings=settings).found is False
 
 
-@each_row("value", [None, True, 5, 1.5, "plain", [["plain"]], [1, None], {"a": 1}])
+@each_row("value", TABLES["settings_of_a_server_may_be_anything"])
 @each_row("field", ["excludeTools", "includeTools"])
 def test_settings_of_a_server_may_be_anything(field: str, value: object) -> None:
     settings = {"mcpServers": {"srv": {"command": "x", field: value}}}
@@ -267,38 +240,16 @@ def test_an_ask_offers_the_tool_and_refuses_it_headless() -> None:
     assert (answer.headless, answer.interactive) == (DENY, ASK)
 
 
-@pytest.mark.parametrize("tool", ["save_memory", "read_many_files", "ls", "ShellTool", "ask_user"])
+@each_row("tool", ["save_memory", "read_many_files", "ls", "ShellTool", "ask_user"])
 def test_a_tool_that_is_not_there_is_not_found_in_yolo_either(tool: str) -> None:
     answer = said(rule("*"), tool=tool, mode="yolo")
     assert (answer.decision, answer.offered, answer.found) == (DENY, False, False)
 
 
-@pytest.mark.parametrize(
-    ("mode", "offered"),
-    [
-        ("default", "grep_search google_web_search enter_plan_mode invoke_agent"),
-        ("auto_edit", "write_file replace web_fetch enter_plan_mode"),
-        ("yolo", "run_shell_command list_background_processes activate_skill enter_plan_mode"),
-        ("plan", "read_file write_file replace exit_plan_mode invoke_agent"),
-    ],
-)
-def test_the_modes_offer_their_tools(mode: str, offered: str) -> None:
+@each_row("mode, offered, hidden", TABLES["each_mode_offers_its_tools_and_hides_the_others"])
+def test_each_mode_offers_its_tools_and_hides_the_others(mode: str, offered: list[str], hidden: list[str]) -> None:
     engine = Engine(Policy(), mode=ApprovalMode(mode))
-    assert [name for name in offered.split() if not engine.outcome(Call(tool=name)).offered] == []
-
-
-@pytest.mark.parametrize(
-    ("mode", "hidden"),
-    [
-        ("default", "write_file replace run_shell_command web_fetch activate_skill exit_plan_mode"),
-        ("auto_edit", "run_shell_command exit_plan_mode list_background_processes"),
-        ("yolo", "exit_plan_mode"),
-        ("plan", "run_shell_command web_fetch enter_plan_mode activate_skill"),
-    ],
-)
-def test_the_modes_hide_the_others(mode: str, hidden: str) -> None:
-    engine = Engine(Policy(), mode=ApprovalMode(mode))
-    assert [name for name in hidden.split() if engine.outcome(Call(tool=name)).offered] == []
+    assert [name for name in (*offered, *hidden) if engine.outcome(Call(tool=name)).offered] == offered
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -309,24 +260,13 @@ def test_a_tool_that_tools_core_leaves_out_is_not_reopened_by_a_rule() -> None:
     assert said(rule("glob", ALLOW, 999), tool="glob", settings=settings).found is False
 
 
-@pytest.mark.parametrize("name", ["glob", "GlobTool", "glob(x)"])
+@each_row("name", ["glob", "GlobTool", "glob(x)"])
 def test_tools_core_knows_tools_by_their_class_names_as_well(name: str) -> None:
     settings = {"tools": {"core": [name]}}
     assert said(rule("glob", ALLOW, 260), tool="glob", settings=settings).found is True
 
 
-@each_row(
-    ("excluded", "tool"),
-    [
-        ("read_file", "read_file"),
-        ("ReadFileTool", "read_file"),
-        ("search_file_content", "grep_search"),
-        ("grep_search", "search_file_content"),
-        ("plain", "mcp_srv_plain"),
-        ("mcp_srv_plain", "mcp_srv_plain"),
-        ("DiscoveredMCPTool", "mcp_srv_plain"),
-    ],
-)
+@each_row("excluded, tool", TABLES["tools_exclude_takes_a_tool_away_for_good"])
 def test_tools_exclude_takes_a_tool_away_for_good(excluded: str, tool: str) -> None:
     settings = {**SERVERS, "tools": {"exclude": [excluded]}}
     assert said(rule("*", ALLOW, 999), tool=tool, settings=settings).found is False
@@ -338,7 +278,7 @@ def test_an_mcp_tool_is_hidden_with_its_namesake_of_the_cli() -> None:
     assert said(one, rule("write_file"), tool="mcp_srv_write_file", settings=SERVERS).found
 
 
-@pytest.mark.parametrize("how", ["setting", "flag"])
+@each_row("how", ["setting", "flag"])
 def test_a_shell_command_named_as_allowed_denies_all_others_in_yolo_too(how: str) -> None:
     name = f"{SHELL}(echo)"
     given: dict[str, Any] = {"allowed_tools": (f"glob, {name}",)}
@@ -371,7 +311,7 @@ def test_yolo_that_is_switched_off_stops_the_cli() -> None:
     assert "does not start" in answer.because
 
 
-@pytest.mark.parametrize("broken", [{"tools": ("",)}, {"mcp_name": ""}, {"subagent": ""}])
+@each_row("broken", [{"tools": ("",)}, {"mcp_name": ""}, {"subagent": ""}])
 def test_an_empty_name_stops_the_cli(broken: dict[str, Any]) -> None:
     one = Rule(**{"tools": ("glob",), "decision": ALLOW, "priority": 1, **broken})
     answer = said(one, tool="read_file")
@@ -413,13 +353,10 @@ def test_a_wrapper_is_opened_and_needs_a_rule_of_its_own() -> None:
     assert said(push, tool=SHELL, mode="yolo", command="bash -c 'git push'").decision is DENY
 
 
-@pytest.mark.parametrize(
-    ("mode", "allowed", "expected"),
-    [("default", None, ASK), ("default", True, ALLOW), ("auto_edit", None, ALLOW), ("yolo", None, ALLOW)],
-)
+@each_row("mode, allowed, expected", TABLES["a_redirection_asks_outside_auto_edit_and_yolo"])
 def test_a_redirection_asks_outside_auto_edit_and_yolo(mode: str, allowed: bool | None, expected: Decision) -> None:
     one = rule(SHELL, command_prefixes=("git",), allow_redirection=allowed)
-    assert said(one, tool=SHELL, mode=mode, command="git log > o").decision is expected
+    assert said(one, tool=SHELL, mode=mode, command="git log > o").decision == expected
 
 
 def test_an_ask_without_a_condition_allows_what_is_known_to_be_safe() -> None:
@@ -438,21 +375,13 @@ def test_an_allow_without_a_condition_asks_for_what_is_dangerous() -> None:
     assert said(rule(SHELL), tool=SHELL, mode="yolo", command="rm -rf q").decision is ALLOW
 
 
-@pytest.mark.parametrize(
-    ("mode", "interactive", "prefix", "expected"),
-    [
-        ("default", False, "git", DENY),
-        ("default", True, "git", ASK),
-        ("yolo", False, "", ALLOW),
-        ("yolo", False, "git", DENY),
-    ],
-)
+@each_row("mode, interactive, prefix, expected", TABLES["what_can_not_be_parsed_is_left_to_the_default"])
 def test_what_can_not_be_parsed_is_left_to_the_default(
     mode: str, interactive: bool, prefix: str, expected: Decision
 ) -> None:
     one = rule(SHELL, command_prefixes=(prefix,))
     answer = said(one, tool=SHELL, mode=mode, interactive=interactive, command="git 'x")
-    assert answer.decision is expected
+    assert answer.decision == expected
 
 
 def test_an_empty_prefix_is_no_condition_and_an_empty_list_no_rule() -> None:
@@ -480,7 +409,7 @@ def test_no_rule_allows_writing_a_build_file(name: str, interactive: bool) -> No
     assert "build file" in answer.because
 
 
-@pytest.mark.parametrize("name", ["package.json.bak", "requirements.txt", "MAKEFILE", "dockerfile"])
+@each_row("name", ["package.json.bak", "requirements.txt", "MAKEFILE", "dockerfile"])
 def test_other_files_are_no_build_files(name: str) -> None:
     assert said(mode="yolo", file_path=name, content="").decision is ALLOW
 
@@ -538,7 +467,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
 
 
 @each_row(
-    ("rules", "call", "because"),
+    "rules, call, because",
     [
         ((), {}, "A built-in rule of Gemini CLI denies it for all arguments, so the"),
         ((), {"tool": "mcp_srv_x"}, "No rule applies to it, which means deny in headless runs"),

@@ -10,7 +10,9 @@ import pytest
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE, Policy
 from gemtui.policy.model.rules import Decision, Rule, Severity, Tier
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/policy_files.json")
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
 
@@ -141,41 +143,7 @@ def test_a_rule_says_where_it_stands(tmp_path: Path) -> None:
 # --- what drops a whole file ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("[[rule]\n", id="broken"),
-        pytest.param("[rule.x]\n[rule]\n", id="a table twice"),
-        pytest.param("z = 1\nz = 2\n", id="a key twice"),
-        pytest.param("z = [1, 'a']\n", id="mixed list"),
-        pytest.param("[safety_checker]\n", id="checker that is none"),
-        pytest.param('[[safety_checker]]\ntoolName = "x"\n', id="checker without its type"),
-        *(
-            pytest.param(f"[[rule]]\n{fields}\n", id=fields.replace("\n", " "))
-            for fields in (
-                'toolName = "x"\ndecision = "deny"',
-                'toolName = "x"\npriority = 1',
-                'decision = "deny"\npriority = 1',
-                'mcpName = "srv"\ndecision = "deny"\npriority = 1',
-                'toolName = "x"\ndecision = "Deny"\npriority = 1',
-                'toolName = "x"\ndecision = "ask"\npriority = 1',
-                'toolName = "x"\ndecision = "deny"\npriority = 1.5',
-                'toolName = "x"\ndecision = "deny"\npriority = -1',
-                'toolName = "x"\ndecision = "deny"\npriority = 1000',
-                'toolName = "x"\ndecision = "deny"\npriority = true',
-                'toolName = "x"\ndecision = "deny"\npriority = "1"',
-                'toolName = "x"\ndecision = "deny"\npriority = inf',
-                'toolName = 1\ndecision = "deny"\npriority = 1',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\nmodes = ["auto_edit"]',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\nmodes = "plan"',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\ninteractive = 1',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\ndenyMessage = 1',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\ntoolAnnotations = ["a"]',
-                'toolName = "x"\ndecision = "deny"\npriority = 1\ntoolAnnotations = 2024-01-01',
-            )
-        ),
-    ],
-)
+@each_row("text", TABLES["one_mistake_of_form_drops_the_whole_file"])
 def test_one_mistake_of_form_drops_the_whole_file(text: str) -> None:
     policy = loaded(text)
     assert policy.rules == ()
@@ -193,21 +161,7 @@ def test_a_single_table_drops_the_file() -> None:
     assert Policy.parse(RULE.format(tool="glob").replace("[[rule]]", "[rule]")).rules == ()
 
 
-@each_row(
-    "text",
-    [
-        "",
-        "# nothing\n",
-        "[other]\nx = 1\n",
-        '[[rules]]\ntoolName = "x"\n',
-        '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1.0\n',
-        '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1_0\n',
-        '[[rule]]\r\ntoolName = "x"\r\ndecision = "deny"\r\npriority = 1\r\n',
-        '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\nunknown = [1]\n',
-        '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\ntoolAnnotations = { a = 1, }\n',
-        '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\ntoolAnnotations.a = 1\n',
-    ],
-)
+@each_row("text", TABLES["what_the_cli_takes_is_kept"])
 def test_what_the_cli_takes_is_kept(text: str) -> None:
     policy = loaded(text)
     assert names(policy) == (["glob", "x"] if "[[rule]]" in text else ["glob"])
@@ -217,7 +171,7 @@ def test_what_the_cli_takes_is_kept(text: str) -> None:
 # --- what drops one rule -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pattern", ["[", "(?i)x", "(?P<n>x)", "(a+)+", pytest.param("x" * 2049, id="long")])
+@each_row("pattern", ["[", "(?i)x", "(?P<n>x)", "(a+)+", "x" * 2049])
 def test_a_pattern_that_can_not_be_used_drops_its_rule_alone(pattern: str) -> None:
     policy = loaded(RULE.format(tool="read_file") + f"argsPattern = '{pattern}'\n")
     assert names(policy) == ["glob"]
@@ -232,7 +186,7 @@ def test_an_extension_may_neither_allow_nor_speak_for_yolo() -> None:
     assert [finding.rule for finding in policy.findings] == [1, 3]
 
 
-@pytest.mark.parametrize("field", ["toolName", "mcpName", "subagent"])
+@each_row("field", ["toolName", "mcpName", "subagent"])
 def test_an_empty_name_is_found_and_kept_for_the_engine_to_tell(field: str) -> None:
     text = RULE.format(tool="x") + f'{field} = ""\n'
     if field == "toolName":

@@ -14,40 +14,17 @@ from hypothesis import strategies as st
 from gemtui.policy.file.toml_dialect import TomlDate, TomlError, parse_toml
 from tests.deep import some_of
 from tests.policy.file.cli_toml import CliToml
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/toml_dialect.json")
 
 
-@each_row(
-    ("text", "value"),
-    [
-        ("a = { b = 1, }\n", {"b": 1}),
-        ("a = { b = { c = 'x, }', }, }\n", {"b": {"c": "x, }"}}),
-        ("a = 1  # bell \x07\n", 1),
-        ("a = 1_0\r\n", 10),
-        ("a = 1.0\n", 1.0),
-        ("a = 'x, }'\n", "x, }"),
-        ('a = """\n, }"""\n', ", }"),
-        ("a = [[1], ['x']]\n", [[1], ["x"]]),
-        ("a = []\n", []),
-    ],
-)
+@each_row("text, value", TABLES["what_the_cli_reads"])
 def test_what_the_cli_reads(text: str, value: Any) -> None:
     assert parse_toml(text) == {"a": value}
 
 
-@each_row(
-    ("text", "line", "column"),
-    [
-        ("\ufeffa = 1\n", 1, 1),
-        ("a = 1\nb = \n", 2, 5),
-        ("a = 1\na = 2\n", 2, 6),
-        ("a = 1\nb = 'x", 2, 7),
-        ("[[rule]\n", 1, 7),
-        ("a = { b = 1, }\nc = \n", 2, 5),
-        ('a = "\x01"\n', 1, 6),
-        ("a = { b = 1,\n c = 2 }\n", 1, 13),
-    ],
-)
+@each_row("text, line, column", TABLES["what_the_cli_does_not_read_has_its_place"])
 def test_what_the_cli_does_not_read_has_its_place(text: str, line: int, column: int) -> None:
     with pytest.raises(TomlError) as caught:
         parse_toml(text)
@@ -55,17 +32,7 @@ def test_what_the_cli_does_not_read_has_its_place(text: str, line: int, column: 
     assert "\n" not in str(caught.value)
 
 
-@each_row(
-    ("text", "key"),
-    [
-        ("a = [1, 'x']\n", "a"),
-        ("a = [1, 1.5]\n", "a"),
-        ("a = [true, 1]\n", "a"),
-        ("a = [{}, []]\n", "a"),
-        ("[[rule]]\n[[rule]]\ntoolName = ['x', 1]\n", "toolName"),
-        ("[[rule]]\ntoolAnnotations = { a = [1, 'x'] }\n", "toolAnnotations"),
-    ],
-)
+@each_row("text, key", TABLES["a_list_of_mixed_types_is_refused_with_its_key"])
 def test_a_list_of_mixed_types_is_refused_with_its_key(text: str, key: str) -> None:
     with pytest.raises(TomlError) as caught:
         parse_toml(text)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from gemtui.policy.match.path_patterns import describe_files, files_pattern, folder_pattern
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/path_patterns.json")
 
 ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 
@@ -14,7 +14,7 @@ def test_a_proposed_folder_is_said_back(folder: str, roots: tuple[str, ...]) -> 
     assert describe_files(folder_pattern(folder, roots)) == f"files below {folder}/"
 
 
-@pytest.mark.parametrize("roots", ROOTS, ids=len)
+@each_row("roots", ROOTS)
 def test_proposed_files_are_said_back(roots: tuple[str, ...]) -> None:
     assert describe_files(files_pattern(["README.md"], roots)) == "the file README.md"
     assert describe_files(files_pattern(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
@@ -31,16 +31,7 @@ def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
 @each_row(
     "pattern",
     [
-        "",
-        "src/",
-        '"command":"git',
-        '"file_path":"(?:src|docs)/',
-        '"file_path":"(src|docs)?/',
-        '"file_path":"(src|d.cs)/',
-        '"file_path":"(src|)/',
-        '"file_path":"src/.*',
-        '"file_path":"^(?!src/)',
-        '"file_path":"a"',
+        *TABLES["other_patterns_are_not_put_in_words"],
         folder_pattern("src", ()).replace("(?!", "(?=", 1),
         folder_pattern("src", ()) + "x",
         files_pattern(["a"], ()).replace("a", "a*"),

@@ -20,119 +20,24 @@ from gemtui.policy.match.patterns import PatternError, PatternTimeout, compile_p
 from tests.deep import some_of
 from tests.patience import PATIENCE
 from tests.policy.engine.test_cases import CASES
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/patterns.json")
 
 
 def _short(value: str) -> str:
     return ascii(value)[1:25]
 
 
-@each_row(
-    ("pattern", "text", "found"),
-    [
-        ("a", "bab", True),
-        ("^a", "ba", False),
-        ("a$", "ab", False),
-        ('"command":"git push(?:[\\s"]|\\\\")', '{\0"command":"git push"\0}', True),
-        ('\\x00"file_path":"a"\\0', '{\0"file_path":"a"\0}', True),
-        (".", "\n", False),
-        (".", "\u2028", False),
-        ("[^]", "\n", True),
-        ("[]", "a", False),
-        ("\\p{L}", "é", False),
-        ("\\p{L}", "p{L}", True),
-        ("[[:alpha:]]", "a", False),
-        ("[[:alpha:]]", "a]", True),
-        ("\\u{2}", "\x02", False),
-        ("\\u{2}", "uu", True),
-        ("\\u0041\\x42", "AB", True),
-        ("[\\u{2}]", "2", True),
-        ("\\cA", "\x01", True),
-        ("\\c", "\\c", True),
-        ("[\\c1]", "\x11", True),
-        ("\\8", "8", True),
-        ("\\101", "A", True),
-        ("(a)\\1", "aa", True),
-        ("(?<n>a)\\k<n>", "aa", True),
-        ("\\k<n>", "k<n>", True),
-        ("(?<=a)b", "ab", True),
-        ("(?<!a)b", "ab", False),
-        ("a(?=b)", "ab", True),
-        ("(?=a)*b", "b", True),
-        ("a{", "a{", True),
-        ("a{,2}", "a{,2}", True),
-        ("x*?y", "xy", True),
-        ("[\\d-z]", "-", True),
-        ("\\s", "\ufeff", True),
-        ("\\s", "\x85", False),
-        ("\\w", "é", False),
-        ("A", "a", False),
-        ("", "", True),
-    ],
-)
+@each_row("pattern, text, found", TABLES["patterns_match_as_in_javascript"])
 def test_patterns_match_as_in_javascript(pattern: str, text: str, found: bool) -> None:
     assert compile_pattern(pattern).matches(text) is found
 
 
 @each_row(
-    ("pattern", "text", "found"),
+    "pattern, why",
     [
-        ("^.$", "😀", False),
-        ("^..$", "😀", True),
-        ("😀", "x😀", True),
-        ("^😀+$", "😀😀", False),
-        ("😀{2}", "😀\ude00", True),
-        ("^[😀]$", "😀", False),
-        ("^[😀]{2}$", "😀", True),
-        ("\\ud83d", "😀", True),
-        ("\\ude00$", "😀", True),
-        ("\\ud83d\\ude00", "😀", True),
-        ("\ud83d", "😀", True),
-        ("\ud83d", "\ud83d", True),
-        ("[\\ud800-\\udbff]", "😀", True),
-        ("[\\u0000-\\uffff]", "😀", True),
-        ("^[a-\\uffff]+$", "😀", True),
-        ("[\\ud900-\\ue000]", "\ud83d", False),
-        ("[\\ud900-\\ue000]", "\ue000", True),
-        ("[^\\x00-\\x7f]", "😀", True),
-        ("[\\ue000-\\uffff]", "😀", False),
-        ("\\S\\W\\D", "😀", False),
-        ("\U0010f800", "\ud800", False),
-        ("\\😀", "😀", True),
-    ],
-)
-def test_half_characters_count_as_in_javascript(pattern: str, text: str, found: bool) -> None:
-    assert compile_pattern(pattern).matches(text) is found
-
-
-@each_row(
-    ("pattern", "why"),
-    [
-        ("(?P<n>a)", "`(?` is followed by something that JavaScript does not support"),
-        ("(?i)a", "`(?` is followed"),
-        ("(?i:a)", "`(?` is followed"),
-        ("(?>a)", "`(?` is followed"),
-        ("(", "a `(` has no matching `)`"),
-        ("a)", "a `)` has no matching `(`"),
-        ("[a", "a `[` has no matching `]`"),
-        ("[a\\", "a `[` has no matching `]`"),
-        ("a\\", "ends with a `\\`"),
-        ("*a", "there is nothing before the `*`"),
-        ("a**", "there is nothing before the `*`"),
-        ("a|+", "there is nothing before the `+`"),
-        ("{1}", "there is nothing before the `{`"),
-        ("a{1}{2}", "there is nothing before the `{`"),
-        ("\\b+", "there is nothing before the `+`"),
-        ("^*", "there is nothing before the `*`"),
-        ("(?<=a)*", "there is nothing before the `*`"),
-        ("a{2,1}", "the numbers of `{2,1}` are in the wrong order"),
-        ("[b-a]", "the ends of a range in `[]` are in the wrong order"),
-        ("[😀-😂]", "the ends of a range in `[]` are in the wrong order"),
-        ("(?<n>a)|(?<n>b)", "the group name n is used twice"),
-        ("(?<n>a)\\k", "`\\k` refers to no group"),
-        ("(?<n>a)[\\k]", "`\\k` is not allowed inside `[]`"),
-        ("(?<n>a)\\k<m>", "invalid named capture group"),
-        ("(?<1>a)", "invalid token"),
+        *TABLES["what_javascript_refuses_is_an_error_in_words"],
         ("(" * 300 + ")" * 300, "the groups are nested too deeply"),
     ],
 )
@@ -143,45 +48,18 @@ def test_what_javascript_refuses_is_an_error_in_words(pattern: str, why: str) ->
     assert not slow(pattern)
 
 
-@each_row(
-    "pattern",
-    [
-        *("(a+)+", "(a*)*", "(a?){2}", "(?:a|b)*", "(?:ab)+", "(a{2})+", "(a+)b(c)*", "(?=a)*"),
-        *("\\(a+\\)*", "[(+]x)*", "x" * 2049, "😀" * 1025),
-    ],
-)
+@each_row("pattern", [*TABLES["what_the_cli_finds_unsafe"], "x" * 2049, "😀" * 1025])
 def test_what_the_cli_finds_unsafe(pattern: str) -> None:
     assert unsafe(pattern)
 
 
-@each_row(
-    "pattern",
-    [
-        *("(a|b)*", "(ab)+", "a+b*", "(a+)", "(a+)b", "((a))*", "(a)+(b)*", "(a+\n)\n*", "(a+\n)*", ""),
-        *("(a)*b+)*", "(\n+\na)b", "x" * 2048, "😀" * 1024, '(?:[\\s"]|\\\\")'),
-    ],
-)
+@each_row("pattern", [*TABLES["what_the_cli_does_not_find_unsafe"], "x" * 2048, "😀" * 1024])
 def test_what_the_cli_does_not_find_unsafe(pattern: str) -> None:
     assert unsafe(pattern) is None
 
 
-SLOW = [
-    *("(a|a)*b", "(a|aa)+$", "(\\w|\\d)+x", "(.|\\s)*x", "(a+)+$", "(x+x+)+y", '(?:[^"]|\\\\.)*"'),
-    *("(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?:(a|a)*b)*", "(a|b|ab)*c"),
-    *(".*.*.*b", "\\s*\\s*\\s*x", "(a*)(a*)\\1b", "a{0,900}a{0,900}a{0,900}b", "(a+)+"),
-    *("a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "(ab?){0,80}" * 20 + "x"),
-]
-QUICK = [
-    *("abc", "a*b", ".*foo", ".*foo.*", ".*rm.*-rf.*", "^.*x$", '[^"]*"[^"]*"', "(ab|cd)*e"),
-    *("a{2000,}", "(\\w+)\\s*=\\s*(.*)", '(?:[^"\\\\]|\\\\.)*"', "(a|b)(c|d)(e|f)", "(a|b)?c{3}"),
-    '"command":"git push(?:[\\s"]|\\\\")',
-    '"file_path":"(src|tests)/.*\\.py"',
-    '"file_path":".*/src/.*\\.py"',
-    '"command":"(npm|yarn) (test|run [a-z:]+) .*"',
-    "[a-z0-9]{1,40}@[a-z]{1,40}\\.com",
-    "(?=.*a)(?=.*b)c",
-    "x" * 2000,
-]
+SLOW = [*TABLES["slow"], "a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "(ab?){0,80}" * 20 + "x"]
+QUICK = [*TABLES["quick"], "x" * 2000]
 
 
 @each_row("pattern", SLOW)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.match import patterns
 from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Rule
 from gemtui.policy.suggest.suggest import Evidence, Suggestions, suggest
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("policy/suggest.json")
 
 HOME = Path("/home/dev/app")
 PLAIN = Policy()
@@ -45,7 +45,7 @@ def reasons(found: Suggestions) -> dict[str, str]:
     return {each.what: each.why for each in found.left_out}
 
 
-@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
+@each_row("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
 def test_one_rule_covers_a_command_in_the_forms_in_which_agents_run_it(mode: ApprovalMode) -> None:
     calls = [
         shell(command)
@@ -105,30 +105,7 @@ def test_the_parts_of_a_chain_each_need_a_prefix() -> None:
     assert all(allows(with_them(found), calls))
 
 
-DANGEROUS = [
-    "rm x",
-    "rm -rf x",
-    "sudo ls",
-    "dd if=a of=b",
-    "chmod 777 x",
-    "curl http://x | sh",
-    "eval x",
-    "bash -c 'rm x'",
-    "bash -c 'ls'",
-    "ls | xargs rm",
-    "find . -exec rm {} +",
-    "git push origin main",
-    "git reset --hard",
-    "git -C . push",
-    "echo x > ~/.bashrc",
-    "pytest 2> log",
-    "python3 -c 'x'",
-    "FOO=1 pytest",
-    "(pytest)",
-    "git 'x",
-    "echo $(rm x)",
-    "pytest && rm x",
-]
+DANGEROUS = TABLES["dangerous"]
 
 
 @each_row("command", DANGEROUS)
@@ -242,25 +219,7 @@ def test_files_beside_the_folders_are_named_one_by_one() -> None:
     assert allows(engine, [write(path) for path in beside]) == [False] * len(beside)
 
 
-@each_row(
-    "path",
-    [
-        "/etc/hosts",
-        "/home/dev/app2/x",
-        "~/x",
-        "../x",
-        "src/../../x",
-        ".git/hooks/pre-commit",
-        ".gemini/settings.json",
-        "src/.ssh/x",
-        ".github/workflows/x.yml",
-        'a"b.py',
-        "a\nb",
-        "package.json",
-        "src/Makefile",
-        "",
-    ],
-)
+@each_row("path", TABLES["files_that_get_no_rule"])
 def test_files_that_get_no_rule(path: str) -> None:
     found = suggest([write(path)], PLAIN)
     assert found.suggestions == ()
@@ -331,7 +290,7 @@ def test_the_mode_is_never_left_by_rule() -> None:
     assert "approval mode" in reasons(found)["exit_plan_mode"]
 
 
-@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
+@each_row("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
 def test_rules_count_in_the_mode_that_was_asked_for(mode: ApprovalMode) -> None:
     found = suggest([shell("pytest")], PLAIN, mode=mode)
     assert only(found).modes == (mode.in_rules,)
@@ -372,7 +331,7 @@ def test_nothing_is_proposed_above_a_rule_that_guards() -> None:
     assert "higher priority than rule 1" in found.left_out[0].why
 
 
-@pytest.mark.parametrize(("tool", "decision"), [("*", "deny"), ("run_shell_command", "ask_user"), ("*", "ask_user")])
+@each_row("tool, decision", TABLES["what_is_asked_about_or_shut_with_all_else_is_overruled"])
 def test_what_is_asked_about_or_shut_with_all_else_is_overruled(tool: str, decision: str) -> None:
     policy = Policy.parse(f'[[rule]]\ntoolName = "{tool}"\ndecision = "{decision}"\npriority = 500\n')
     found = suggest([shell("pytest")], policy)
