@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,34 +37,47 @@ class Answer:
         return self.err.strip()
 
 
-Gemtui = Callable[..., Answer]
+class Gemtui:
+    """`gemtui LINE WORDS…` in this process."""
+
+    def __init__(self, captured: pytest.CaptureFixture[bytes]) -> None:
+        self._captured = captured
+
+    def __call__(self, line: object, *words: object) -> Answer:
+        """Run a command; the words of `line` are split at blanks, the others are taken as they are."""
+        self._captured.readouterr()
+        code = main(typed(line, *words))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        out, err = self._captured.readouterr()
+        return Answer(code=code, out=out.decode(), err=err.decode())
+
+    def json(self, line: object, *words: object) -> Any:
+        """What a command says in JSON."""
+        return self(line, *words, "--json").json
 
 
 @pytest.fixture
 def gemtui(capfdbinary: pytest.CaptureFixture[bytes]) -> Gemtui:
-    """`gemtui WORDS…` in this process."""
+    return Gemtui(capfdbinary)
 
-    def run(*words: str | Path) -> Answer:
-        capfdbinary.readouterr()
-        code = main([str(word) for word in words])
-        sys.stdout.flush()
-        sys.stderr.flush()
-        said = capfdbinary.readouterr()
-        return Answer(code=code, out=said.out.decode(), err=said.err.decode())
 
-    return run
+def typed(line: object = "", *words: object) -> list[str]:
+    """The words of a command: those of `line`, if it is no path, and the others."""
+    first = line.split() if isinstance(line, str) else [str(line)]
+    return [*first, *map(str, words)]
 
 
 def start(
-    *words: str | Path, cwd: Path | None = None, environ: Mapping[str, str | None] | None = None, given: bytes = b""
+    *words: object, cwd: Path | None = None, environ: Mapping[str, str | None] | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """`gemtui WORDS…` as a process; a variable that is None in `environ` is not set.
+    """`gemtui LINE WORDS…` as a process; a variable that is None in `environ` is not set.
 
     `given`: what it finds on stdin.
     """
     changed = {**os.environ, **(environ or {})}
     return subprocess.run(
-        [sys.executable, "-m", "gemtui", *map(str, words)],
+        [sys.executable, "-m", "gemtui", *typed(*words)],
         input=given,
         capture_output=True,
         cwd=cwd,

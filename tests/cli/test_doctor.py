@@ -33,14 +33,14 @@ def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_shape_and_counts(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert (answer.code, answer.err) == (0, "")
     fits(answer.json, DOCTOR)
     found = answer.json["store"]
     assert (found["home"], found["home_from"]) == (str(store), "GEMINI_CLI_HOME")
     assert found["state"] == "ok"
-    listed = gemtui("sessions", "--everywhere", "--json").json["sessions"]
-    every = gemtui("sessions", "--everywhere", "--hidden", "--json").json["sessions"]
+    listed = gemtui.json("sessions --everywhere")["sessions"]
+    every = gemtui.json("sessions --everywhere --hidden")["sessions"]
     assert found["sessions"] == len(listed)
     assert found["files"] == len(every)
     assert sum(found["hidden"].values()) == len(every) - len(listed)
@@ -64,7 +64,7 @@ def test_lines_are_for_people(store: Path, gemtui: Gemtui) -> None:
 
 def test_a_missing_store_is_not_broken(home: Path, gemtui: Gemtui) -> None:
     (home / ".gemini").rmdir()
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert answer.code == 0
     assert answer.json["store"]["state"] == "missing"
 
@@ -76,12 +76,12 @@ def test_a_file_in_place_of_the_store_is_broken(home: Path, gemtui: Gemtui) -> N
     assert answer.code == 1
     assert f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder" in answer.out
     assert f"broken    {place} is not a folder: move it away" in answer.out
-    assert gemtui("doctor", "--json").json["store"]["state"] == "no_folder"
+    assert gemtui.json("doctor")["store"]["state"] == "no_folder"
 
 
 def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
     cli = fake_cli()
-    found = gemtui("doctor", "--json").json
+    found = gemtui.json("doctor")
     fits(found, DOCTOR)
     assert found["problems"] == []
     assert found["cli"]["path"] == str(cli)
@@ -100,7 +100,7 @@ def test_a_cli_that_does_not_start_is_broken(store: Path, tmp_path: Path, gemtui
     answer = gemtui("doctor")
     assert answer.code == 1
     assert "exit code 3" in answer.out
-    assert gemtui("doctor", "--json").json["cli"]["capabilities"] is None
+    assert gemtui.json("doctor")["cli"]["capabilities"] is None
 
 
 def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
@@ -111,9 +111,9 @@ def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: G
 
 
 def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> None:
-    assert gemtui("doctor", "--json").json["runs"]["runs"] == 0
+    assert gemtui.json("doctor")["runs"]["runs"] == 0
     add_run(runs_dir(), "one")
-    found = gemtui("doctor", "--json").json["runs"]
+    found = gemtui.json("doctor")["runs"]
     assert (found["path"], found["runs"], found["private"]) == (str(runs_dir()), 1, True)
     assert found["bytes"] > 0
     assert found["clear"] == "gemtui runs clear"
@@ -126,12 +126,12 @@ def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
     config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("ascii = 3")
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert answer.code == 1
     assert "ascii" in answer.json["files"]["config"]["problem"]
     assert answer.json["problems"]
     config.write_text("ascii = true")
-    assert gemtui("doctor", "--json").json["files"]["config"] == {"path": str(config), "found": True, "problem": None}
+    assert gemtui.json("doctor")["files"]["config"] == {"path": str(config), "found": True, "problem": None}
 
 
 def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
@@ -147,7 +147,7 @@ def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
 def test_unreadable_files_are_named(store: Path, gemtui: Gemtui) -> None:
     bad = store / "tmp/greeter/chats/session-2026-11-20T10-00-deadbeef.jsonl"
     bad.write_bytes(b"no session at all\n")
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert answer.code == 1
     assert [each["file"] for each in answer.json["store"]["unreadable"]] == [str(bad)]
     assert str(bad) in gemtui("doctor").out
@@ -159,7 +159,7 @@ def test_a_cache_that_can_not_be_written_is_broken(
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_the_way))
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert answer.code == 1
     assert "not used" in answer.json["files"]["cache"]["problem"]
 
@@ -183,7 +183,7 @@ def test_terminal_facts(store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("TMUX", "/tmp/tmux")
     script(tmp_path / "bin/tmux", "[ $1 = display-message ] && echo foot || echo external")
-    terminal = gemtui("doctor", "--json").json["terminal"]
+    terminal = gemtui.json("doctor")["terminal"]
     assert terminal["set_clipboard"] == "external"
     assert (terminal["notifications"], terminal["allow_passthrough"]) == (777, "external")
     assert (terminal["no_color"], terminal["utf8"], terminal["tty"]) == (True, False, False)
@@ -211,7 +211,7 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(store: Path
     answer = gemtui("doctor")
     assert f"search    {folder}: index of {files} files, " in answer.out
     assert ", readable only by you\n          it contains words from your sessions" in answer.out
-    found = gemtui("doctor", "--json").json["files"]["search"]
+    found = gemtui.json("doctor")["files"]["search"]
     assert (found["files"], found["private"], found["problem"]) == (files, True, None)
     assert found["bytes"] > 1000
     (folder / "files.sqlite3").write_bytes(b"garbage" * 999)

@@ -31,7 +31,7 @@ def test_the_engine_s_version_beside_the_installed_one(
     answer = gemtui("doctor")
     assert answer.code == 0
     assert words in answer.out
-    found = gemtui("doctor", "--json").json
+    found = gemtui.json("doctor")
     fits(found, DOCTOR)
     assert found["policies"]["engine"] == "0.61.0"
     assert found["policies"]["engine_is_installed"] is same
@@ -43,7 +43,7 @@ def test_without_a_cli_nothing_is_compared(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-    found = gemtui("doctor", "--json").json["policies"]
+    found = gemtui.json("doctor")["policies"]
     assert (found["engine_is_installed"], found["places"]) == (None, [])
 
 
@@ -60,7 +60,7 @@ def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli:
     assert f"broken    {users}: 1 error, Gemini CLI ignores the affected rules" in answer.out
     assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
     assert f"to see the findings: gemtui policy check {users}" in answer.out
-    found = gemtui("doctor", "--json").json
+    found = gemtui.json("doctor")
     fits(found, DOCTOR)
     (of_ours, of_users) = found["policies"]["places"]
     assert (of_ours["ours"], of_ours["files"], of_ours["errors"]) == (True, 2, 0)
@@ -81,9 +81,9 @@ def test_policies_of_the_folder_s_own_settings_count_if_it_is_trusted(
     settings = {"policyPaths": [str(project / "its.toml")]}
     (project / ".gemini/settings.json").write_text(json.dumps(settings))
     monkeypatch.chdir(project)
-    assert gemtui("doctor", "--json").json["policies"]["places"] == []
+    assert gemtui.json("doctor")["policies"]["places"] == []
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-    (place,) = gemtui("doctor", "--json").json["policies"]["places"]
+    (place,) = gemtui.json("doctor")["policies"]["places"]
     assert place["path"] == str(project / "its.toml")
 
 
@@ -94,6 +94,6 @@ def test_settings_that_name_what_no_file_can_be_called_stop_nothing(
     settings = home / ".gemini/settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"policyPaths": [f"/{'x' * 300}", "a\0b"]}))
-    assert gemtui("doctor", "--json").json["policies"]["places"] == []
-    assert gemtui("policy", "list").code == 0
-    assert gemtui("policy", "explain", "--tool", "glob", "--args", "{}").code == 0
+    assert gemtui.json("doctor")["policies"]["places"] == []
+    assert gemtui("policy list").code == 0
+    assert gemtui("policy explain --tool glob --args {}").code == 0

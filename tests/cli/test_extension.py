@@ -25,30 +25,30 @@ def cli(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:
-    before = gemtui("extension", "status", "--json")
+    before = gemtui("extension status --json")
     assert (before.code, before.json["version"]) == (1, 1)
     fits(before.json["extension"], EXTENSION)
     assert before.json["extension"]["state"] == "missing"
-    installed = gemtui("extension", "install", "--yes")
+    installed = gemtui("extension install --yes")
     assert installed.code == 0
     for word in (str(extension_dir()), str(gemini_home()), "Google does not vet", "every Gemini"):
         assert word in " ".join(installed.out.split())
-    assert gemtui("extension", "status").code == 0
-    assert gemtui("doctor", "--json").json["extension"]["state"] == "ready"
-    removed = gemtui("extension", "remove", "--yes")
+    assert gemtui("extension status").code == 0
+    assert gemtui.json("doctor")["extension"]["state"] == "ready"
+    removed = gemtui("extension remove --yes")
     assert removed.code == 0
     assert not extension_dir().exists()
     words = (cli.parent / "words").read_text().splitlines()
     assert words == [f"extensions link {extension_dir()} --consent", "extensions uninstall gemtui"]
-    assert gemtui("extension", "remove", "--yes").complaint.endswith("is not installed")
+    assert gemtui("extension remove --yes").complaint.endswith("is not installed")
 
 
 def test_installing_again_asks_nobody(cli: Path, gemtui: Gemtui) -> None:
-    gemtui("extension", "install", "--yes")
+    gemtui("extension install --yes")
     (extension_dir() / "hook.sh").write_text("")
     assert gemtui("doctor").code == 1
-    assert gemtui("extension", "install").code == 0
-    assert gemtui("extension", "status").code == 0
+    assert gemtui("extension install").code == 0
+    assert gemtui("extension status").code == 0
     assert len((cli.parent / "words").read_text().splitlines()) == 1
 
 
@@ -56,13 +56,13 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
     cli: Path, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said() -> str:
-        (problem,) = gemtui("doctor", "--json").json["problems"] or [""]
+        (problem,) = gemtui.json("doctor")["problems"] or [""]
         return str(problem)
 
     config_file().parent.mkdir(parents=True, exist_ok=True)
     config_file().write_text('checkpoints = "always"\n')
     assert "has no effect: gemtui's extension is not installed" in said()
-    gemtui("extension", "install", "--yes")
+    gemtui("extension install --yes")
     assert said() == ""
     starter = extension_dir() / "checkpoint.sh"
     whole, moved = starter.read_text(), tmp_path / "it's moved"
@@ -77,7 +77,7 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
     assert said() == ""
     (tmp_path / "other.toml").write_text('checkpoints = "always"\n')
     assert "its hooks read the settings in" in said()
-    assert gemtui("extension", "install").code == 0
+    assert gemtui("extension install").code == 0
     assert said() == ""
     starter.unlink()
     assert "can't be read" in said()
@@ -86,12 +86,12 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
 def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: Gemtui) -> None:
     manifest = extension_dir() / "gemini-extension.json"
     for words, offered in (((), False), (("--mcp",), True), ((), True), (("--no-mcp",), False)):
-        assert gemtui("extension", "install", "--yes", *words).code == 0
+        assert gemtui("extension install --yes", *words).code == 0
         servers = json.loads(manifest.read_text()).get("mcpServers", {})
         assert (list(servers) == ["gemtui"]) is offered
-        status = gemtui("extension", "status", "--json").json["extension"]
+        status = gemtui.json("extension status")["extension"]
         assert (status["state"], status["mcp"]) == ("ready", offered)
-    refused = gemtui("extension", "install", "--mcp")
+    refused = gemtui("extension install --mcp")
     assert refused.code == 2  # nobody can be asked
     assert "mcpServers" not in manifest.read_text()
 
@@ -99,12 +99,12 @@ def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: 
 @pytest.mark.parametrize("command", ["install", "remove"])
 def test_where_nobody_can_be_asked_nothing_is_done(cli: Path, gemtui: Gemtui, command: str) -> None:
     if command == "remove":
-        gemtui("extension", "install", "--yes")
-    before = gemtui("extension", "status", "--json").json
+        gemtui("extension install --yes")
+    before = gemtui.json("extension status")
     answer = gemtui("extension", command)
     assert (answer.code, answer.out) == (2, "")
     assert "--yes" in answer.complaint
-    assert gemtui("extension", "status", "--json").json == before
+    assert gemtui.json("extension status") == before
 
 
 def test_a_person_is_asked(cli: Path, tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) 
     theirs = gemini_home() / "extensions/gemtui/gemini-extension.json"
     theirs.parent.mkdir(parents=True)
     theirs.write_text(json.dumps({"name": "gemtui", "version": "1"}))
-    assert "not gemtui's" in gemtui("extension", "install", "--yes").complaint
-    assert "not installed" in gemtui("extension", "remove", "--yes").complaint
+    assert "not gemtui's" in gemtui("extension install --yes").complaint
+    assert "not installed" in gemtui("extension remove --yes").complaint
     assert theirs.exists()
     assert not extension_dir().exists()
 
@@ -141,7 +141,7 @@ def test_a_cli_that_fails_is_told_in_words(
     stand_in(tmp_path, monkeypatch, does)
     if "sleep" in does:
         monkeypatch.setattr(action, "LIMIT", 0.2)
-    answer = gemtui("extension", "install", "--yes")
+    answer = gemtui("extension install --yes")
     assert answer.code == 1
     assert said in answer.complaint
     assert "\x1b" not in answer.err
@@ -152,7 +152,7 @@ def test_without_a_cli_there_is_nothing_to_install(
     home: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("GEMINI_CLI_PATH", str(tmp_path / "none"))
-    answer = gemtui("extension", "install", "--yes")
+    answer = gemtui("extension install --yes")
     assert answer.code == 1
     assert "GEMINI_CLI_PATH" in answer.complaint
     assert not extension_dir().exists()
@@ -162,7 +162,7 @@ def test_a_cli_without_such_hooks_is_too_old(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gemtui: Gemtui
 ) -> None:
     stand_in(tmp_path, monkeypatch, version="0.25.2")
-    answer = gemtui("extension", "install", "--yes")
+    answer = gemtui("extension install --yes")
     assert answer.code == 1
     assert "Gemini CLI 0.25.2 does not run hooks of extensions" in answer.complaint
     assert not extension_dir().exists()

@@ -56,7 +56,7 @@ def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) 
         wrote(path, "b\n", "c\n", seconds=50, status="error"),
         wrote(project / "never.py", None, "x", seconds=60, status="error"),
     )
-    report = gemtui("files", "--json").json
+    report = gemtui.json("files")
     fits(report, FILES)
     (file,) = report["files"]
     assert (file["path"], file["project"]) == (str(path), str(project))
@@ -65,17 +65,17 @@ def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) 
         (two, "success"),
         (two, "error"),
     ]
-    lines = gemtui("files", "a.py").out.splitlines()
+    lines = gemtui("files a.py").out.splitlines()
     assert [line.split()[-3:] for line in lines[1:]] == [
         [two[:8], "write_file", "error"],
         ["write_file", "+1", "-1"],
         ["+1", "-1", "new"],
     ]
     for wanted in ("src", "src/a.py", str(path), "./src"):
-        assert len(gemtui("files", wanted, "--json").json["files"]) == 1
-    nothing = gemtui("files", "b.py")
+        assert len(gemtui.json("files", wanted)["files"]) == 1
+    nothing = gemtui("files b.py")
     assert (nothing.code, nothing.out) == (1, "")
-    assert len(gemtui("files", "--session", one, "--json").json["files"][0]["writes"]) == 1
+    assert len(gemtui.json("files --session", one)["files"][0]["writes"]) == 1
 
 
 def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, project: Path) -> None:
@@ -83,7 +83,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     stored(home, 1, wrote(kept, "one\n", "two\n", seconds=20), wrote(new, None, "a", seconds=22))
     stored(home, 2, wrote(kept, "two\n", "three\n", seconds=40))
     stored(home, 3, wrote(project.parent / "outside.txt", None, "x", seconds=50))
-    patch = gemtui("files", "--patch")
+    patch = gemtui("files --patch")
     assert patch.code == 0
     left_out = f"left out: not in {project}: 1 file"
     assert [left_out, f"{project.parent}/outside.txt"] == [
@@ -98,7 +98,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
 def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
     path = project / "a.txt"
     stored(home, 1, wrote(path, "1\n", "2\n", seconds=20), wrote(path, "two\n", "3\n", seconds=30))
-    patch = gemtui("files", "--patch")
+    patch = gemtui("files --patch")
     assert "includes changes that no session wrote: 1 file" in patch.err
     path.write_text("1\n")
     apply(project, patch.out)
@@ -107,16 +107,16 @@ def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Pa
 
 def test_a_file_that_was_written_without_a_change_makes_no_patch(gemtui: Gemtui, home: Path, project: Path) -> None:
     stored(home, 1, wrote(project / "a", "x\n", "x\n", seconds=20))
-    patch = gemtui("files", "--patch")
+    patch = gemtui("files --patch")
     assert (patch.code, patch.out) == (1, "")
     assert patch.err == "gemtui: there are no changes to put in a patch\n"
-    assert gemtui("files", "b", "--patch").err == "gemtui: no session wrote a matching file\n"
+    assert gemtui("files b --patch").err == "gemtui: no session wrote a matching file\n"
 
 
 def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
     old = logs.call("c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"})
     stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
-    patch = gemtui("files", "--patch")
+    patch = gemtui("files --patch")
     assert (patch.code, patch.out) == (1, "")
     assert "left out: its contents before the write are not recorded: 1 file" in patch.err
 
@@ -127,14 +127,14 @@ def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project
 def test_since(gemtui: Gemtui, home: Path, project: Path, since: str, files: int) -> None:
     stored(home, 1, wrote(project / "a", None, "x", seconds=20))
     stored(home, 2, wrote(project / "b", None, "x", seconds=40))
-    assert len(gemtui("files", "--since", since, "--json").json["files"]) == files
+    assert len(gemtui.json("files --since", since)["files"]) == files
 
 
 def test_wrong_words(gemtui: Gemtui, home: Path) -> None:
-    assert gemtui("files", "--since", "someday").code == 2
-    assert gemtui("files", "--patch", "--json").code == 2
-    assert gemtui("files", "--session", "nosuch").code == 2
-    assert gemtui("files", "--everywhere", "--session", "x").code == 2
+    assert gemtui("files --since someday").code == 2
+    assert gemtui("files --patch --json").code == 2
+    assert gemtui("files --session nosuch").code == 2
+    assert gemtui("files --everywhere --session x").code == 2
 
 
 def test_a_subagents_writes_are_its_sessions(gemtui: Gemtui, home: Path, project: Path) -> None:
@@ -142,6 +142,6 @@ def test_a_subagents_writes_are_its_sessions(gemtui: Gemtui, home: Path, project
     path = home / ".gemini/tmp/proj/chats" / parent / "abc12345.jsonl"
     head = logs.header("abc12345", kind="subagent")
     logs.write(path, [head, logs.user("u", "Go"), wrote(project / "a", None, "x", seconds=20)])
-    (file,) = gemtui("files", "--json").json["files"]
+    (file,) = gemtui.json("files")["files"]
     (written,) = file["writes"]
     assert (written["session"], written["subagent"]) == (parent, "abc12345")

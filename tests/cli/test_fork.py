@@ -21,7 +21,7 @@ FORK = {
 
 def test_a_fork_is_printed_by_its_id_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
-    answer = gemtui("fork", "--before", "2")
+    answer = gemtui("fork --before 2")
     assert answer.code == 0
     id = answer.out.strip()
     assert f"gemtui run --resume {id}" in answer.err
@@ -31,10 +31,10 @@ def test_a_fork_is_printed_by_its_id_and_can_be_shown(gemtui: Gemtui, home: Path
 
 def test_json_says_what_was_cut_and_that_nothing_is_left(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
-    cut = gemtui("fork", uuid(1), "--before", "2", "--json").json
+    cut = gemtui.json("fork", uuid(1), "--before", "2")
     fits(cut, FORK)
     assert (cut["of"], cut["before"], cut["prompt"]) == (uuid(1), 2, "More 1")
-    empty = gemtui("fork", uuid(1), "--before", "1", "--json").json
+    empty = gemtui.json("fork", uuid(1), "--before", "1")
     fits(empty, FORK)
     assert (empty["session"], empty["file"], empty["prompt"]) == (None, None, "Hello")
     none = gemtui("fork", uuid(1), "--before", "1")

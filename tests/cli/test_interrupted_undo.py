@@ -66,20 +66,20 @@ def test_two_signals_stop_an_undo_and_every_command_says_how_to_finish_it(
     assert not stopped.json["complete"]
     assert f"interrupted after 1 of 2 files; to finish, run: {finish}" in stopped.err
     words = f"An undo in {project} was interrupted after 1 of 2 files. To finish it, run: {finish}"
-    doctor = gemtui("doctor", "--json")
+    doctor = gemtui("doctor --json")
     assert (doctor.code, words in doctor.json["problems"]) == (1, True)
-    told = gemtui("checkpoints", ID, "--json").json["interrupted"]
+    told = gemtui.json("checkpoints", ID)["interrupted"]
     assert (told["kind"], told["done"], told["left"], told["finish"]) == ("undo", 1, 1, finish)
     assert "all well" not in gemtui("doctor").out
     for command in (("checkpoints", ID), ("sessions",), ("sessions", "--json")):
         assert words in gemtui(*command).err
-    planned = gemtui("undo", ID, "--files", "--dry-run", "--json").json
+    planned = gemtui.json("undo", ID, "--files", "--dry-run")
     assert planned["merged"] + planned["restored"] == ["a.txt"]
     assert "agent" in (project / "a.txt").read_text()
     done = gemtui(*finish.split()[1:], "--yes", "--json")
     assert (done.json["merged"] + done.json["restored"], done.json["interrupted"]) == (["a.txt"], None)
     assert "agent" not in (project / "a.txt").read_text()
-    assert gemtui("checkpoints", ID, "--json").json["interrupted"] is None
+    assert gemtui.json("checkpoints", ID)["interrupted"] is None
     assert words not in gemtui("doctor").out
 
 

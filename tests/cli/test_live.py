@@ -21,7 +21,7 @@ def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
     with process() as other:
         write_live(live_dir(), other.pid, hook_input("BeforeTool", session_id="b" * 36))
         write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
-        answer = gemtui("sessions", "--live", "--json").json
+        answer = gemtui.json("sessions --live")
         fits(answer, LIVE_SESSIONS)
         waiting, working = answer["live"]
         assert [each["id"] for each in answer["sessions"]] == [HAIKU]
@@ -30,20 +30,20 @@ def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
         assert waiting["question"]["kind"] == "edit"
         assert waiting["question"]["diff"].endswith("+x\n")
         assert (working["state"], working["tool"]) == ("working", "write_file")
-        head, first, second = gemtui("sessions", "--live").out.splitlines()
+        head, first, second = gemtui("sessions --live").out.splitlines()
         assert head.split() == ["STATE", "SINCE", "PROJECT", "SESSION", "ASKS"]
         assert first.split()[:3] == ["waiting", "now", "proj"]
         assert "Write a haiku file" in first
         assert first.endswith("Tool Confirm Write: w.txt requires editing")
         assert second.startswith("working")
         gemtui("mark", HAIKU, "--name", "My haiku")
-        assert "My haiku" in gemtui("sessions", "--live").out
+        assert "My haiku" in gemtui("sessions --live").out
 
 
 def test_only_those_of_a_project(store: Path, gemtui: Gemtui) -> None:
     write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
     for project, number in (("/home/dev/notes", 1), ("/home/dev/proj", 1), ("/home/dev/src", 0)):
-        told = gemtui("sessions", "--live", "--json", "--project", project).json["live"]
+        told = gemtui.json("sessions --live --project", project)["live"]
         assert len(told) == number
 
 
@@ -51,7 +51,7 @@ def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(store: Path, 
     (path,) = store.rglob("session-*63a18d40.jsonl")
     with path.open("a") as log:
         log.write(json.dumps({"$set": {"lastUpdated": datetime.now(UTC).isoformat()}}) + "\n")
-    answer = gemtui("sessions", "--live", "--json")
+    answer = gemtui("sessions --live --json")
     told = {each["session"]: each for each in answer.json["live"]}
     assert (told[HAIKU]["state"], told[HAIKU]["by"]) == ("active", "file")
     assert "gemtui extension install" in answer.err
@@ -60,12 +60,12 @@ def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(store: Path, 
 def test_hostile_words_stay_harmless(store: Path, gemtui: Gemtui) -> None:
     odd = hook_input("Notification", session_id=ATTACK, cwd=f"/{ATTACK}", message=ATTACK)
     write_live(live_dir(), os.getpid(), odd)
-    text = gemtui("sessions", "--live").out
+    text = gemtui("sessions --live").out
     assert "waiting" in text
     assert clean(text) == text
 
 
 def test_options_that_do_not_go_together(gemtui: Gemtui) -> None:
     for words in (("--hidden",), ("--limit", "3")):
-        answer = gemtui("sessions", "--live", *words)
+        answer = gemtui("sessions --live", *words)
         assert (answer.code, "--live" in answer.err) == (2, True)

@@ -37,12 +37,12 @@ def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, stor
 
 def test_what_is_archived_is_hidden(gemtui: Gemtui) -> None:
     gemtui("mark", TWO, "--archive", "--json")
-    assert [each["id"] for each in gemtui("sessions", "--json").json["sessions"]] == [ONE]
-    hidden = gemtui("sessions", "--hidden", "--json").json
+    assert [each["id"] for each in gemtui.json("sessions")["sessions"]] == [ONE]
+    hidden = gemtui.json("sessions --hidden")
     assert {each["id"] for each in hidden["sessions"]} == {ONE, TWO}
     assert [(each["session"], each["archived"]) for each in hidden["marks"]] == [(TWO, True)]
     gemtui("mark", TWO, "--unarchive")
-    assert len(gemtui("sessions", "--json").json["sessions"]) == 2
+    assert len(gemtui.json("sessions")["sessions"]) == 2
 
 
 def test_a_session_that_is_gone_keeps_its_mark(gemtui: Gemtui, store: Path) -> None:
@@ -56,13 +56,13 @@ def test_a_session_that_is_gone_keeps_its_mark(gemtui: Gemtui, store: Path) -> N
 def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
     gemtui("mark", ONE, "--name", "Mine", "--tag", "a")
     file = tmp_path / "marks.json"
-    assert gemtui("marks", "export", "--output", file).code == 0
+    assert gemtui("marks export --output", file).code == 0
     gemtui("mark", ONE, "--name", "Another", "--untag", "a")
-    assert gemtui("marks", "import", file, "--json").json == {"version": 1, "changed": 1, "kept": [ONE]}
-    assert gemtui("mark", ONE, "--json").json["mark"]["name"] == "Another"
-    assert gemtui("mark", ONE, "--json").json["mark"]["tags"] == ["a"]
+    assert gemtui.json("marks import", file) == {"version": 1, "changed": 1, "kept": [ONE]}
+    assert gemtui.json("mark", ONE)["mark"]["name"] == "Another"
+    assert gemtui.json("mark", ONE)["mark"]["tags"] == ["a"]
     file.write_text("[]")
-    refused = gemtui("marks", "import", file)
+    refused = gemtui("marks import", file)
     assert refused.code == 2
     assert str(file) in refused.complaint
 
@@ -95,7 +95,7 @@ def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Pat
 def test_doctor_names_the_file_and_says_when_it_is_broken(gemtui: Gemtui) -> None:
     gemtui("mark", ONE, "--pin")
     file = data_dir() / "marks.sqlite3"
-    assert gemtui("doctor", "--json").json["files"]["marks"] == {"path": str(file), "sessions": 1, "problem": None}
+    assert gemtui.json("doctor")["files"]["marks"] == {"path": str(file), "sessions": 1, "problem": None}
     file.write_bytes(b"something else")
     broken = gemtui("doctor")
     assert broken.code == 1

@@ -76,13 +76,13 @@ def place(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_good_policy_is_found_by_name_or_as_a_file(gemtui: Gemtui, place: Path) -> None:
     for words in (["work"], ["work.toml"], ["good.toml"], ["./good.toml"]):
-        answer = gemtui("policy", "check", *words, "--strict")
+        answer = gemtui("policy check", *words, "--strict")
         assert (answer.code, answer.out) == (0, "")
         assert answer.complaint.startswith("gemtui: no problems found")
 
 
 def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "check", "broken.toml", "doubtful.toml")
+    answer = gemtui("policy check broken.toml doubtful.toml")
     assert answer.code == 1
     assert answer.out.splitlines() == [
         'broken.toml: rule 1, decision: error: "ask" is not a valid decision; use allow, deny or '
@@ -93,8 +93,8 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
 
 
 def test_warnings_count_only_when_asked(gemtui: Gemtui, place: Path) -> None:
-    assert gemtui("policy", "check", "doubtful.toml").code == 0
-    assert gemtui("policy", "check", "doubtful.toml", "--strict").code == 1
+    assert gemtui("policy check doubtful.toml").code == 0
+    assert gemtui("policy check doubtful.toml --strict").code == 1
 
 
 def test_the_settings_servers_tell_which_tools_get_one_name(gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_the_settings_servers_tell_which_tools_get_one_name(gemtui: Gemtui, home
     (home / ".gemini/settings.json").write_text(json.dumps({"mcpServers": servers}))
     rule = '[[rule]]\nmcpName = "My_Docs"\ntoolName = "read"\ndecision = "deny"\npriority = 100\n'
     (tmp_path / "deny.toml").write_text(rule)
-    answer = gemtui("policy", "check", tmp_path / "deny.toml", "--json")
+    answer = gemtui("policy check", tmp_path / "deny.toml", "--json")
     (finding,) = answer.json["findings"]
     assert (finding["kind"], finding["severity"], answer.code) == ("same_name", "warning", 0)
     assert '"My Docs"' in finding["message"]
 
 
 def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "check", "broken.toml", "doubtful.toml", "--json")
+    answer = gemtui("policy check broken.toml doubtful.toml --json")
     assert answer.code == 1
     assert answer.err == ""
     fits(answer.json, {"version": 1, "findings": [FINDING], "examples": [], "replay": None})
@@ -119,23 +119,23 @@ def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
         ("doubtful.toml", 1, "frob"),
     ]
     assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
-    good = gemtui("policy", "check", "good.toml", "--json")
+    good = gemtui("policy check good.toml --json")
     assert (good.code, good.json) == (0, {"version": 1, "findings": [], "examples": [], "replay": None})
 
 
 def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "check", "gone.toml")
+    answer = gemtui("policy check gone.toml")
     assert answer.code == 1
     assert answer.out.startswith("gone.toml: error: it does not exist")
-    unknown = gemtui("policy", "check", "gone")
+    unknown = gemtui("policy check gone")
     assert (unknown.code, unknown.out) == (2, "")
     assert "there is no policy gone" in unknown.complaint
-    assert gemtui("policy", "check").code == 2
+    assert gemtui("policy check").code == 2
 
 
 def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) -> None:
     (place / "z.toml").write_text(DOUBTFUL.replace("frob = 1", "interactive = false"))
-    answer = gemtui("policy", "check", place)
+    answer = gemtui("policy check", place)
     assert answer.code == 1
     assert [line.partition(": ")[0] for line in answer.out.splitlines()] == [
         str(place / "broken.toml"),
@@ -149,7 +149,7 @@ def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place
     (place / "x.toml").write_text(
         '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\ndecision = "deny"\npriority = 1\n'
     )
-    answer = gemtui("policy", "check", "x.toml")
+    answer = gemtui("policy check x.toml")
     assert answer.out.count("\n") == 1
     assert 'no tool "a␛]0;x␇ b  c⟨U+202E⟩"' in answer.out
     assert not {"\x1b", "\x07", "\u202e"} & {*answer.out}
@@ -161,7 +161,7 @@ def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place
 def test_all_policies_are_listed(gemtui: Gemtui, place: Path, home: Path) -> None:
     (home / ".gemini/policies").mkdir()
     (home / ".gemini/policies/u.toml").write_text(BROKEN)
-    answer = gemtui("policy", "list")
+    answer = gemtui("policy list")
     assert answer.code == 0
     lines = [" ".join(line.split()) for line in answer.out.splitlines()]
     assert lines[:3] == [
@@ -177,7 +177,7 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
     (home / ".gemini/policies/u.toml").write_bytes(b"\xff")
     settings = home / ".gemini/settings.json"
     settings.write_text(f'{{"policyPaths": ["{place}/good.toml"]}}')
-    found = gemtui("policy", "list", "--json").json
+    found = gemtui.json("policy list")
     fits(found, {"version": 1, "place": str, "policies": [POLICY], "built_in": [{"mode": str, "words": str}]})
     assert [(one["name"], one["origin"], one["loaded"]) for one in found["policies"]] == [
         ("work", "ours", False),
@@ -185,13 +185,13 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
         ("good", "settings", True),
     ]
     assert "not valid UTF-8" in found["policies"][1]["problem"]
-    table = gemtui("policy", "list").out
+    table = gemtui("policy list").out
     assert "not loaded: replaced by policyPaths in the settings" in table
     assert "can't be read" in table
 
 
 def test_no_policies_of_ours_is_said_with_a_way_out(gemtui: Gemtui, home: Path) -> None:
-    answer = gemtui("policy", "list")
+    answer = gemtui("policy list")
     assert answer.code == 0
     assert "no gemtui policies in" in answer.complaint
 
@@ -207,7 +207,7 @@ def test_the_settings_of_a_project_name_policies_as_well(
     (project / "a,b.toml").write_text(GOOD)
     monkeypatch.chdir(project)
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-    found = gemtui("policy", "list", "--json").json["policies"]
+    found = gemtui.json("policy list")["policies"]
     assert [(one["name"], one["origin"], one["rules"]) for one in found] == [
         ("mine", "settings", 2),
         ("a,b", "settings", 2),
@@ -226,7 +226,7 @@ def test_without_a_command_the_help_is_said(gemtui: Gemtui) -> None:
 
 
 def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "show", "work")
+    answer = gemtui("policy show work")
     assert (answer.code, answer.err) == (0, "")
     assert [" ".join(line.split()) for line in answer.out.splitlines()] == [
         "RULE PRIORITY DECISION WHAT",
@@ -237,7 +237,7 @@ def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
 
 
 def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: Path) -> None:
-    found = gemtui("policy", "show", "work", "--json").json
+    found = gemtui.json("policy show work")
     fits(
         found,
         {
@@ -279,7 +279,7 @@ def test_what_is_no_policy_is_told_apart(gemtui: Gemtui, place: Path, command: s
 
 
 def test_an_empty_word_is_no_folder(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "check", "")
+    answer = gemtui("policy check", "")
     assert (answer.code, answer.out) == (2, "")
     assert "FILE is empty" in answer.complaint
 
@@ -287,35 +287,35 @@ def test_an_empty_word_is_no_folder(gemtui: Gemtui, place: Path) -> None:
 @pytest.mark.parametrize("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "\ufeff"])
 def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path, text: str) -> None:
     (place / "broken.toml").write_text(text)
-    answer = gemtui("policy", "show", "broken.toml")
+    answer = gemtui("policy show broken.toml")
     assert (answer.code, answer.out) == (1, "")
     assert answer.complaint == "gemtui: 1 error: see gemtui policy check broken.toml"
 
 
 def test_a_policy_with_findings_says_how_to_see_them(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy", "show", "doubtful.toml")
+    answer = gemtui("policy show doubtful.toml")
     assert answer.code == 0
     assert answer.complaint == "gemtui: 1 warning: see gemtui policy check doubtful.toml"
 
 
 def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> None:
     (place / "torn.toml").write_text("a = \n")
-    answer = gemtui("policy", "show", "torn.toml")
+    answer = gemtui("policy show torn.toml")
     assert (answer.code, answer.out) == (1, "")
-    assert gemtui("policy", "show", "gone").code == 2
+    assert gemtui("policy show gone").code == 2
 
 
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
     (place / "odd.toml").write_text(
         DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
     )
-    fields = gemtui("policy", "show", "odd.toml", "--json").json["rules"][0]["fields"]
+    fields = gemtui.json("policy show odd.toml")["rules"][0]["fields"]
     assert (fields["when"], fields["much"]) == ("1979-05-27T07:32:00Z", "inf")
     assert fields["nest"] == {"a": ["2020-01-01T00:00:00Z"]}
 
 
 def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("run", "hi", "--policy", "nowhere", "--dry-run")
+    answer = gemtui("run hi --policy nowhere --dry-run")
     assert answer.code == 2
     assert "there is no policy nowhere" in answer.complaint
 
@@ -337,15 +337,15 @@ priority = 1
 def test_an_example_that_fails_is_an_error(gemtui: Gemtui, tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(EXAMPLES)
-    answer = gemtui("policy", "check", path)
+    answer = gemtui("policy check", path)
     assert answer.code == 1
     assert "line 2: expected allow, got deny by rule 1 of a.toml" in answer.out
     assert "1 of 2 examples passed" in answer.err
-    found = gemtui("policy", "check", path, "--json").json
+    found = gemtui.json("policy check", path)
     assert [each["field"] for each in found["findings"]] == ["example"]
     assert [(each["line"], each["passes"]) for each in found["examples"]] == [(1, True), (2, False)]
     path.write_text(EXAMPLES.replace("# example: allow", "# was: allow"))
-    assert gemtui("policy", "check", path, "--strict").code == 0
+    assert gemtui("policy check", path, "--strict").code == 0
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -353,20 +353,20 @@ def test_an_example_that_fails_is_an_error(gemtui: Gemtui, tmp_path: Path) -> No
 
 def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
     text = "allow read; deny git push; deny everything else"
-    answer = gemtui("policy", "words", text, "--write", "goal")
+    answer = gemtui("policy words", text, "--write", "goal")
     assert (answer.code, answer.err.split()[1:4]) == (0, ["3", "rules", "added"])
     assert 'deny run_shell_command, contains the words "git push"' in answer.out
-    again = gemtui("policy", "words", text, "ask network", "--write", "goal", "--json")
+    again = gemtui("policy words", text, "ask network", "--write", "goal", "--json")
     assert again.err.split()[1:4] == ["1", "rule", "added"]
     found = again.json
     assert [len(each["rules"]) for each in found["sentences"]] == [1, 1, 1, 1]
     otherwise = {each["tool"]: each["otherwise"] for each in found["tools"]}
     assert (otherwise["read_file"], otherwise["write_file"]) == ("allow", "deny")
-    assert gemtui("policy", "check", "goal", "--strict").code == 0
+    assert gemtui("policy check goal --strict").code == 0
 
 
 def test_a_sentence_that_makes_no_rule_writes_nothing(home: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("policy", "words", "allow read; permit all", "--write", "goal")
+    answer = gemtui("policy words", "allow read; permit all", "--write", "goal")
     assert answer.code == 1
     assert "begin with allow" in answer.err
-    assert gemtui("policy", "show", "goal").code == 2
+    assert gemtui("policy show goal").code == 2

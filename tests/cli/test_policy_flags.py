@@ -71,7 +71,7 @@ def test_the_words_of_a_policy_with_options(fake_cli: FakeCli, gemtui: Gemtui, p
 
 
 def test_without_a_cli_the_words_are_those_of_the_newest(no_cli: None, gemtui: Gemtui, policies: Path) -> None:
-    answer = gemtui("policy", "flags", "careful")
+    answer = gemtui("policy flags careful")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[0] == "# no Gemini CLI is installed: these options are for version 0.61.0"
     assert f"--policy={policies}/careful.toml < prompt.txt" in answer.out
@@ -83,7 +83,7 @@ def test_without_a_cli_settings_that_can_t_be_read_are_named(
     settings = tmp_path / ".gemini" / "settings.json"
     settings.parent.mkdir()
     settings.write_text("{")
-    answer = gemtui("policy", "flags", "careful", "-C", tmp_path)
+    answer = gemtui("policy flags careful -C", tmp_path)
     assert f"{settings} can't be read" in answer.out
 
 
@@ -92,7 +92,7 @@ def test_the_script_can_be_run_as_it_is(fake_cli: FakeCli, gemtui: Gemtui, polic
     project = tmp_path / "it's a project"
     project.mkdir()
     (project / "prompt.txt").write_text("from a file")
-    answer = gemtui("policy", "flags", "careful", "-C", project, "--file-write", "deny")
+    answer = gemtui("policy flags careful -C", project, "--file-write", "deny")
     done = subprocess.run(["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert "from a file" in done.stdout
     (written,) = runs_dir().glob("*/policy-first.toml")
@@ -108,7 +108,7 @@ def test_a_file_of_any_name_can_be_named(
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b".toml"))
     path.write_text(GOOD)
     cli = fake_cli()
-    answer = gemtui("policy", "flags", path)
+    answer = gemtui("policy flags", path)
     assert answer.code == 0
     *_, command = answer.out.splitlines()
     assert f"/{shown}.toml" in command
@@ -118,7 +118,7 @@ def test_a_file_of_any_name_can_be_named(
 
 
 def test_a_name_that_is_none(gemtui: Gemtui) -> None:
-    answer = gemtui("policy", "flags", "nothing")
+    answer = gemtui("policy flags nothing")
     assert answer.code == 2
     assert "there is no policy nothing" in answer.complaint
 
@@ -145,7 +145,7 @@ def test_what_is_hardly_meant_is_said_and_run(fake_cli: FakeCli, gemtui: Gemtui,
     mine = home / ".gemini/policies/mine.toml"
     mine.parent.mkdir()
     mine.write_text(BROKEN)
-    answer = gemtui("run", "Go", "--policy", "typo")
+    answer = gemtui("run Go --policy typo")
     assert f'note: {policies}/typo.toml, rule 1, toolName: there is no tool "glbo"' in answer.err
     assert f"note: in your own policies, which every session loads: {mine}, rule 1" in answer.err
     (run,) = list_runs(runs_dir())

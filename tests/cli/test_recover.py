@@ -49,7 +49,7 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(gemtui: Gemtui, project: Path) -> None:
-    answer = gemtui("recover", "./a")
+    answer = gemtui("recover ./a")
     assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
     assert "1 line known, 1 guessed" in answer.err
     assert "line 1: known, read_file in 00000001" in answer.err
@@ -57,7 +57,7 @@ def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(gemtui: Gemtui,
 
 
 def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: Path) -> None:
-    report = gemtui("recover", project / "a", "--json").json
+    report = gemtui.json("recover", project / "a")
     fits(report, RECOVERED)
     assert (report["known"], report["guessed"], report["missing"]) == (1, 1, 0)
     assert (report["text"], report["session"]) == ("A\nb\x1b[2J\n", uuid(1))
@@ -66,27 +66,27 @@ def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: 
 
 def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemtui, project: Path) -> None:
     there, link = project / "a", project / "link"
-    assert gemtui("recover", "a", "--output", "a", "--at", "2000-01-01").code == 1
+    assert gemtui("recover a --output a --at 2000-01-01").code == 1
     assert not there.exists()
-    assert gemtui("recover", "a", "--output", "a").code == 0
+    assert gemtui("recover a --output a").code == 0
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     there.write_text("mine")
-    refused = gemtui("recover", "a", "--output", "a")
+    refused = gemtui("recover a --output a")
     assert refused.code == 2
     assert "a exists: name another file, or replace it with --force" in refused.err
     assert there.read_text() == "mine"
-    assert gemtui("recover", "a", "--output", "a", "--force").code == 0
+    assert gemtui("recover a --output a --force").code == 0
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     link.symlink_to("nowhere")
     for more in ([], ["--force"]):
-        assert gemtui("recover", "a", "--output", "link", *more).code == 2
+        assert gemtui("recover a --output link", *more).code == 2
     assert not (project / "nowhere").exists()
 
 
 def test_what_no_session_tells_of_is_said(gemtui: Gemtui, project: Path) -> None:
-    answer = gemtui("recover", "b")
+    answer = gemtui("recover b")
     assert (answer.code, answer.out) == (1, "")
     assert "no session contains text of" in answer.complaint
-    report = gemtui("recover", "b", "--json")
+    report = gemtui("recover b --json")
     assert report.code == 1
     fits(report.json, RECOVERED)

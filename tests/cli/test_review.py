@@ -33,7 +33,7 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project)
-    told = gemtui("review", ID, "--json").json
+    told = gemtui.json("review", ID)
     found = hunks(told)
     assert set(found) == {
         ("a.txt", "tool"), ("a.txt", "person"), ("b.txt", "shell"), ("new.txt", "tool"),
@@ -60,8 +60,8 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     assert gemtui("review", ID, *(w for id in ids for w in ("--revert", id)), "--yes").code == 0
     assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
     assert not (project / "new.txt").exists()
-    assert gemtui("redo", "--yes").code == gemtui("redo", "--yes").code == 0
-    assert hunks(gemtui("review", ID, "--json").json) == found
+    assert gemtui("redo --yes").code == gemtui("redo --yes").code == 0
+    assert hunks(gemtui.json("review", ID)) == found
 
 
 def test_later_lines_that_a_revert_leaves_are_named(
@@ -69,14 +69,14 @@ def test_later_lines_that_a_revert_leaves_are_named(
 ) -> None:
     monkeypatch.chdir(project)
     shell(project, "k2", "tee b.txt", "later\n")
-    told = gemtui("review", ID, "--json").json
+    told = gemtui.json("review", ID)
     first, second = next(each["hunks"] for each in told["files"] if each["path"] == "b.txt")
     assert (first["changed"], second["changed"]) == ([], [first["call"]])
     assert "tee b.txt, changed lines written by run_shell_command: sed" in gemtui("review", ID).out
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
     assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
     assert second["id"] in done.out
-    assert gemtui("redo", "--yes").code == 0
+    assert gemtui("redo --yes").code == 0
     both = [word for each in (first, second) for word in ("--revert", each["id"])]
     done = gemtui("review", ID, *both, "--yes", "--json")
     assert (done.json["built_on"], len(done.json["reverted"])) == ([], 2)
@@ -84,7 +84,7 @@ def test_later_lines_that_a_revert_leaves_are_named(
 
 
 def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemtui) -> None:
-    found = hunks(gemtui("review", ID, "--json").json)
+    found = hunks(gemtui.json("review", ID))
     text = (project / "a.txt").read_text().replace("agent", "edited since")
     (project / "a.txt").write_text(text)
     id = found["a.txt", "tool"]
@@ -100,7 +100,7 @@ def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, mo
     def busy(_: Path) -> None:
         raise UndoError("a run works here: wait")
 
-    id = hunks(gemtui("review", ID, "--json").json)["b.txt", "shell"]
+    id = hunks(gemtui.json("review", ID))["b.txt", "shell"]
     monkeypatch.setattr(reviews, "require_idle", busy)
     done = gemtui("review", ID, "--revert", id, "--yes")
     assert (done.code, done.complaint) == (1, "gemtui: a run works here: wait")
@@ -109,8 +109,8 @@ def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, mo
 
 def test_a_folder_that_is_gone_is_not_called_unknown(project: Path, gemtui: Gemtui) -> None:
     project.rename(project.parent / "elsewhere")
-    told = gemtui("review", ID, "--json").json
+    told = gemtui.json("review", ID)
     assert (told["files"], told["complete"]) == ([], False)
     assert told["notes"] == [f"The folder of this session is gone, so its files can't be undone: {project}"]
-    planned = gemtui("undo", ID, "--dry-run", "--json").json
+    planned = gemtui.json("undo", ID, "--dry-run")
     assert (planned["complete"], planned["notes"]) == (False, told["notes"])

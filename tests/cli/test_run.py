@@ -69,7 +69,7 @@ def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui
         "err:Error executing tool x: noise",
         f"print:{OK}",
     )
-    answer = gemtui("run", "Go")
+    answer = gemtui("run Go")
     assert (answer.code, answer.out) == (0, "I will look.\nDone.\n")
     lines = answer.err.splitlines()
     assert [line for line in lines if line.startswith("  ")] == [
@@ -88,20 +88,20 @@ def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: Fake
     stored.store(home / ".gemini", stored.asked("Go"), stored.said("a", "", "t1"))
     start = INIT.replace("s1", stored.ID)
     fake_cli(f"print:{start}", uses("t1", "run_shell_command", "x"), ends("t1"), says("Done."), f"print:{OK}")
-    answer = gemtui("run", "Go")
+    answer = gemtui("run Go")
     assert (answer.code, answer.out) == (0, "Done.\n")
     assert "  failed: run_shell_command: exit code 3" in answer.err.splitlines()
     assert "done, but 1 tool call failed: run_shell_command" in answer.err
     assert "1 tool call, 1 failed; session" in answer.err
-    *_, last = (json.loads(line) for line in gemtui("run", "Go", "--json").out.splitlines())
+    *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
     assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
-    listed, _ = json.loads(gemtui("runs", "--json").out)["runs"]
+    listed, _ = json.loads(gemtui("runs --json").out)["runs"]
     assert (listed["outcome"], listed["failed"]) == ("warning", 1)
 
 
 def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", says(r"A\\u202eB\\u009b"), f"print:{OK}")
-    answer = gemtui("run", "Go", "--json", "-m", "pro")
+    answer = gemtui("run Go --json -m pro")
     assert (answer.code, answer.err) == (0, "")
     events = [json.loads(line) for line in answer.out.splitlines()]
     assert [event["type"] for event in events] == ["init", "text_delta", "text", "done"]
@@ -114,7 +114,7 @@ def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:
 
 def test_quiet_says_nothing_but_the_answer(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", uses("t", "glob", "x"), "err:retry", says("Hi."), f"print:{OK}")
-    answer = gemtui("run", "Go", "--quiet")
+    answer = gemtui("run Go --quiet")
     assert (answer.code, answer.out, answer.err) == (0, "Hi.\n", "")
 
 
@@ -127,7 +127,7 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
         r"err:retry \x1b[2J\u202e",
         f'print:{{"type":"result","status":"error","error":{{"message":"{bad}Bad"}}}}',
     )
-    answer = gemtui("run", "Go")
+    answer = gemtui("run Go")
     assert answer.code == 1
     assert answer.out == "a␛]52;c;eA==␇⟨U+009B⟩2J⟨U+202E⟩b\n"
     assert answer.err.replace("\n", "").isprintable()
@@ -150,14 +150,14 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
 def test_exit_codes(fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str) -> None:
     fake_cli(*steps)
     limit = ("--timeout", "1") if code == 124 else ()
-    answer = gemtui("run", "Go", "--quiet", *limit)
+    answer = gemtui("run Go --quiet", *limit)
     assert answer.code == code
     assert words in answer.complaint
 
 
 def test_an_idle_run_is_ended(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", "wait")
-    answer = gemtui("run", "Go", "--quiet", "--idle-timeout", "0.6")
+    answer = gemtui("run Go --quiet --idle-timeout 0.6")
     assert answer.code == 124
     assert "no output for 0.6s" in answer.complaint
 
@@ -166,23 +166,23 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-    answer = gemtui("run", "Go")
+    answer = gemtui("run Go")
     assert answer.code == 1
     assert "install it from https://github.com/google-gemini/gemini-cli" in answer.complaint
-    events = [json.loads(line) for line in gemtui("run", "Go", "--json").out.splitlines()]
+    events = [json.loads(line) for line in gemtui("run Go --json").out.splitlines()]
     assert [event["type"] for event in events] == ["init", "error", "done"]
-    assert gemtui("run", "Go", "--dry-run").code == 1
+    assert gemtui("run Go --dry-run").code == 1
 
 
 def test_a_broken_and_an_old_cli_have_their_words(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(help="  -m, --model  Model\n")
-    answer = gemtui("run", "Go")
+    answer = gemtui("run Go")
     assert answer.code == 1
     assert "update it to 0.30 or newer" in answer.complaint
     program = fake_cli()
     program.write_text("#!/bin/sh\nexit 3\n")
     for words in ((), ("--dry-run",)):
-        answer = gemtui("run", "Go", *words)
+        answer = gemtui("run Go", *words)
         assert answer.code == 1
         assert "ended with exit code 3: reinstall Gemini CLI" in answer.complaint
     assert not list(runs_dir().glob("*"))
@@ -324,7 +324,7 @@ def test_prompts_from_a_file_and_from_stdin(fake_cli: FakeCli, gemtui: Gemtui, t
     fake_cli(f"print:{INIT}", f"print:{OK}")
     file = tmp_path / "prompt.md"
     file.write_bytes("\ufeff- Élan\r\nmore".encode())
-    assert gemtui("run", "--prompt-file", file).code == 0
+    assert gemtui("run --prompt-file", file).code == 0
     assert prompt() == "- Élan\r\nmore"
     done = subprocess.run(
         [sys.executable, "-m", "gemtui", "run", "-", "--quiet"],
@@ -359,7 +359,7 @@ def test_a_socket_on_stdin_that_stays_silent_holds_nothing_up(
     with ours, theirs:
         os.dup2(theirs.fileno(), 0)
         try:
-            answer = gemtui("run", "Go")
+            answer = gemtui("run Go")
         finally:
             os.dup2(before, 0)
             os.close(before)
@@ -414,15 +414,15 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
 
 def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    gemtui("run", "Go")
-    gemtui("run", "Go", "--trust")
+    gemtui("run Go")
+    gemtui("run Go --trust")
     trusted, plain = (run.folder.request() for run in list_runs(runs_dir()))
     assert trusted is not None
     assert plain is not None
     assert trusted.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
     assert "GEMINI_CLI_TRUST_WORKSPACE" not in plain.environ
     remember(Path.cwd())
-    gemtui("run", "Go")
+    gemtui("run Go")
     remembered = list_runs(runs_dir())[0].folder.request()
     assert remembered is not None
     assert remembered.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
@@ -434,7 +434,7 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
 ) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", value)
-    gemtui("run", "Go", "--trust")
+    gemtui("run Go --trust")
     request = list_runs(runs_dir())[0].folder.request()
     assert request is not None
     assert request.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == passed
@@ -469,7 +469,7 @@ def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, giv
 
 def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"caf\xe9")
-    answer = gemtui("run", "--prompt-file", tmp_path / "latin")
+    answer = gemtui("run --prompt-file", tmp_path / "latin")
     assert answer.code == 2
     assert "is not valid UTF-8 (byte 3)" in answer.complaint
 
@@ -498,14 +498,14 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     session(home, new, one, 2)
     session(home, elsewhere, other, 3)
     for wanted, id in (("11111111", old), ("latest", new), (old, old), (f" {old} ", old), (" latest", new)):
-        assert gemtui("run", "Go", "-C", one, "--resume", wanted).code == 0
+        assert gemtui("run Go -C", one, "--resume", wanted).code == 0
         assert f"--resume={id}" in words(tmp_path)
-    answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
+    answer = gemtui("run Go -C", one, "--resume", "3333")
     assert answer.code == 2
     assert f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
-    assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
+    assert gemtui("run Go -C", tmp_path, "--resume", "latest").code == 2
     other.rmdir()
-    answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
+    answer = gemtui("run Go -C", one, "--resume", "3333")
     assert answer.code == 2
     assert f"belongs to {other}, which is not there any more" in answer.complaint
     assert "create or restore that folder" in answer.complaint
@@ -520,14 +520,14 @@ def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
     commands = "22222222-0000-4000-8000-000000000000"
     session(home, commands, folder, 2, "/resume")
     for wanted in ("latest", commands):
-        answer = gemtui("run", "Go", "-C", folder, "--resume", wanted)
+        answer = gemtui("run Go -C", folder, "--resume", wanted)
         assert answer.code == 2
         assert f"{commands} has nothing to resume" in answer.complaint
     talk = "11111111-0000-4000-8000-000000000000"
     session(home, talk, folder, 1)
-    assert gemtui("run", "Go", "-C", folder, "--resume", "latest").code == 0
+    assert gemtui("run Go -C", folder, "--resume", "latest").code == 0
     assert f"--resume={talk}" in words(tmp_path)
-    assert gemtui("show", "latest", "--project", folder).code == 0
+    assert gemtui("show latest --project", folder).code == 0
 
 
 def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
@@ -535,7 +535,7 @@ def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, 
     old = "11111111-0000-4000-8000-000000000000"
     session(home, old, tmp_path, 1)
     for wanted, forked in ((old, True), ("1111:2", True), ("latest:1", False)):
-        answer = gemtui("run", "Go", "-C", tmp_path, "--fork", wanted)
+        answer = gemtui("run Go -C", tmp_path, "--fork", wanted)
         assert answer.code == 0
         resumed = [each for each in words(tmp_path) if "--resume=" in each]
         assert len(resumed) == forked
@@ -545,8 +545,8 @@ def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, 
             assert "before prompt 2 of" in answer.err
             assert f" to {id}" in answer.err
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
-        assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
-    assert "so there is no prompt 9" in gemtui("run", "Go", "-C", tmp_path, "--fork", f"{old}:9").complaint
+        assert gemtui("run Go -C", tmp_path, *words_given).code == 2
+    assert "so there is no prompt 9" in gemtui("run Go -C", tmp_path, "--fork", f"{old}:9").complaint
 
 
 # --- dry run -------------------------------------------------------------------------------------
@@ -565,7 +565,7 @@ def test_a_dry_run_is_the_script_of_the_run(fake_cli: FakeCli, gemtui: Gemtui, t
     (written,) = runs_dir().glob("*/prompt.txt")
     assert written.read_text() == nasty
     shown = words(tmp_path)
-    report = gemtui(*given, "--dry-run", "--json").json
+    report = gemtui.json(*given, "--dry-run")
     assert report["argv"][0] == str(program)
     assert report["stdin"] == nasty
     gemtui(*given)
@@ -580,7 +580,7 @@ def test_a_dry_run_is_the_script_of_the_run(fake_cli: FakeCli, gemtui: Gemtui, t
 
 def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert gemtui("runs").complaint.endswith("start one with gemtui run")
-    assert gemtui("runs", "--json").json == {"version": 1, "place": str(runs_dir()), "runs": []}
+    assert gemtui.json("runs") == {"version": 1, "place": str(runs_dir()), "runs": []}
     add_run(runs_dir(), "11111111-old", age=5)
     fake_cli(f"print:{INIT}", says("x"))
     gemtui("run", "First line\nsecond")
@@ -591,7 +591,7 @@ def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert new.endswith("First line")
     assert old.startswith("11111111  ")
     assert "done" in old
-    newest = gemtui("runs", "--json").json["runs"][0]
+    newest = gemtui.json("runs")["runs"][0]
     assert (newest["state"], newest["status"], newest["complete"]) == ("ended", "success", False)
     assert (newest["session"], newest["cwd"]) == ("s1", str(Path.cwd()))
     assert newest["started"].endswith("Z")
@@ -602,10 +602,10 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     refused += '{"type":"policy_violation","message":"Tool execution denied by policy."}}'
     used = uses("t1", "write_file", "a.txt")
     fake_cli(f"print:{INIT}", used, f"print:{refused}", says("No."), f"print:{OK}")
-    gemtui("run", "Write")
+    gemtui("run Write")
     assert "done, 1 denied" in gemtui("runs").out
-    assert "state    done, 1 denied" in gemtui("runs", "show", "latest").out
-    (run,) = gemtui("runs", "--json").json["runs"]
+    assert "state    done, 1 denied" in gemtui("runs show latest").out
+    (run,) = gemtui.json("runs")["runs"]
     assert (run["status"], run["outcome"], run["refused"], run["failed"]) == ("success", "refused", 1, 0)
 
 
@@ -619,11 +619,11 @@ def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
     result = json.dumps({"type": "tool_result", "tool_id": "t1", "status": "error", "error": refused})
     fake_cli(f"print:{INIT}", uses("t1", "write_file", "a.txt"), f"print:{result}", says("No."), f"print:{OK}")
     told = "write_file: denied as your policy says, by rule 1 of work.toml ("
-    answer = gemtui("run", "Write", "--policy", policy, "--approval-mode", mode)
+    answer = gemtui("run Write --policy", policy, "--approval-mode", mode)
     assert f"gemtui: done; 1 tool call was denied by your own rules ({told}" in answer.err
-    shown = gemtui("runs", "show", "latest")
+    shown = gemtui("runs show latest")
     assert told in shown.out
-    (denial,) = gemtui("runs", "show", "latest", "--json").json["run"]["denials"]
+    (denial,) = gemtui.json("runs show latest")["run"]["denials"]
     assert denial.startswith(told)
     assert "yolo" not in answer.err + shown.out
 
@@ -631,45 +631,45 @@ def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
 def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     used, end = uses("t1", "write_file", "a.txt"), f"print:{OK}"
     fake_cli(f"print:{INIT}", used, ends("t1", "denied"), says("No."), end)
-    assert gemtui("run", "Write").code == 0
-    answer = gemtui("run", "Write", "--fail-on-denied", "--json")
+    assert gemtui("run Write").code == 0
+    answer = gemtui("run Write --fail-on-denied --json")
     assert answer.code == 1
     assert "gemtui: done, but 1 tool call was denied (write_file" in answer.err
     done = json.loads(answer.out.splitlines()[-1])
     (denied,) = done["metadata"]["deniedCalls"]
     assert (denied["toolUseId"], denied["toolName"]) == ("t1", "write_file")
     fake_cli(f"print:{INIT}", used, ends("t1", "success"), says("Yes."), end)
-    answer = gemtui("run", "Write", "--fail-on-denied", "--json")
+    answer = gemtui("run Write --fail-on-denied --json")
     assert (answer.code, "deniedCalls" in answer.out) == (0, False)
 
 
 def test_runs_are_cleared(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two")
-    assert gemtui("runs", "clear").complaint.startswith("gemtui: removed 2 runs from")
-    assert gemtui("runs", "--json").json["runs"] == []
-    assert gemtui("runs", "clear", "--json").json["removed"] == 0
+    assert gemtui("runs clear").complaint.startswith("gemtui: removed 2 runs from")
+    assert gemtui.json("runs")["runs"] == []
+    assert gemtui.json("runs clear")["removed"] == 0
 
 
 def test_the_list_of_runs_has_a_name(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "one")
-    assert gemtui("runs", "list").out == gemtui("runs").out
-    expected = gemtui("runs", "--json").json
-    assert gemtui("runs", "list", "--json").json == expected
-    assert gemtui("runs", "--json", "list").json == expected
+    assert gemtui("runs list").out == gemtui("runs").out
+    expected = gemtui.json("runs")
+    assert gemtui("runs list --json").json == expected
+    assert gemtui("runs --json list").json == expected
 
 
 def test_one_run_is_shown(gemtui: Gemtui) -> None:
     folder = add_run(runs_dir(), "11111111-2222")
     add_run(runs_dir(), "22222222-2222", age=5)
     folder.write("prompt.txt", "First\n\x1b]0;x\x07second\n")
-    answer = gemtui("runs", "show", "111")
+    answer = gemtui("runs show 111")
     assert answer.out.startswith("run      11111111-2222\nstate    done\n")
     *_, blank, first, second = answer.out.splitlines()
     assert (blank, first) == ("", "First")
     assert second.endswith("second")
     assert second.isprintable()
-    shown = gemtui("runs", "show", "latest", "--json").json
+    shown = gemtui.json("runs show latest")
     assert shown["version"] == 1
     assert (shown["run"]["id"], shown["run"]["session"]) == ("11111111-2222", "s1")
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
@@ -680,23 +680,23 @@ def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(gem
     gate.create()
     gate.differs(Difference(number=3, path="/p/a.txt", approved="new\n", found="other\x1b\n"))
     gate.differs(Difference(number=4, path="/p/b.txt", approved="new\n"))
-    out = gemtui("runs", "show", "latest").out
+    out = gemtui("runs show latest").out
     assert "differs  /p/a.txt differs from what you approved in question 3\n" in out
     assert "-new\n         +other␛\n" in out
     assert "in question 4\n         the file has no readable text\n" in out
-    told = gemtui("runs", "show", "latest", "--json").json["run"]["differences"]
+    told = gemtui.json("runs show latest")["run"]["differences"]
     assert [(each["number"], each["found"]) for each in told] == [(3, "other\x1b\n"), (4, None)]
 
 
 def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_path: Path) -> None:
     steps = [uses("t1", "write_file", "a.txt"), ends("t1"), uses("t2", "replace", r"\\u001b[31mb")]
     fake_cli(f"print:{INIT}", *steps, ends("t2", "error"), says("Done."), f"print:{OK}")
-    assert gemtui("run", "go", "--trust").code == 0
-    answer = gemtui("runs", "show", "latest")
+    assert gemtui("run go --trust").code == 0
+    answer = gemtui("runs show latest")
     assert "files    1 file, line counts unknown\n         ? a.txt\n" in answer.out
     assert "\x1b" not in answer.out
     assert "b not written" in answer.out
-    files = gemtui("runs", "show", "latest", "--json").json["run"]["files"]
+    files = gemtui.json("runs show latest")["run"]["files"]
     assert [(each["letter"], each["status"], each["by"]) for each in files] == [
         ("?", "written", "tool"),
         ("?", "not written", "tool"),
@@ -707,11 +707,11 @@ def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_pat
 def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "11111111-a")
     add_run(runs_dir(), "11111111-b", age=5)
-    none = gemtui("runs", "show", "nothing")
+    none = gemtui("runs show nothing")
     assert none.code == 2
     assert "no run has the id 'nothing'" in none.err
     for id in ("1111", "s1"):
-        several = gemtui("runs", "restore", id)
+        several = gemtui("runs restore", id)
         assert several.code == 2
         assert [line.split()[0] for line in several.err.splitlines()[1:]] == ["11111111-a", "11111111-b"]
 
@@ -726,7 +726,7 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert start("run", "--help").stdout.startswith(b"Usage: gemtui run")
+    assert start("run --help").stdout.startswith(b"Usage: gemtui run")
 
 
 @pytest.mark.parametrize("option", ["--only-tool", "--allow-tool", "--deny-tool"])
@@ -767,7 +767,7 @@ def test_a_run_that_waits_for_its_quota_continues_by_itself(
 
     monkeypatch.setattr("gemtui.commands.run.wait_until", wait_until)
     fake_cli(f"print:{INIT}", *([says("Half")] if spoke else []), f"print:{QUOTA}", "exit:173")
-    answer = gemtui("run", "--wait-for-quota", "go")
+    answer = gemtui("run --wait-for-quota go")
     assert (answer.code, answer.out) == (0, "Half\nAll done.\n" if spoke else "All done.\n")
     assert "waiting until" in answer.err
     assert timedelta(hours=1) < untils[0] - datetime.now(UTC) <= timedelta(hours=2)
@@ -778,6 +778,6 @@ def test_a_run_that_waits_for_its_quota_continues_by_itself(
 
 def test_a_used_up_quota_says_until_when(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", f"print:{QUOTA}", "exit:173")
-    answer = gemtui("run", "go")
+    answer = gemtui("run go")
     assert answer.code == 1
     assert re.search(r"used up.*, until .*\d\d:\d\d.*--wait-for-quota", answer.complaint)

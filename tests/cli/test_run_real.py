@@ -103,7 +103,7 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCl
     with ModelServer([shell, answer(text("So.")), shell, write, answer(text("So."))]) as model:
         assert finish(begin(on_loopback, model, "Go"))[0] == 0
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
-    refused, plain = gemtui("runs", "--json").json["runs"]
+    refused, plain = gemtui.json("runs")["runs"]
     told = [(each["outcome"], each["refused"], each["failed"]) for each in (refused, plain)]
     assert told == [("refused", 1, 0), ("ok", 0, 0)], "an exit code is no refusal"
     _, first, second = gemtui("runs").out.splitlines()
@@ -135,7 +135,7 @@ def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, 
 
 def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     missing = on_loopback.folder / "nowhere"
-    answer = gemtui("run", "Go", "--include-directory", missing)
+    answer = gemtui("run Go --include-directory", missing)
     assert answer.code == 2
     assert f"include_directories: {missing} is not a folder" in answer.err
     with ModelServer([]) as model, on_loopback.start(model, "Go", f"--include-directories={missing}") as running:

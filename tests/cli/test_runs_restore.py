@@ -48,12 +48,12 @@ def twice(home: Path, real: Path) -> RunFolder:
 
 
 def ids(gemtui: Gemtui) -> list[str]:
-    return [run["id"] for run in gemtui("runs", "--json").json["runs"]]
+    return [run["id"] for run in gemtui.json("runs")["runs"]]
 
 
 def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui) -> None:
-    assert [run["only_copy_of"] for run in gemtui("runs", "--json").json["runs"]] == [None, None]
-    cleared = gemtui("runs", "clear", "--json").json
+    assert [run["only_copy_of"] for run in gemtui.json("runs")["runs"]] == [None, None]
+    cleared = gemtui.json("runs clear")
     assert cleared == {"version": 1, "removed": 2, "left": 0, "only_copies": []}
 
 
@@ -62,14 +62,14 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
     assert prune_runs(runs_dir(), runs=1, size=1) == 1, "the older run keeps nothing that the newer lacks"
     add_run(runs_dir(), "33333333-c", age=-5)
     assert prune_runs(runs_dir(), runs=1, size=1) == 0
-    answer = gemtui("runs", "clear")
+    answer = gemtui("runs clear")
     removed, named = answer.err.splitlines()
     assert removed.startswith("gemtui: removed 1 run from")
     assert "could not be removed" not in removed
     assert named.endswith("restore it with gemtui runs restore 22222222")
     assert ID in named
     assert ids(gemtui) == [SECOND]
-    assert gemtui("runs", "--json").json["runs"][0]["only_copy_of"] == ID
+    assert gemtui.json("runs")["runs"][0]["only_copy_of"] == ID
     assert named in gemtui("runs").err
 
 
@@ -77,10 +77,10 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
 def test_the_newest_state_is_put_back(twice: RunFolder, real: Path, gemtui: Gemtui, id: str) -> None:
     whole = real.read_bytes()
     real.unlink()
-    answer = gemtui("runs", "restore", id)
+    answer = gemtui("runs restore", id)
     assert (answer.code, answer.complaint) == (0, f"gemtui: restored {real}")
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
-    again = gemtui("runs", "restore", SECOND, "--json")
+    again = gemtui("runs restore", SECOND, "--json")
     assert again.code == 1
     assert again.json == {
         "version": 1,
@@ -92,7 +92,7 @@ def test_the_newest_state_is_put_back(twice: RunFolder, real: Path, gemtui: Gemt
         "replaced": None,
         "renewed": False,
     }
-    assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
+    assert gemtui.json("sessions --everywhere")["sessions"][0]["messages"] == 4
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"session_id": 7, "home": "/"}'])
@@ -101,7 +101,7 @@ def test_copies_whose_list_is_damaged_are_not_removed(
 ) -> None:
     real.unlink()
     (twice.path / "before.json").write_bytes(damage)
-    gemtui("runs", "clear")
+    gemtui("runs clear")
     assert SECOND in ids(gemtui)
     assert (twice.path / "end-now-0.jsonl").exists()
 
@@ -112,7 +112,7 @@ def test_a_file_that_was_changed_in_its_place_is_put_back_as_the_run_left_it(
 ) -> None:
     real.write_bytes(now)
     real.unlink()
-    assert gemtui("runs", "restore", SECOND).code == 0
+    assert gemtui("runs restore", SECOND).code == 0
     assert real.read_bytes() == REAL + MORE
     drop_kept(twice)
     assert not [each.name for each in twice.path.iterdir() if "now" in each.name]
@@ -145,25 +145,25 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
     )
     assert real.read_bytes().startswith(REAL + lines(old) + b'{"$set":{"lastUpdated":"')
     assert not ghost.exists()
-    assert gemtui("vault", "--json").json["next"] == []
-    assert gemtui("runs", "clear", "--json").json["only_copies"] == []
+    assert gemtui.json("vault")["next"] == []
+    assert gemtui.json("runs clear")["only_copies"] == []
 
 
 def test_a_run_gives_what_neither_store_nor_vault_has(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
-    there = gemtui("vault", "restore", ID)
+    there = gemtui("vault restore", ID)
     assert there.code == 1
     assert "already in its place" in there.err
     real.unlink()
-    assert gemtui("vault", "restore", "ffff").code == 2
-    assert gemtui("vault", "restore", ID[:8]).code == 0
+    assert gemtui("vault restore ffff").code == 2
+    assert gemtui("vault restore", ID[:8]).code == 0
     assert real.exists()
 
 
 def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
     real.unlink()
     real.write_bytes(GHOST)
-    assert gemtui("runs", "clear", "--json").json["only_copies"] == [SECOND]
-    answer = gemtui("runs", "restore", ID)
+    assert gemtui.json("runs clear")["only_copies"] == [SECOND]
+    answer = gemtui("runs restore", ID)
     assert answer.code == 1
     assert f"{real} contains less than {twice.path}" in answer.err
     assert f"move {real.name} away" in answer.err
@@ -176,7 +176,7 @@ def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> No
     report = gemtui("doctor").out
     assert f"run 22222222 has the only copy of session {ID}" in " ".join(report.split())
     assert report.splitlines()[-1] == "no problems"
-    (named,) = gemtui("doctor", "--json").json["runs"]["only_copies"]
+    (named,) = gemtui.json("doctor")["runs"]["only_copies"]
     assert (named["run"], named["session"]) == (SECOND, ID)
 
 
@@ -185,9 +185,9 @@ def test_a_run_whose_session_is_gone_at_its_end_fails(
 ) -> None:
     chats = real.parent
     fake_cli(f"print:{INIT}", f"block:{chats}", f"print:{OK}")
-    answer = gemtui("run", "Which?", "--resume", ID)
+    answer = gemtui("run Which? --resume", ID)
     assert answer.code == 1
     assert f"{real} is missing: a copy is in" in answer.err
     chats.unlink()
-    assert gemtui("runs", "restore", "latest").code == 0
+    assert gemtui("runs restore latest").code == 0
     assert real.read_bytes() == REAL

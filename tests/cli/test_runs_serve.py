@@ -45,7 +45,7 @@ def asker(home: object, tmp_path: Path) -> Iterator[Asker]:
 
 
 def listed(gemtui: Gemtui, *words: str) -> list[dict[str, Any]]:
-    answer = gemtui("runs", "questions", *words, "--json")
+    answer = gemtui("runs questions", *words, "--json")
     assert answer.code == 0
     assert answer.json["version"] == 1
     found: list[dict[str, Any]] = answer.json["questions"]
@@ -71,10 +71,10 @@ def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(asker: Aske
     assert (effect["path"], effect["before"]) == (str(place), "one\n")
     assert "-one\n+two\n" in effect["diff"]
     assert (found["changed"], found["refusal"]) == (False, None)
-    told = gemtui("runs", "questions", "run")
+    told = gemtui("runs questions run")
     assert "\x1b" not in told.out
     assert f"gemtui runs answer run {found['id']} allow" in told.out
-    answer = gemtui("runs", "answer", "run", found["id"], "allow")
+    answer = gemtui("runs answer run", found["id"], "allow")
     assert (answer.code, answer.out) == (0, "question 1: allowed\n")
     assert through(waiting.result())["content"] == "two\n\x1b]0;x\x07\n"
     assert listed(gemtui, "run") == []
@@ -88,14 +88,14 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     (shown,) = listed(gemtui)
     place.write_text("meanwhile\n")
     for name in (shown["id"], "1"):
-        answer = gemtui("runs", "answer", "run", name, "allow")
+        answer = gemtui("runs answer run", name, "allow")
         assert (answer.code, answer.out) == (1, "")
         assert "the call has changed since it was shown" in answer.complaint
     assert not asker.files.is_answered(1)
     (now,) = listed(gemtui)
     assert now["changed"]
     assert now["id"] != shown["id"]
-    answer = gemtui("runs", "answer", "run", now["id"], "allow", "--json")
+    answer = gemtui("runs answer run", now["id"], "allow", "--json")
     assert (answer.code, answer.json["counted"], answer.json["consent"]) == (0, True, "allowed")
     assert list(answer.json) == names(SHAPES["runs answer"])
     assert waiting.result() is not None
@@ -110,18 +110,18 @@ def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui
     (shown,) = listed(gemtui)
     assert (shown["effect"]["names"], shown["effect"]["executable"]) == (1, False)
     assert (shown["arguments"]["file_path"], shown["requested"]["file_path"]) == (str(place), "a%2etxt")
-    told = gemtui("runs", "questions", "run").out
+    told = gemtui("runs questions run").out
     assert "names (hard links)" not in told
     assert "executable" not in told
     if what == "executable":
         place.chmod(0o700)
     else:
         (asker.project / "b.txt").hardlink_to(place)
-    answer = gemtui("runs", "answer", "run", shown["id"], "allow")
+    answer = gemtui("runs answer run", shown["id"], "allow")
     assert (answer.code, answer.out) == (1, "")
     assert "the call has changed since it was shown" in answer.complaint
     words = "it is executable" if what == "executable" else "it has 2 names (hard links): the others change as well"
-    assert f"! {words}" in gemtui("runs", "questions", "run").out
+    assert f"! {words}" in gemtui("runs questions run").out
 
 
 def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
@@ -131,12 +131,12 @@ def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
     assert (shown["effect"]["command"], shown["similar"]) == ("make > all", None)
     assert "it writes a file" in shown["dangers"][0]["why"]
     assert shown["cautions"][0] == {"text": "> all: it writes a file", "danger": True}
-    answer = gemtui("runs", "answer", "run", "1", "deny", "--because", "not now")
+    answer = gemtui("runs answer run 1 deny --because", "not now")
     assert (answer.code, answer.out) == (0, "question 1: denied\n")
     refused = waiting.result()
     assert refused is not None
     assert "not now" in refused["reason"]
-    again = gemtui("runs", "answer", "run", "1", "allow", "--json")
+    again = gemtui("runs answer run 1 allow --json")
     assert (again.code, again.json["counted"]) == (1, False)
     assert "the question has already been answered: denied" in again.complaint
 
@@ -145,7 +145,7 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     waiting = asker.later("run_shell_command", command="make all")
     asker.question(1)
     assert listed(gemtui)[0]["similar"].startswith("commands that start with make")
-    assert gemtui("runs", "answer", "run", "1", "allow", "--similar").code == 0
+    assert gemtui("runs answer run 1 allow --similar").code == 0
     assert waiting.result() is not None
     assert through(asker.call("run_shell_command", command="make all"))
 
@@ -165,7 +165,7 @@ def test_an_answer_that_names_nothing_is_a_usage_error(
     asker: Asker, gemtui: Gemtui, words: list[str], what: str
 ) -> None:
     asker.files.ask(ASKED)
-    answer = gemtui("runs", "answer", *words)
+    answer = gemtui("runs answer", *words)
     assert answer.code == 2
     assert what in answer.err
     assert not asker.files.is_answered(1)
@@ -183,7 +183,7 @@ def test_a_run_can_t_answer_its_own_question(
         own, supervisor = os.getpid(), psutil.Process().parent()
         assert supervisor is not None
         asker.folder.write_owner(Owner(pid=supervisor.pid, began=supervisor.create_time(), cli=own))
-    answer = gemtui("runs", "answer", "run", "1", verdict)
+    answer = gemtui("runs answer run 1", verdict)
     assert answer.code == 2
     assert "the run itself started this program" in answer.err
     assert not asker.files.is_answered(1)
@@ -197,13 +197,13 @@ def test_a_run_says_from_where_each_answer_came(asker: Asker, gemtui: Gemtui) ->
         talk = Conversation.of(run, source)
         assert talk.deny(talk.asked(question))
     asker.files.ask(replace(ASKED, number=5))
-    assert gemtui("runs", "answer", "run", "5", "deny").code == 0
+    assert gemtui("runs answer run 5 deny").code == 0
     asker.files.ask(replace(ASKED, number=6))
-    shown = gemtui("runs", "show", "run", "--json").json["run"]["questions"]
+    shown = gemtui.json("runs show run")["run"]["questions"]
     assert list(shown[0]) == ["tool", "about", "subagent", "consent", "reason", "from"]
     assert [each["from"] for each in shown] == ["pane", "shell", "terminal", "library", "terminal", None]
     assert json.loads((asker.files.path / "answer-1.json").read_text())["from"] == "pane"
-    assert "by gemtui runs answer: run_shell_command" in gemtui("runs", "show", "run").out
+    assert "by gemtui runs answer: run_shell_command" in gemtui("runs show run").out
 
 
 def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtui: Gemtui) -> None:
@@ -211,33 +211,33 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
     asker.folder.write_owner(Owner(pid=os.getpid(), began=1.0))
     asker.folder.finish(Exit(code=0, started=None, ended=None))
     assert listed(gemtui) == []
-    answer = gemtui("runs", "answer", "run", "1", "allow")
+    answer = gemtui("runs answer run 1 allow")
     assert answer.code == 1
     assert "the run has ended" in answer.complaint
-    said = gemtui("runs", "say", "run", "hello")
+    said = gemtui("runs say run hello")
     assert (said.code, said.complaint) == (
         1,
         "gemtui: run run has ended: queue a prompt for later with gemtui runs queue",
     )
-    queued = gemtui("runs", "queue", "run", "and then")
+    queued = gemtui("runs queue run", "and then")
     assert queued.code == 0
     assert "when the run ends" in queued.complaint
 
 
 def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> None:
-    said = gemtui("runs", "say", "run", "use \x1b tabs", "--json")
+    said = gemtui("runs say run", "use \x1b tabs", "--json")
     assert list(said.json) == names(SHAPES["runs say"])
-    assert gemtui("runs", "queue", "run", "then test").code == 0
-    told = gemtui("runs", "queue", "run")
+    assert gemtui("runs queue run", "then test").code == 0
+    told = gemtui("runs queue run")
     assert told.out == "use ␛ tabs\nthen test\n"
-    waiting = gemtui("runs", "queue", "run", "--json").json["waiting"]
+    waiting = gemtui.json("runs queue run")["waiting"]
     assert [each["text"] for each in waiting] == ["use \x1b tabs", "then test"]
     assert "use \\x1b tabs" in str(asker.hook("AfterTool", tool_name="glob", tool_input={}))
     next_prompt = asker.hook("AfterAgent")
     assert next_prompt is not None
     assert next_prompt["reason"] == "then test"
     assert PromptQueue.of(asker.folder).undelivered() == 0
-    assert gemtui("runs", "say", "run", " ").code == 2
+    assert gemtui("runs say run", " ").code == 2
 
 
 def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, mon
         return before(self, *words)
 
     monkeypatch.setattr(Conversation, "asked", asked)
-    answer = gemtui("runs", "answer", "run", "1", "allow")
+    answer = gemtui("runs answer run 1 allow")
     assert answer.code == 1
     assert "somebody else answered first" in answer.complaint
 

@@ -25,7 +25,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
 
 
 def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
-    answer = gemtui("runs", "--json")
+    answer = gemtui("runs --json")
     (run,) = answer.json["runs"]
     assert (run["state"], run["pids"]) == ("orphaned", sorted(each.pid for each in process_tree.tagged(orphan)))
     listed = gemtui("runs")
@@ -34,33 +34,33 @@ def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
 
 
 def test_doctor_names_it_as_a_problem(gemtui: Gemtui, orphan: str) -> None:
-    answer = gemtui("doctor", "--json")
+    answer = gemtui("doctor --json")
     assert answer.code == 1
     assert answer.json["runs"]["orphaned"] == [orphan]
     assert any(f"gemtui runs stop {orphan[:8]}" in each for each in answer.json["problems"])
 
 
 def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
-    assert gemtui("runs", "clear", "--json").json == {"version": 1, "removed": 0, "left": 1, "only_copies": []}
+    assert gemtui.json("runs clear") == {"version": 1, "removed": 0, "left": 1, "only_copies": []}
     assert (runs_dir() / orphan).is_dir()
 
 
 def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
     pids = sorted(each.pid for each in process_tree.tagged(orphan))
-    answer = gemtui("runs", "stop", orphan[:8], "--json")
+    answer = gemtui("runs stop", orphan[:8], "--json")
     assert (answer.code, answer.json) == (0, {"version": 1, "run": orphan, "stopped": pids})
     assert process_tree.tagged(orphan) == set()
-    again = gemtui("runs", "stop", orphan)
+    again = gemtui("runs stop", orphan)
     assert (again.code, again.complaint) == (1, "gemtui: this run has no running processes")
-    assert gemtui("runs", "clear", "--json").json["left"] == 0
+    assert gemtui.json("runs clear")["left"] == 0
 
 
 def test_prompts_are_named_and_removed(gemtui: Gemtui) -> None:
     History(prompts_file()).add("a secret")
     assert str(prompts_file()) in gemtui("doctor").out
-    assert gemtui("doctor", "--json").json["files"]["prompts"]["bytes"] == 11
-    gemtui("runs", "clear")
+    assert gemtui.json("doctor")["files"]["prompts"]["bytes"] == 11
+    gemtui("runs clear")
     assert prompts_file().exists()
-    gemtui("runs", "clear", "--prompts")
+    gemtui("runs clear --prompts")
     assert not prompts_file().exists()
-    assert gemtui("doctor", "--json").json["files"]["prompts"]["bytes"] is None
+    assert gemtui.json("doctor")["files"]["prompts"]["bytes"] is None

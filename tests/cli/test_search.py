@@ -30,7 +30,7 @@ OF_TOOL = HIT | {"kind": "tool", "tool": str}
 
 
 def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", "--everywhere", "--json", "the", "greeting")
+    answer = gemtui("search --everywhere --json the greeting")
     assert (answer.code, answer.err) == (0, "")
     fits(
         answer.json,
@@ -54,8 +54,8 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_every_session_that_matches_is_found_with_a_large_limit(store: Path, gemtui: Gemtui) -> None:
-    few = gemtui("search", "--everywhere", "--json", "--limit", "2", "tool:shell").json
-    all_hits = gemtui("search", "--everywhere", "--json", "--limit", "100000", "tool:shell").json
+    few = gemtui.json("search --everywhere --limit 2 tool:shell")
+    all_hits = gemtui.json("search --everywhere --limit 100000 tool:shell")
     assert len(few["hits"]) == 2
     assert few["hits"] == all_hits["hits"][:2]
     assert few["total_sessions"] == all_hits["total_sessions"]
@@ -72,11 +72,11 @@ def test_pages_have_each_hit_once_while_sessions_come(
     def names(answer: Answer) -> list[str]:
         return [f"{hit['message']} {hit['snippet']}" for hit in answer.json["hits"]]
 
-    whole = names(gemtui("search", "greeting", "--everywhere", "--limit", "9999", "--json"))
+    whole = names(gemtui("search greeting --everywhere --limit 9999 --json"))
     paged: list[str] = []
     cursor: tuple[str, ...] = ()
     for number in range(100):
-        page = gemtui("search", "greeting", "--everywhere", "--limit", "2", *cursor, "--json")
+        page = gemtui("search greeting --everywhere --limit 2", *cursor, "--json")
         paged += names(page)
         if (following := page.json["next_cursor"]) is None:
             break
@@ -86,18 +86,18 @@ def test_pages_have_each_hit_once_while_sessions_come(
             logs.write(store / "tmp/new/chats/session-2026-11-29T10-00-99999999.jsonl", records)
     assert sorted(each for each in paged if not each.startswith("new ")) == sorted(whole)
     assert paged.index(whole[0]) == 0
-    wrong = gemtui("search", "hello", "--everywhere", *cursor, "--json")
+    wrong = gemtui("search hello --everywhere", *cursor, "--json")
     assert (wrong.code, "belongs to another query" in wrong.err) == (2, True)
 
 
 def test_what_a_subagent_said_counts_as_its_session_s(store: Path, gemtui: Gemtui) -> None:
-    hits = gemtui("search", "--everywhere", "--json", "objective").json["hits"]
+    hits = gemtui.json("search --everywhere objective")["hits"]
     said = {(hit["session"], hit["subagent"] is not None) for hit in hits}
     assert (INVESTIGATED, True) in said
 
 
 def test_lines_are_grouped_by_session(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", "--everywhere", "--limit", "3", "greeting printed")
+    answer = gemtui("search --everywhere --limit 3", "greeting printed")
     heads = [line for line in answer.out.splitlines() if not line.startswith(" ")]
     assert answer.code == 0
     assert heads[0].split()[0] == INVESTIGATED[:8]
@@ -105,17 +105,17 @@ def test_lines_are_grouped_by_session(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_one_project_is_searched_if_it_is_named(store: Path, gemtui: Gemtui) -> None:
-    here = gemtui("search", "--project", GREETER, "--json", "file").json
-    everywhere = gemtui("search", "--everywhere", "--json", "file").json
+    here = gemtui.json("search --project", GREETER, "file")
+    everywhere = gemtui.json("search --everywhere file")
     assert {hit["project"] for hit in here["hits"]} == {GREETER}
     assert here["total_sessions"] < everywhere["total_sessions"]
 
 
 def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", "--everywhere", "qqxxyyzz")
+    answer = gemtui("search --everywhere qqxxyyzz")
     assert (answer.code, answer.out) == (1, "")
     assert answer.complaint == "gemtui: no matches: to search dropped messages, add --dropped"
-    answer = gemtui("search", "--everywhere", "--json", "qqxxyyzz")
+    answer = gemtui("search --everywhere --json qqxxyyzz")
     assert answer.code == 1
     assert answer.json == {
         "version": 1,
@@ -131,7 +131,7 @@ def test_an_incomplete_search_without_hits_only_says_so(
     store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gemtui.search.search.AT_ONCE", 0)  # no file is small enough to be sure
-    answer = gemtui("search", "--everywhere", "qqxxyyzz")
+    answer = gemtui("search --everywhere qqxxyyzz")
     assert answer.code == 1
     assert answer.complaint.startswith("gemtui: no matches so far: the search index is still")
 
@@ -143,7 +143,7 @@ def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", "--everywhere", 'is:odd "greeting')
+    answer = gemtui("search --everywhere", 'is:odd "greeting')
     assert (answer.code, answer.out) == (1, "")
     assert 'a closing quotation mark " is missing (searched as words)' in answer.err
 
@@ -151,19 +151,19 @@ def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui:
 def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) -> None:
     said = [logs.header(), logs.user("u", "a secret"), logs.gemini("g", "no"), {"$rewindTo": "u"}]
     stores.session(home / ".gemini", stores.uuid(1), said)
-    assert gemtui("search", "secret").code == 1
-    answer = gemtui("search", "--dropped", "secret")
+    assert gemtui("search secret").code == 1
+    answer = gemtui("search --dropped secret")
     assert answer.code == 0
     assert "user        a secret" in answer.out
 
 
 def test_the_index_is_brought_up_to_date_if_asked_for(store: Path, gemtui: Gemtui) -> None:
-    assert gemtui("doctor", "--json").json["files"]["search"]["files"] is None
-    without = gemtui("search", "--everywhere", "--json", "greeting")
-    made = gemtui("search", "--index", "--everywhere", "--json", "greeting")
+    assert gemtui.json("doctor")["files"]["search"]["files"] is None
+    without = gemtui("search --everywhere --json greeting")
+    made = gemtui("search --index --everywhere --json greeting")
     assert (made.code, made.err) == (0, "")
-    assert gemtui("doctor", "--json").json["files"]["search"]["files"] > 5
-    again = gemtui("search", "--everywhere", "--json", "greeting")
+    assert gemtui.json("doctor")["files"]["search"]["files"] > 5
+    again = gemtui("search --everywhere --json greeting")
     for answer in (made, again):
         assert places(answer) == places(without)
     lists = [gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])]
@@ -177,20 +177,20 @@ def places(answer: Answer) -> set[tuple[str, str]]:
 def test_an_index_that_can_not_be_written_is_said(store: Path, gemtui: Gemtui) -> None:
     cache_dir().mkdir(parents=True, exist_ok=True)
     (cache_dir() / "search").write_text("no folder")
-    answer = gemtui("search", "--index", "--everywhere", "greeting")
+    answer = gemtui("search --index --everywhere greeting")
     assert answer.code == 0
     assert "the search index can't be written" in answer.err
 
 
 def test_tags_and_pins_narrow_down(store: Path, gemtui: Gemtui) -> None:
     assert gemtui("mark", INVESTIGATED, "--tag", "later").code == 0
-    found = gemtui("search", "--everywhere", "--json", "tag:later greeting").json
+    found = gemtui.json("search --everywhere", "tag:later greeting")
     assert {hit["session"] for hit in found["hits"]} == {INVESTIGATED}
 
 
 def test_lines_name_a_session_as_its_user_does(store: Path, gemtui: Gemtui) -> None:
     gemtui("mark", INVESTIGATED, "--name", "What calls greet")
-    assert "What calls greet" in gemtui("search", "--everywhere", "objective").out
+    assert "What calls greet" in gemtui("search --everywhere objective").out
 
 
 @pytest.mark.parametrize("command", [("search", "needle"), ("sessions", "--everywhere")])
@@ -215,6 +215,6 @@ def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> 
 
 
 def test_project_and_everywhere_exclude_each_other(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", "--everywhere", "--project", GREETER, "x")
+    answer = gemtui("search --everywhere --project", GREETER, "x")
     assert answer.code == 2
     assert "can't be combined" in answer.complaint

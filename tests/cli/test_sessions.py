@@ -49,7 +49,7 @@ def add_session(
 
 
 def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("sessions", "--everywhere", "--json")
+    answer = gemtui("sessions --everywhere --json")
     assert (answer.code, answer.err) == (0, "")
     fits(answer.json, SESSIONS)
     assert answer.json["home"] == str(store)
@@ -65,8 +65,8 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_hidden_adds_what_is_hidden(store: Path, gemtui: Gemtui) -> None:
-    usual = gemtui("sessions", "--everywhere", "--json").json
-    every = gemtui("sessions", "--everywhere", "--hidden", "--json").json
+    usual = gemtui.json("sessions --everywhere")
+    every = gemtui.json("sessions --everywhere --hidden")
     fits(every, SESSIONS)
     assert set(ids(usual)) < set(ids(every))
     assert len(ids(usual)) == len(set(ids(usual))), "one session once"
@@ -82,11 +82,11 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
     mine = tmp_path / "mine"
     mine.mkdir()
     add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
-    assert ids(gemtui("sessions", "--project", mine, "--json").json) == ["11111111-aaaa"]
+    assert ids(gemtui.json("sessions --project", mine)) == ["11111111-aaaa"]
     (tmp_path / "link").symlink_to(mine)
-    gone = gemtui("sessions", "--project", GREETER, "--json").json
+    gone = gemtui.json("sessions --project", GREETER)
     assert FULL in ids(gone), "a project's folder need not be there any more"
-    assert ids(gemtui("sessions", "--project", tmp_path / "link", "--json").json) == ["11111111-aaaa"]
+    assert ids(gemtui.json("sessions --project", tmp_path / "link")) == ["11111111-aaaa"]
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
@@ -99,22 +99,22 @@ def test_worktrees_belong_to_their_repository(
     add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
     add_session(store, "fix", "22222222-aaaa", "Say him", str(tree), 1)
     for project in (mine, tree):
-        found = gemtui("sessions", "--project", project, *limit, "--json").json
+        found = gemtui.json("sessions --project", project, *limit)
         assert ids(found) == ["22222222-aaaa", "11111111-aaaa"]
-        hits = gemtui("search", "say", "--project", project, "--json").json["hits"]
+        hits = gemtui.json("search say --project", project)["hits"]
         assert {each["session"] for each in hits} == {"22222222-aaaa", "11111111-aaaa"}
     monkeypatch.chdir(mine)
-    latest = gemtui("show", "latest", "--format", "json").json["session"]
+    latest = gemtui("show latest --format json").json["session"]
     assert latest["id"] == "11111111-aaaa", "what can be continued here"
 
 
 @pytest.mark.parametrize("every", [("--everywhere",), ("--everywhere", "--hidden")])
 def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gemtui, every: tuple[str, ...]) -> None:
-    whole = [tuple(each["files"]) for each in gemtui("sessions", *every, "--json").json["sessions"]]
+    whole = [tuple(each["files"]) for each in gemtui.json("sessions", *every)["sessions"]]
     paged: list[tuple[str, ...]] = []
     cursor: tuple[str, ...] = ()
     for number in count():
-        page = gemtui("sessions", *every, "--limit", "3", *cursor, "--json").json
+        page = gemtui.json("sessions", *every, "--limit", "3", *cursor)
         fits(page, SESSIONS)
         paged += [tuple(each["files"]) for each in page["sessions"]]
         if page["next_cursor"] is None:
@@ -146,10 +146,10 @@ def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemt
         (("--since", "2026-10-18", "--limit", "1"), [19]),
         (("--since", "2026-10-20"), []),
     ):
-        answer = gemtui("sessions", "--project", mine, "--json", *words)
+        answer = gemtui("sessions --project", mine, "--json", *words)
         assert ids(answer.json) == [f"{day:08}-aaaa" for day in found]
-    assert gemtui("sessions", "--since", "someday").code == 2
-    assert gemtui("sessions", "--since", "2026-10-18", "--live").code == 2
+    assert gemtui("sessions --since someday").code == 2
+    assert gemtui("sessions --since 2026-10-18 --live").code == 2
 
 
 def test_the_current_folder_decides(
@@ -159,14 +159,14 @@ def test_the_current_folder_decides(
     mine.mkdir()
     add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
     monkeypatch.chdir(tmp_path)
-    assert len(ids(gemtui("sessions", "--json").json)) > 10, "no project here: everywhere"
+    assert len(ids(gemtui.json("sessions"))) > 10, "no project here: everywhere"
     monkeypatch.chdir(mine)
-    assert ids(gemtui("sessions", "--json").json) == ["11111111-aaaa"]
-    assert len(ids(gemtui("sessions", "--json", "--everywhere").json)) > 10
+    assert ids(gemtui.json("sessions")) == ["11111111-aaaa"]
+    assert len(ids(gemtui.json("sessions --everywhere"))) > 10
 
 
 def test_table_is_for_people(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("sessions", "--everywhere")
+    answer = gemtui("sessions --everywhere")
     head, *lines = answer.out.splitlines()
     assert " ".join(head.split()) == "ID AGE PROMPTS TOOLS FAILED TOKENS PROJECT TITLE"
     line = next(line for line in lines if line.startswith("7024884b "))
@@ -221,7 +221,7 @@ def test_what_is_special_gives_way_to_the_title(store: Path, tmp_path: Path) -> 
 def test_short_ids_name_one_session_each(store: Path, gemtui: Gemtui) -> None:
     for minute, end in enumerate(("one", "two", "two-and-more")):
         add_session(store, "x", f"my-runs-{end}", f"Prompt {end}", minute=minute)
-    shown = [line.split()[0] for line in gemtui("sessions", "--everywhere").out.splitlines()[1:]]
+    shown = [line.split()[0] for line in gemtui("sessions --everywhere").out.splitlines()[1:]]
     assert {"my-runs-o", "my-runs-two-", "my-runs-two"} <= set(shown)
     assert len(set(shown)) == len(shown)
     for short in shown:
@@ -232,10 +232,10 @@ def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Ge
     before = add_session(store, "x", "my-run", "A prompt", minute=1)
     for file in (before, before.with_name("session-2026-11-20T10-09-77777777.jsonl")):
         file.write_text(before.read_text().partition("\n")[2] if file == before else before.read_text())
-        lines = gemtui("sessions", "--everywhere").out.splitlines()
+        lines = gemtui("sessions --everywhere").out.splitlines()
         shown = [line.split()[0] for line in lines if "A prompt" in line]
         assert file.stem in shown
-        assert file.stem in [each["id"] for each in gemtui("sessions", "--everywhere", "--json").json["sessions"]]
+        assert file.stem in [each["id"] for each in gemtui.json("sessions --everywhere")["sessions"]]
         for id in shown:
             assert gemtui("show", id).code == 0, id
 
@@ -243,9 +243,9 @@ def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Ge
 def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(store: Path, gemtui: Gemtui) -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07 tit\u202ele \x9b31m\x7f\nsecond"
     add_session(store, "e\x1b[2Jvil", "22222222-\x1b[31mid", evil, project="/x/\x1b]0;owned\x07y")
-    table = gemtui("sessions", "--everywhere").out
+    table = gemtui("sessions --everywhere").out
     assert clean(table) == table
-    answer = gemtui("sessions", "--everywhere", "--json")
+    answer = gemtui("sessions --everywhere --json")
     assert clean(answer.out) == answer.out
     session = next(each for each in answer.json["sessions"] if each["id"].startswith("22222222"))
     assert session["id"] == "22222222-\x1b[31mid"
@@ -260,28 +260,28 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
     assert (answer.code, answer.out) == (0, "")
     hint = "Gemini CLI stores them there once you use it"
     assert answer.complaint == f"gemtui: no sessions in {home}/.gemini yet: {hint}"
-    assert gemtui("sessions", "--json").json["sessions"] == []
+    assert gemtui.json("sessions")["sessions"] == []
 
 
 def test_a_project_without_sessions_says_where_there_are_some(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("sessions", "--project", tmp_path)
+    answer = gemtui("sessions --project", tmp_path)
     assert (answer.code, answer.out) == (0, "")
     assert "gemtui sessions --everywhere" in answer.complaint
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_project_that_is_not_there(store: Path, gemtui: Gemtui, form: list[str]) -> None:
-    answer = gemtui("sessions", "--project", "/nope", *form)
+    answer = gemtui("sessions --project /nope", *form)
     assert answer.code == 1
     assert answer.complaint.startswith("gemtui: /nope does not exist and has no sessions: ")
-    assert gemtui("sessions", "--project", GREETER, *form).code == 0, "gone, with sessions"
+    assert gemtui("sessions --project", GREETER, *form).code == 0, "gone, with sessions"
 
 
 def test_a_limit_keeps_the_newest(store: Path, gemtui: Gemtui) -> None:
-    every = ids(gemtui("sessions", "--everywhere", "--json").json)
-    assert ids(gemtui("sessions", "--everywhere", "--json", "--limit", "3").json) == every[:3]
-    assert len(gemtui("sessions", "--everywhere", "--limit", "3").out.splitlines()) == 4
-    assert gemtui("sessions", "--limit", "0").code == 2
+    every = ids(gemtui.json("sessions --everywhere"))
+    assert ids(gemtui.json("sessions --everywhere --limit 3")) == every[:3]
+    assert len(gemtui("sessions --everywhere --limit 3").out.splitlines()) == 4
+    assert gemtui("sessions --limit 0").code == 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -298,7 +298,7 @@ def test_a_store_without_permission(store: Path, gemtui: Gemtui) -> None:
 def test_a_store_that_is_a_file(home: Path, gemtui: Gemtui) -> None:
     (home / ".gemini").rmdir()
     (home / ".gemini").write_text("not a folder")
-    answer = gemtui("sessions", "--json")
+    answer = gemtui("sessions --json")
     assert (answer.code, answer.out) == (1, "")
     assert f"{home}/.gemini is not a folder: move it away" in answer.complaint
 
@@ -308,7 +308,7 @@ def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:
     (chats / "session-2026-11-20T10-00-deadbeef.jsonl").write_bytes(b"\xff\x00\x80 not json")
     (chats / "session-2026-11-20T10-01-deadbeef.json").write_bytes(b"[" * 5000)
     (chats / "session-2026-11-20T10-02-deadbeef.jsonl").mkdir()
-    answer = gemtui("sessions", "--everywhere", "--json")
+    answer = gemtui("sessions --everywhere --json")
     assert answer.code == 0
     assert len(answer.json["sessions"]) > 10
     assert answer.complaint == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
@@ -321,7 +321,7 @@ def test_home_comes_from_the_variable_or_the_home_folder(tmp_path: Path) -> None
         {"GEMINI_CLI_HOME": None, "HOME": str(tmp_path)},
         {"GEMINI_CLI_HOME": "", "HOME": str(tmp_path)},
     ):
-        done = start("sessions", "--everywhere", "--json", environ=environ)
+        done = start("sessions --everywhere --json", environ=environ)
         answer = json.loads(done.stdout)
         assert answer["home"] == str(tmp_path / ".gemini")
         assert len(answer["sessions"]) == 1
@@ -352,14 +352,14 @@ def test_an_id_that_two_projects_have(
         path = add_session(store, name, "nightly", f"Work on {name}", str(tmp_path / name))
         path.write_text(path.read_text().replace('"projectHash": "0"', f'"projectHash": "{name}"'))
         paths[name] = path
-    unclear = gemtui("show", "nightly")
+    unclear = gemtui("show nightly")
     assert unclear.code == 2
     assert all(str(path) in unclear.err for path in paths.values())
     assert "Work on b" in gemtui("show", paths["b"]).out
-    assert "Work on b" in gemtui("show", "nightly", "--project", tmp_path / "b").out
+    assert "Work on b" in gemtui("show nightly --project", tmp_path / "b").out
     assert gemtui("show", FULL, "--project", tmp_path / "b").code == 2
     monkeypatch.chdir(tmp_path / "a")
-    assert "Work on a" in gemtui("show", "nightly").out
+    assert "Work on a" in gemtui("show nightly").out
 
 
 def test_a_folder_with_nothing_to_show_lists_all(
@@ -371,10 +371,10 @@ def test_a_folder_with_nothing_to_show_lists_all(
     path = add_session(store, "here", "44444444-empty", "?", str(here))
     path.write_text(path.read_text().partition("\n")[0] + "\n")
     monkeypatch.chdir(here)
-    usual = gemtui("sessions", "--json").json
-    assert ids(usual) == ids(gemtui("sessions", "--everywhere", "--json").json)
-    assert ids(gemtui("sessions", "--hidden", "--json").json) == ["44444444-empty"]
-    assert ids(gemtui("sessions", "--project", here, "--json").json) == []
+    usual = gemtui.json("sessions")
+    assert ids(usual) == ids(gemtui.json("sessions --everywhere"))
+    assert ids(gemtui.json("sessions --hidden")) == ["44444444-empty"]
+    assert ids(gemtui.json("sessions --project", here)) == []
 
 
 @pytest.mark.parametrize(
@@ -393,14 +393,14 @@ def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary
     path = add_session(store, "mine", "11111111-aaaa", "Say hi")
     with path.open("a") as file:
         file.write(json.dumps({"$set": {"summary": summary}}) + "\n")
-    assert gemtui("show", "11111111").out.splitlines()[0] == title
+    assert gemtui("show 11111111").out.splitlines()[0] == title
 
 
 def test_written_files_are_counted_and_listed_only_where_they_are_asked_for(gemtui: Gemtui, store: Path) -> None:
-    counted = gemtui("sessions", "--everywhere", "--json").json["sessions"]
-    listed = gemtui("sessions", "--everywhere", "--json", "--files").json["sessions"]
+    counted = gemtui.json("sessions --everywhere")["sessions"]
+    listed = gemtui.json("sessions --everywhere --files")["sessions"]
     assert max(each["files_written_count"] for each in counted) > 0
     for one, other in zip(counted, listed, strict=True):
         assert one | {"files_written": other["files_written"]} == other
         assert one["files_written_count"] == len(other["files_written"])
-    assert gemtui("sessions", "--files").code == 2
+    assert gemtui("sessions --files").code == 2

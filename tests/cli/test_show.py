@@ -29,21 +29,21 @@ def test_json_is_what_the_library_gives(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_json_holds_the_records_as_stored_and_what_was_dropped(store: Path, gemtui: Gemtui) -> None:
-    rewound = gemtui("show", "b3bf9d1b", "--format", "json").json
+    rewound = gemtui("show b3bf9d1b --format json").json
     fits(rewound, SHOWN)
     assert {each["why"] for each in rewound["dropped"]} == {"rewound"}
     context = gemtui("show", FULL, "--format", "json").json["messages"][0]
     assert context["content"][0]["text"].startswith("<session_context>")
-    failed = gemtui("show", "6cafb191", "--format", "json").json
+    failed = gemtui("show 6cafb191 --format json").json
     assert [each["why"] for each in failed["dropped"]] == ["failed_prompt"]
 
 
 def test_problems_name_file_and_line(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("show", "c0ffee00", "--format", "json").json
+    answer = gemtui("show c0ffee00 --format json").json
     (problem,) = answer["problems"]
     assert problem["file"] == answer["session"]["files"][0]
     assert problem["line"] > 1
-    text = gemtui("show", "c0ffee00")
+    text = gemtui("show c0ffee00")
     assert text.code == 0
     assert f"{problem['file']}, line {problem['line']}: " in text.complaint
 
@@ -70,19 +70,19 @@ def test_reading_formats_hold_the_conversation(store: Path, gemtui: Gemtui, form
 
 @pytest.mark.parametrize("format", ["text", "markdown", "html"])
 def test_dropped_messages_are_told_of_and_shown_if_asked_for(store: Path, gemtui: Gemtui, format: str) -> None:
-    answer = gemtui("show", "b3bf9d1b", "--format", format)
+    answer = gemtui("show b3bf9d1b --format", format)
     assert answer.out.count("3 messages not included: 3 rewound (see gemtui show --dropped)") == 1
     assert "to be rewound" not in answer.out
-    whole = gemtui("show", "b3bf9d1b", "--format", format, "--dropped").out
+    whole = gemtui("show b3bf9d1b --format", format, "--dropped").out
     assert "left out" not in whole
     places = [whole.index(words) for words in ("Wrote a.txt", "to be rewound", "different third")]
     assert places == sorted(places)
 
 
 def test_unified_messages_have_no_form_for_dropped_ones(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("show", "b3bf9d1b", "--format", "unified")
+    answer = gemtui("show b3bf9d1b --format unified")
     assert "3 messages left out: 3 rewound: use --format json to include them" in answer.complaint
-    assert gemtui("show", "b3bf9d1b", "--format", "unified", "--dropped").code == 2
+    assert gemtui("show b3bf9d1b --format unified --dropped").code == 2
 
 
 def test_text_is_the_default(store: Path, gemtui: Gemtui) -> None:
@@ -103,10 +103,10 @@ def test_latest_is_of_the_current_folders_project_if_it_has_one(
     mine.mkdir()
     add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
     monkeypatch.chdir(tmp_path)
-    newest = gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["id"]
-    assert gemtui("show", "latest", "--format", "json").json["session"]["id"] == newest
+    newest = gemtui.json("sessions --everywhere")["sessions"][0]["id"]
+    assert gemtui("show latest --format json").json["session"]["id"] == newest
     monkeypatch.chdir(mine)
-    assert gemtui("show", "latest", "--format", "json").json["session"]["id"] == "11111111-aaaa"
+    assert gemtui("show latest --format json").json["session"]["id"] == "11111111-aaaa"
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -126,20 +126,20 @@ def test_a_file_from_elsewhere(store: Path, tmp_path: Path, gemtui: Gemtui) -> N
 
 
 def test_an_unknown_id_names_the_newest(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("show", "nothing-like-it")
+    answer = gemtui("show nothing-like-it")
     assert (answer.code, answer.out) == (2, "")
     first, *candidates = answer.err.splitlines()
     assert first.startswith("gemtui: ")
     assert "nothing-like-it" in first
     assert len(candidates) == 5
-    newest = gemtui("sessions", "--everywhere", "--json").json["sessions"][:5]
+    newest = gemtui.json("sessions --everywhere")["sessions"][:5]
     assert [line.split()[0] for line in candidates] == [each["id"] for each in newest]
 
 
 def test_an_ambiguous_prefix_names_its_candidates(store: Path, gemtui: Gemtui) -> None:
     for minute, end in enumerate(("one", "two")):
         add_session(store, "x", f"my-runs-{end}", f"Prompt \x1b[31m{end}", minute=minute)
-    answer = gemtui("show", "my-run")
+    answer = gemtui("show my-run")
     assert (answer.code, answer.out) == (2, "")
     first, *candidates = answer.err.splitlines()
     assert first.startswith("gemtui: ")
@@ -148,7 +148,7 @@ def test_an_ambiguous_prefix_names_its_candidates(store: Path, gemtui: Gemtui) -
 
 
 def test_in_an_empty_store_there_is_no_latest(home: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("show", "latest")
+    answer = gemtui("show latest")
     assert answer.code == 2
     assert str(home) in answer.complaint
 
@@ -283,10 +283,10 @@ def test_deeply_nested_records_pass(store: Path, gemtui: Gemtui) -> None:
 
 
 def test_other_encodings_replace_what_they_lack(store: Path) -> None:
-    done = start("show", "142b2ee6", environ={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    done = start("show 142b2ee6", environ={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert "?bersetze" in done.stdout.decode("ascii")
-    as_json = start("show", "142b2ee6", "--format", "json", environ={"PYTHONIOENCODING": "ascii"})
+    as_json = start("show 142b2ee6 --format json", environ={"PYTHONIOENCODING": "ascii"})
     assert "Übersetze" in json.dumps(json.loads(as_json.stdout), ensure_ascii=False)
 
 
@@ -300,7 +300,7 @@ def test_the_prompts_of_a_session_whose_file_is_gone_are_those_in_logs_json(gemt
     folder = home / ".gemini/tmp/proj"
     folder.mkdir(parents=True)
     (folder / "logs.json").write_text(json.dumps(entries))
-    answer = gemtui("show", "aaaa1111")
+    answer = gemtui("show aaaa1111")
     assert answer.code == 0
     assert answer.out.split("\n\n") == [
         "2026-01-02T03:04:05.000Z\nWhere is\nit?",

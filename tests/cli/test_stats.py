@@ -52,13 +52,13 @@ def store(home: Path) -> Path:
 
 
 def test_its_json(gemtui: Gemtui) -> None:
-    report = gemtui("stats", "--json").json
+    report = gemtui.json("stats")
     fits(report, STATS)
     assert report["totals"]["sessions"] == 2
     assert [each["project"] for each in report["projects"]] == ["/src/one", "/src/two"]
-    one = gemtui("stats", "--project", "/src/one", "--json").json
+    one = gemtui.json("stats --project /src/one")
     assert (one["project"], one["totals"]["sessions"]) == ("/src/one", 1)
-    assert one["totals"]["tokens"]["total"] == gemtui("sessions", "--json").json["sessions"][0]["tokens"]["total"]
+    assert one["totals"]["tokens"]["total"] == gemtui.json("sessions")["sessions"][0]["tokens"]["total"]
 
 
 def test_its_tables(gemtui: Gemtui) -> None:
@@ -73,7 +73,7 @@ def test_its_tables(gemtui: Gemtui) -> None:
 
 
 def test_nothing_to_count(gemtui: Gemtui) -> None:
-    answer = gemtui("stats", "--since", "1h")
+    answer = gemtui("stats --since 1h")
     assert (answer.code, answer.out) == (1, "")
     assert "no sessions to count" in answer.complaint
 
@@ -87,5 +87,5 @@ def test_with_wrong_prices_numbers_are_shown_without_costs(gemtui: Gemtui) -> No
     assert "$" not in answer.out
     assert answer.complaint.startswith(f"gemtui: no costs are shown: {path}: ")
     assert answer.complaint.endswith(": correct or remove it")
-    report = gemtui("stats", "--json").json
+    report = gemtui.json("stats")
     assert (report["totals"]["cost"], report["prices"]) == (None, None)

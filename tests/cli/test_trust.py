@@ -17,16 +17,16 @@ def test_a_trusted_folder_is_listed_and_removed(gemtui: Gemtui, tmp_path: Path, 
     folder = tmp_path / "project"
     folder.mkdir()
     remember(folder)
-    gemtui("run", "Go", "-C", folder)
+    gemtui("run Go -C", folder)
     assert gemtui("trust").out == f"{folder}\n"
-    assert gemtui("trust", "list", "--json").json == {"version": 1, "folders": [{"path": str(folder), "place": "same"}]}
-    assert gemtui("trust", "remove", folder).code == 0
-    gemtui("run", "Go", "-C", folder)
+    assert gemtui.json("trust list") == {"version": 1, "folders": [{"path": str(folder), "place": "same"}]}
+    assert gemtui("trust remove", folder).code == 0
+    gemtui("run Go -C", folder)
     last, first = (run.folder.request() for run in list_runs(runs_dir()))
     assert first is not None
     assert last is not None
     assert (first.environ.get(VARIABLE), last.environ.get(VARIABLE)) == ("true", None)
-    assert gemtui("trust", "--json").json["folders"] == []
+    assert gemtui.json("trust")["folders"] == []
 
 
 def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -
 
 
 def test_a_folder_that_was_not_trusted(gemtui: Gemtui, tmp_path: Path) -> None:
-    answer = gemtui("trust", "remove", tmp_path)
+    answer = gemtui("trust remove", tmp_path)
     assert answer.code == 1
     assert "list trusted folders with gemtui trust" in answer.complaint
-    assert gemtui("trust", "remove", tmp_path, "--json").json == {"version": 1, "removed": False}
+    assert gemtui.json("trust remove", tmp_path) == {"version": 1, "removed": False}

@@ -46,17 +46,17 @@ def test_a_session_of_the_plain_cli_is_undone(
         results = [each for each in running.finish() if each["type"] == "tool_result"]
     assert [each["status"] for each in results] == ["success"] * 4
     assert set(files(project)) == {"kept.txt", "made", "new.txt", "new/a.txt"}
-    reviewed = gemtui("review", "--json").json
+    reviewed = gemtui.json("review")
     owners = [(f["path"], h["owner"]) for f in reviewed["files"] for h in f["hunks"]]
     assert owners == [
         ("keep.txt", "shell"), ("kept.txt", "shell"), ("made", "shell"), ("new.txt", "tool"),
         ("new/a.txt", "tool"), ("src/main.py", "shell"),
     ]  # fmt: skip
-    done = gemtui("undo", "--files", "--yes", "--json")
+    done = gemtui("undo --files --yes --json")
     assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.err
     assert files(project) == before
     assert list(hooked_dir().iterdir()) == []
-    told = gemtui("checkpoints", "--json").json["checkpoints"]
+    told = gemtui.json("checkpoints")["checkpoints"]
     assert [(each["prompt"], each["tool"]) for each in told][:3] == [
         (1, None), (1, "run_shell_command"), (1, "write_file"),
     ]  # fmt: skip

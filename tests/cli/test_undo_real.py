@@ -69,16 +69,16 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
         with ModelServer([answer(tool), answer(text("Done."))]) as model:
             monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
             more = () if len(trees) == 1 else ("--resume", "latest")
-            done = gemtui("run", "--approval-mode", "yolo", *more, prompt)
+            done = gemtui("run --approval-mode yolo", *more, prompt)
         assert done.code == 0, done.err
     trees.append(files(project))
     assert len({str(tree) for tree in trees}) == 4
-    session = gemtui("sessions", "--json").json["sessions"][0]["id"]
-    told = gemtui("checkpoints", session, "--json").json["checkpoints"]
+    session = gemtui.json("sessions")["sessions"][0]["id"]
+    told = gemtui.json("checkpoints", session)["checkpoints"]
     commands = [each["command"] for each in told if each["command"]]
     assert commands == [tool["functionCall"]["args"]["command"] for _, tool in PROMPTS[1:]]
     assert [each["prompt"] for each in told if each["reason"] == "prompt"] == [1, 2, 3]
-    files_changed = gemtui("review", session, "--json").json["files"]
+    files_changed = gemtui.json("review", session)["files"]
     assert [(file["path"], hunk["owner"], hunk["command"]) for file in files_changed for hunk in file["hunks"]] == [
         ("gen/x", "shell", commands[0]),
         ("keep.txt", "shell", SED),
@@ -91,13 +91,13 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
         assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True)
         assert files(project) == trees[to - 1]
     for tree in (trees[0], trees[2], trees[3]):
-        assert gemtui("redo", "--yes").code == 0
+        assert gemtui("redo --yes").code == 0
         assert files(project) == tree
     (project / "keep.txt").write_text("one\nTWO\nthree\nfour\nFIVE\n")
-    both = gemtui("undo", session, "--to", "2", "--yes", "--json").json
+    both = gemtui.json("undo", session, "--to", "2", "--yes")
     assert (both["merged"], both["removed"], both["kept"]) == (["keep.txt"], ["gen/x"], [])
     assert (project / "keep.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
-    assert both["session"] in {each["id"] for each in gemtui("sessions", "--json").json["sessions"]}
+    assert both["session"] in {each["id"] for each in gemtui.json("sessions")["sessions"]}
     assert repository(project) == before
 
 
@@ -127,7 +127,7 @@ def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[
     inner = iter([answer(*OF_SUBAGENT), answer(end)])
     with ModelServer(lambda r: next(inner if "complete_task" in r.tools else main)) as model:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
-        done = gemtui("run", "--approval-mode", "yolo", *words)
+        done = gemtui("run --approval-mode yolo", *words)
     assert done.code == 0, done.err
     return model
 
@@ -167,17 +167,17 @@ def test_prompts_with_git_commands_and_a_subagent_are_undone_and_forked(
     trees.append(files(project))
     assert len({str(tree) for tree in trees}) == 6
     repo = repository(project)
-    session = gemtui("sessions", "--json").json["sessions"][0]["id"]
+    session = gemtui.json("sessions")["sessions"][0]["id"]
     for to in (5, 4, 3, 2, 1):
         done = gemtui("undo", session, "--to", str(to), "--files", "--yes", "--json")
         assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.out
         assert files(project) == trees[to - 1], to
     for to in (1, 2, 3, 4, 5):
-        assert gemtui("redo", "--yes").code == 0
+        assert gemtui("redo --yes").code == 0
         assert files(project) == trees[to]
     assert repository(project) == repo
-    forks = [gemtui("fork", session, "--before", str(n), "--json").json for n in (2, 4, 5)]
-    undone = gemtui("undo", session, "--to", "3", "--yes", "--json").json
+    forks = [gemtui.json("fork", session, "--before", str(n)) for n in (2, 4, 5)]
+    undone = gemtui.json("undo", session, "--to", "3", "--yes")
     assert files(project) == trees[2]
     assert repository(project) == repo
     ids = [session, undone["session"], *(each["session"] for each in forks)]

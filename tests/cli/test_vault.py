@@ -56,64 +56,64 @@ def test_it_says_that_it_is_off_and_what_the_cli_removes_next(gemtui: Gemtui, ch
     named = gemtui("vault").out
     assert "Lost and found" in named
     assert "Where is it?" not in named
-    status = gemtui("vault", "status", "--json").json
+    status = gemtui.json("vault status")
     fits(status, STATUS)
     assert not status["vault"]["on"]
-    assert gemtui("vault", "--json").json == status
+    assert gemtui.json("vault") == status
 
 
 def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) -> None:
     size = chat.stat().st_size
-    assert gemtui("vault", "on").code == 0
-    assert gemtui("vault", "--json").json["vault"]["bytes"]["shared"] == size
+    assert gemtui("vault on").code == 0
+    assert gemtui.json("vault")["vault"]["bytes"]["shared"] == size
     chat.unlink()
-    status = gemtui("vault", "--json").json
+    status = gemtui.json("vault")
     assert status["kept"] == [uuid(1)]
     assert status["vault"]["bytes"] == {"shared": 0, "copied": size, "only_here": size}
     assert f"{uuid(1)[:8]}" in gemtui("vault").out
-    (listed,) = gemtui("sessions", "--everywhere", "--json").json["sessions"]
+    (listed,) = gemtui.json("sessions --everywhere")["sessions"]
     assert listed["flags"] == ["kept"]
-    assert "[kept]" in gemtui("sessions", "--everywhere").out
+    assert "[kept]" in gemtui("sessions --everywhere").out
     assert "Where is it?" in gemtui("show", uuid(1)[:6]).out
-    assert gemtui("search", "where", "--everywhere", "--json").json["hits"]
-    done = gemtui("vault", "restore", uuid(1)[:6], "--json").json
+    assert gemtui.json("search where --everywhere")["hits"]
+    done = gemtui.json("vault restore", uuid(1)[:6])
     assert done["restored"] == [str(chat)]
     assert chat.exists()
-    assert gemtui("vault", "--json").json["kept"] == []
-    again = gemtui("vault", "restore", uuid(1))
+    assert gemtui.json("vault")["kept"] == []
+    again = gemtui("vault restore", uuid(1))
     assert (again.code, "nothing to restore" in again.complaint) == (1, True)
 
 
 def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(gemtui: Gemtui, chat: Path, home: Path) -> None:
-    gemtui("vault", "on")
+    gemtui("vault on")
     chat.unlink()
     for wanted in (uuid(1), "latest"):
-        answer = gemtui("run", "Go", "-C", home, "--resume", wanted)
+        answer = gemtui("run Go -C", home, "--resume", wanted)
         assert answer.code == 2
         assert f"Restore it first: gemtui vault restore {uuid(1)}" in answer.complaint
 
 
 def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
     assert "vault" not in gemtui("doctor").out
-    gemtui("vault", "on")
+    gemtui("vault on")
     chat.unlink()
     told = gemtui("doctor").out
     assert f"{vault_dir()}: on, 1 file" in told
     assert "1 that Gemini CLI has deleted; to delete those, too: gemtui vault prune" in told
-    fits(gemtui("doctor", "--json").json["files"]["vault"], STATUS["vault"])
+    fits(gemtui.json("doctor")["files"]["vault"], STATUS["vault"])
 
 
 def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about"), logs.gemini("g", "")])
     ghost = session(home / ".gemini", uuid(2), [logs.header(uuid(2)), logs.context()])
-    status = gemtui("vault", "status")
+    status = gemtui("vault status")
     assert "/about: contains nothing to resume" in status.out
     assert f"{ghost.name}: contains nothing to resume" in status.out
     doctor = gemtui("doctor").out
     assert "Gemini CLI deletes 2 session files at its next start; to list them: gemtui vault status" in doctor
     assert "all well" not in doctor
     assert "general.sessionRetention.enabled = false" in status.out
-    fits(gemtui("vault", "--json").json, STATUS)
+    fits(gemtui.json("vault"), STATUS)
 
 
 def test_the_first_to_become_too_old_is_told_with_the_day(gemtui: Gemtui, home: Path) -> None:
@@ -121,33 +121,33 @@ def test_the_first_to_become_too_old_is_told_with_the_day(gemtui: Gemtui, home: 
     head = logs.header(uuid(1), lastUpdated=iso(used))
     session(home / ".gemini", uuid(1), [head, logs.user("u", "Where is it?")])
     when = used + timedelta(days=30)
-    first = gemtui("vault", "--json").json["first"]
+    first = gemtui.json("vault")["first"]
     assert first == {"session": uuid(1), "from": iso(when)}
-    status = gemtui("vault", "status").out
+    status = gemtui("vault status").out
     assert f"Where is it?: from {when.astimezone():%Y-%m-%d}" in status
     assert "general.sessionRetention.enabled = false" in status
 
 
 def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) -> None:
-    gemtui("vault", "on")
+    gemtui("vault on")
     chat.unlink()
-    assert gemtui("vault", "off").code == 0
-    assert gemtui("vault", "--json").json["kept"] == [uuid(1)]
-    assert gemtui("vault", "on", "--json").json == {"version": 1, "on": True, "new": 0}
+    assert gemtui("vault off").code == 0
+    assert gemtui.json("vault")["kept"] == [uuid(1)]
+    assert gemtui.json("vault on") == {"version": 1, "on": True, "new": 0}
 
 
 def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(gemtui: Gemtui, home: Path, chat: Path) -> None:
     other = session(home / ".gemini", uuid(2), key="other")
-    gemtui("vault", "on")
+    gemtui("vault on")
     chat.unlink()
-    refused = gemtui("vault", "prune")
+    refused = gemtui("vault prune")
     assert refused.code == 2
     assert "--yes" in refused.complaint
-    assert gemtui("vault", "prune", "--before", "2020-01-01", "--yes").code == 1
-    assert gemtui("vault", "prune", "--project", home / "elsewhere", "--yes").code == 1
-    removed = gemtui("vault", "prune", "--project", home, "--yes", "--json").json
+    assert gemtui("vault prune --before 2020-01-01 --yes").code == 1
+    assert gemtui("vault prune --project", home / "elsewhere", "--yes").code == 1
+    removed = gemtui.json("vault prune --project", home, "--yes")
     assert {Path(each).name for each in removed["removed"]} == {chat.name}
-    assert gemtui("vault", "--json").json["kept"] == []
+    assert gemtui.json("vault")["kept"] == []
     assert other.stat().st_nlink == 2
     assert not list(vault_dir().rglob(chat.name))
     assert not list(vault_dir().rglob("proj"))
@@ -157,20 +157,20 @@ def test_a_damaged_session_is_named_restored_and_what_was_there_is_kept_until_pr
     gemtui: Gemtui, home: Path, chat: Path
 ) -> None:
     set_time(chat, LONG_AGO)
-    gemtui("vault", "on")
+    gemtui("vault on")
     data = chat.read_bytes()
     chat.write_bytes(bad := data.replace(b"Where", b"There"))
-    status = gemtui("vault", "status")
+    status = gemtui("vault status")
     assert f"{uuid(1)[:8]}" in status.out
     assert "Where is it?: damaged in its place" in status.out
-    assert gemtui("search", "where", "--everywhere", "--json").json["hits"]
-    done = gemtui("vault", "restore", uuid(1)[:8], "--json").json
+    assert gemtui.json("search where --everywhere")["hits"]
+    done = gemtui.json("vault restore", uuid(1)[:8])
     assert done["restored"] == [str(chat)]
     assert chat.read_bytes() == data
     assert Path(done["replaced"]).read_bytes() == bad
-    assert gemtui("vault", "--json").json["kept"] == []
-    assert gemtui("vault", "prune", "--project", home / "elsewhere", "--yes").code == 1
-    removed = gemtui("vault", "prune", "--project", home, "--yes", "--json").json
+    assert gemtui.json("vault")["kept"] == []
+    assert gemtui("vault prune --project", home / "elsewhere", "--yes").code == 1
+    removed = gemtui.json("vault prune --project", home, "--yes")
     assert removed["removed"] == [done["replaced"]]
     assert chat.read_bytes() == data
 
@@ -183,13 +183,13 @@ def test_a_session_without_its_first_line_has_an_id_that_restore_accepts(
     for path, rest in data.items():
         path.write_bytes(rest)
         set_time(path, LONG_AGO)
-    status = gemtui("vault", "status").out
+    status = gemtui("vault status").out
     assert status.count("its first line is corrupt or missing") == 2
     assert "from 20" not in status
     for path in (chat, other):
         assert f"{path.stem} " in status
-        restored = gemtui("vault", "restore", path.stem)
+        restored = gemtui("vault restore", path.stem)
         assert restored.code == 0
         assert f"restored {path}" in restored.err
         assert path.read_bytes().partition(b"\n")[2] == data[path]
-    assert "would delete nothing" in gemtui("vault", "status").out
+    assert "would delete nothing" in gemtui("vault status").out

@@ -122,19 +122,19 @@ def test_a_path_that_the_locale_has_no_bytes_for_is_said(store: Path) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     add_session(store, "t-project", "44444444-0000", "Hello")
     (store / "tmp/t-project/.project_root").write_text("/home/dev/\u00c9t\u00e9")
-    done = start("sessions", "--everywhere", environ=plain)
+    done = start("sessions --everywhere", environ=plain)
     assert done.returncode == 1
     words = b"gemtui: a path can't be written in the locale's encoding, ascii: set PYTHONUTF8=1\n"
     assert done.stderr == words
-    assert start("sessions", "--everywhere", environ=plain | {"PYTHONUTF8": "1"}).returncode == 0
+    assert start("sessions --everywhere", environ=plain | {"PYTHONUTF8": "1"}).returncode == 0
 
 
 def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui) -> None:
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text("nonsense = [")
-    assert gemtui("sessions", "--json").code == 0
-    assert gemtui("show", "latest").code == 0
+    assert gemtui("sessions --json").code == 0
+    assert gemtui("show latest").code == 0
 
 
 def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:

@@ -40,41 +40,41 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     put(one.tree, b"other", b"left \x1b[2J\n")
     put(one.tree, b"binary", b"\0")
     put(two.tree, b"other", b"right\n")
-    listed = gemtui("worktrees", "--json").json
+    listed = gemtui.json("worktrees")
     assert list(listed) == names(SHAPES["worktrees list"])
     assert [each["name"] for each in listed["worktrees"]] == [two.name, one.name]
     assert listed["worktrees"][1]["branch"] == one.branch
     assert (listed["worktrees"][1]["files"], listed["worktrees"][1]["not_applied"]) == (2, 2)
-    assert one.name in gemtui("worktrees", "list").out
+    assert one.name in gemtui("worktrees list").out
 
-    patch = gemtui("worktrees", "diff", "one")
+    patch = gemtui("worktrees diff one")
     assert (patch.code, "\x1b" in patch.out) == (0, False)
     assert "diff --git a/other b/other" in patch.out
     assert "binary: not text, 1 byte" in patch.complaint
-    told = gemtui("worktrees", "diff", one.branch, "--json").json
+    told = gemtui.json("worktrees diff", one.branch)
     assert list(told) == names(SHAPES["worktrees diff"])
     files = told["files"]
     assert [(each["path"], each["change"]) for each in files] == [("binary", "added"), ("other", "modified")]
-    both = gemtui("worktrees", "diff", "one", "two", "--json").json
+    both = gemtui.json("worktrees diff one two")
     assert [(each["path"], each["right"] is None) for each in both["files"]] == [("binary", True), ("other", False)]
-    assert "+right" in gemtui("worktrees", "diff", "one", "two").out
-    assert gemtui("worktrees", "diff", "two", "two").code == 1
+    assert "+right" in gemtui("worktrees diff one two").out
+    assert gemtui("worktrees diff two two").code == 1
 
     before = files_of(top)
-    asked = gemtui("worktrees", "apply", "two")
+    asked = gemtui("worktrees apply two")
     assert (asked.code, "--yes" in asked.err) == (2, True)
-    planned = gemtui("worktrees", "apply", "two", "--dry-run")
+    planned = gemtui("worktrees apply two --dry-run")
     assert (planned.out, files_of(top)) == ("would be written: other\n", before)
-    done = gemtui("worktrees", "apply", "latest", "--yes", "--json")
+    done = gemtui("worktrees apply latest --yes --json")
     assert (done.code, done.json["written"]) == (0, ["other"])
     assert list(done.json) == names(SHAPES["worktrees apply"])
-    refused = gemtui("worktrees", "apply", "one", "--yes")
+    refused = gemtui("worktrees apply one --yes")
     assert (refused.code, "left alone: other" in refused.out) == (1, True)
     assert (top / "other").read_text() == "right\n"
 
-    assert gemtui("worktrees", "remove", "one").code == 2
-    assert gemtui("worktrees", "remove", "nothing").code == 2
-    removed = gemtui("worktrees", "remove", "one", "two", "--yes", "--json").json
+    assert gemtui("worktrees remove one").code == 2
+    assert gemtui("worktrees remove nothing").code == 2
+    removed = gemtui.json("worktrees remove one two --yes")
     assert list(removed) == names(SHAPES["worktrees remove"])
     assert [each["branch_left"] for each in removed["removed"]] == [False, False]
     assert list_worktrees() == ()
@@ -85,7 +85,7 @@ def test_a_worktree_whose_record_is_damaged_is_named(damage: Callable[[Path], ob
     record = worktrees_dir() / "fix-1234" / "worktree.json"
     record.parent.mkdir(parents=True)
     damage(record)
-    listed = gemtui("worktrees", "list")
+    listed = gemtui("worktrees list")
     assert (listed.code, listed.out) == (0, "")
     assert listed.err.startswith(f"gemtui: {record.parent}: its record is damaged")
     assert listed.err.count("\n") == 1
@@ -113,7 +113,7 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
     ],
 )
 def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:
-    answered = gemtui("run", "Hello", *words)
+    answered = gemtui("run Hello", *words)
     assert (answered.code, why in answered.err) == (2, True)
 
 
@@ -148,12 +148,12 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     assert files_of(top) == before
     (ran,) = list_runs(runs_dir())
     assert (ran.cwd, ran.worktree) == (str(worktree.folder), worktree.branch)
-    shown = gemtui("worktrees", "--json").json["worktrees"][0]
+    shown = gemtui.json("worktrees")["worktrees"][0]
     assert (shown["files"], shown["runs"][0]["id"]) == (2, ran.id)
-    assert gemtui("worktrees", "apply", "latest", "--yes").code == 0
+    assert gemtui("worktrees apply latest --yes").code == 0
     assert (top / "a.txt").read_text() == "hi\n"
     assert (top / "tracked").read_text() == "one\ntwo\n"
-    assert gemtui("worktrees", "remove", "latest", "--yes").code == 0
+    assert gemtui("worktrees remove latest --yes").code == 0
     assert not worktree.tree.exists()
     assert not list((top / ".git").glob("worktrees/*"))
 
@@ -168,6 +168,6 @@ def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui:
     two, one = list_worktrees()
     assert out.splitlines() == [f"== {MODEL}: {one.name}", "Done.", f"== gemini-2.5-pro: {two.name}", "Done."]
     assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
-    rows = gemtui("runs", "--json").json["runs"]
+    rows = gemtui.json("runs")["runs"]
     assert {each["worktree"] for each in rows} == {one.branch, two.branch}
     assert files_of(top) == {b"tracked": ("file", 0o644, b"one\n"), b"d/tracked": ("file", 0o644, b"one\n")}
