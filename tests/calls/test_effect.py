@@ -8,7 +8,9 @@ import pytest
 
 from gemtui.calls.edits import block
 from gemtui.calls.effect import CallContext, Effect, EffectKind, effect, unescaped, unescapes, unwritable
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("calls/effect.json")
 
 
 def write(project: Path, path: str, content: str = "new\n", **context: Any) -> Effect:
@@ -53,18 +55,7 @@ def test_undeclared_arguments_are_not_handed_back(tmp_path: Path) -> None:
     assert found.arguments.keys() == {"file_path", "content"}
 
 
-@each_row(
-    ("model", "means"),
-    [
-        ("gemini-2.5-flash", False),
-        ("gemini-3-pro-preview", False),
-        ("auto", False),
-        ("house-model", False),
-        ("gemini-flash-latest", True),
-        ("gemini-2-flash", True),
-        (None, None),
-    ],
-)
+@each_row("model, means", TABLES["model_decides_whether_escapes_are_replaced"])
 def test_model_decides_whether_escapes_are_replaced(model: str | None, means: bool | None) -> None:
     assert unescapes(model) is means
 
@@ -102,7 +93,7 @@ def test_loose_edit_becomes_an_exact_one(tmp_path: Path) -> None:
     assert (again.after, again.remarks) == (found.after, ())
 
 
-@pytest.mark.parametrize(("before", "after"), [("a\nb\na\n", "a\nb\nc\n"), ("a", "b\n"), ("x\nx\n", "x\ny\nx\n")])
+@each_row("before, after", TABLES["block_is_in_the_text_once"])
 def test_block_is_in_the_text_once(before: str, after: str) -> None:
     old, new = block(before, after)
     assert before.count(old) == 1
@@ -110,15 +101,7 @@ def test_block_is_in_the_text_once(before: str, after: str) -> None:
     assert changed == after or changed == f"{after}\n"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ("absent and not alike", "x", "not in the file"),
-        ("one", "x", "occurs 2 times"),
-        ("two", "two", "nothing would change"),
-        ("", "x", "already exists"),
-    ],
-)
+@each_row("old, new, why", TABLES["edit_that_the_tool_refuses_says_why"])
 def test_edit_that_the_tool_refuses_says_why(tmp_path: Path, old: str, new: str, why: str) -> None:
     (tmp_path / "a.txt").write_text("one one two\n")
     found = edit(tmp_path, old, new)

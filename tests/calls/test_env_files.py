@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.calls.env_files import MOST, destinations, env_files, env_variables, hook_variables, risky_variables
+from tests.rows import each_row, table
+
+TABLES = table("calls/env_files.json")
 
 
 @pytest.mark.parametrize(
@@ -62,20 +65,7 @@ def test_variables_are_those_that_dotenv_finds(tmp_path: Path) -> None:
     assert destinations(found) == {"GOOGLE_GEMINI_BASE_URL": "far.example:81"}
 
 
-@pytest.mark.parametrize(
-    ("line", "counts"),
-    [
-        ("BASH_ENV=x", True),
-        ("ENV=./start.sh", True),
-        ("ENV=prod", False),
-        ("LD_PRELOAD=x", True),
-        ("DYLD_INSERT_LIBRARIES=x", True),
-        ("GEMTUI_GATE=x", True),
-        ("GEMINI_CLI_HOME=/x", True),
-        ("GIT_DIR=x", False),
-        ("LDAP_URL=x", False),
-    ],
-)
+@each_row("line, counts", TABLES["what_reaches_into_hooks_is_known"])
 def test_what_reaches_into_hooks_is_known(tmp_path: Path, line: str, counts: bool) -> None:
     (tmp_path / ".env").write_text(line)
     assert bool(hook_variables(env_variables(tmp_path / ".env"))) is counts

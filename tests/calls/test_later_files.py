@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from gemtui.calls.later_files import describe_settings_change, why_runs_later
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("calls/later_files.json")
 
 PROJECT = Path("/home/me/parser")
 SETTINGS = PROJECT / ".gemini" / "settings.json"
@@ -124,48 +126,7 @@ ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
 HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}]}}
 
 
-@each_row(
-    ("before", "after", "said"),
-    [
-        (None, ALLOWED, ["Adds tools.allowed. write_file and glob run without asking."]),
-        (ALLOWED, ALLOWED | {"ui": {"theme": "x"}}, []),
-        (ALLOWED, {}, ["Removes tools.allowed."]),
-        ({}, {"tools": {"core": "glob"}}, ["Adds tools.core. glob runs without asking, and"]),
-        (
-            {"general": {"defaultApprovalMode": "default"}},
-            {"general": {"defaultApprovalMode": "auto_edit"}},
-            ["Adds general.defaultApprovalMode. Runs without an approval mode write files"],
-        ),
-        ({}, HOOK, ["Adds hooks.AfterTool. Runs start `sh x.sh` without asking."]),
-        (
-            {},
-            {"experimental": {"gemmaModelRouter": {"classifier": {"host": "http://far.example"}}}},
-            ["Adds experimental.gemmaModelRouter.classifier.host. With this router on, prompts go to far.example."],
-        ),
-        (
-            {"mcpServers": {"a": {"command": "a"}}},
-            {"mcpServers": {"a": {"command": "b", "args": ["-c"], "trust": True}}},
-            [
-                "Changes mcpServers.a. Each run starts `b -c` before asking anything.",
-                "Adds mcpServers.a.trust. The tools of this server run without asking.",
-            ],
-        ),
-        (
-            {},
-            {"mcpServers": {"a": {"httpUrl": "https://me:secret@far.example:8/x"}}},
-            ["Adds mcpServers.a. Each run connects to far.example:8 before asking anything."],
-        ),
-        (
-            {},
-            {"tools": {"discoveryCommand": "./find"}},
-            ["Adds tools.discoveryCommand. Each run starts `./find` before asking anything."],
-        ),
-        ({}, {"policyPaths": ["p.toml"]}, ["Adds policyPaths. The rules in p.toml decide"]),
-        ({"security": {"disableYoloMode": True}}, {}, ["Removes security.disableYoloMode."]),
-        ({"tools": {"exclude": ["glob"]}}, {}, ["Removes tools.exclude."]),
-        ({}, [], ["The file would no longer be a JSON object"]),
-    ],
-)
+@each_row("before, after, said", TABLES["what_a_change_of_settings_does_is_said"])
 def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: list[str]) -> None:
     texts = [None if value is None else f"// mine\n{json.dumps(value)}" for value in (before, after)]
     found = describe_settings_change(SETTINGS, *texts)
@@ -173,7 +134,7 @@ def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: l
     assert all(each.startswith(words) for each, words in zip(found, said, strict=True))
 
 
-@each_row("value", [3, "x", None, [], {}, [1, {}], {"a": 1}, {"a": {"b": [None]}}])
+@each_row("value", TABLES["values_of_any_type_are_no_error"])
 def test_values_of_any_type_are_no_error(value: Any) -> None:
     names = ("tools", "mcpServers", "hooks", "security", "general", "policyPaths", "mcp")
     describe_settings_change(SETTINGS, None, json.dumps(dict.fromkeys(names, value)))

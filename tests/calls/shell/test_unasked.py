@@ -13,7 +13,9 @@ from gemtui.calls.javascript import BLANKS
 from gemtui.calls.shell.program_table import program_table
 from gemtui.calls.shell.unasked import why_ask
 from gemtui.calls.shell.words import Unclear, plain_commands
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("calls/unasked.json")
 
 CONFIG = """\
 [core]
@@ -50,127 +52,16 @@ def ask(command: str, project: Path, **more: object) -> str | None:
     return why_ask(command, project=project, **{"environ": environ, **more})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "ls",
-        "ls -la src",
-        "ls\t-l 'src'",
-        "'ls' -- src",
-        "bash -c 'ls src'",
-        "cat src/a.py | head -5",
-        "cat src/a.py && wc -l src/a.py; pwd",
-        "grep -rn --include='*.py' \"def \\w+\" .",
-        "grep -m5 -e x -A 2 src/*.py",
-        "wc -l src/*.py",
-        "sed -n 1,20p src/a.py",
-        "find . -name '*.py' -not -path './x/*' -type f",
-        "find . \\( -name a -o -name b \\) -print",
-        "head -n 5 src/a.py",
-        "uniq -c src/a.py",
-        "cut -d: -f1 src/a.py",
-        "echo 'a * b' done",
-        "seq -5 2 9",
-        "git status",
-        "git status --short -uno",
-        "git --no-pager log --oneline -n 5",
-        "git log -3 --format='%h %s' main..HEAD~2 -- src/a.py",
-        "git diff --stat -U5 HEAD^ src",
-        "git show HEAD:src/a.py",
-        "git branch -a",
-        "base64 -d src/a.py",
-        "cd src",
-    ],
-)
+@each_row("command", TABLES["commands_that_only_read_the_project_pass"])
 def test_commands_that_only_read_the_project_pass(project: Path, command: str) -> None:
     assert ask(command, project) is None
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
+@each_row(
+    "command, why",
     [
-        ("", "has no command"),
+        *TABLES["what_may_do_more_is_asked_about"],
         *((f"ls{blank}x/e.sh", "") for blank in BLANKS if blank not in " \t\n"),
-        ("ls\u00a0x/e.sh", "U+00A0"),
-        ("echo 'a\u3000b'", "U+3000"),
-        ("bash\u00a0-c 'ls'", "U+00A0"),
-        ("ls \u200b", "invisible"),
-        ("ls\nsh x", "does not recognise"),
-        ("ls ; ; ls", "has no command"),
-        ("ls |", "has no command"),
-        ("ls & ls", "background"),
-        ("ls |& sh", "background"),
-        ("./ls", "does not recognise"),
-        ("l[s]", "does not recognise"),
-        ("bash -c \"bash -c 'ls'\"", "does not recognise"),
-        ("X=1 ls", "sets a variable"),
-        ("ls $HOME", "variable"),
-        ('ls "$(id)"', "quote"),
-        ("ls `id`", "substitution"),
-        ("ls > x", "redirection"),
-        ("ls <(id)", "redirection"),
-        ("(ls)", "parentheses"),
-        ("{ ls; }", "braces"),
-        ("ls {a,b}", "braces"),
-        ("ls 'x", "quote"),
-        ("ls # x", "comment"),
-        ("ls a\\\nb", "line break"),
-        ("ls à", "split words"),
-        ("ls ~", "home"),
-        ("ls ..", "leads out"),
-        ("ls /", "leads out"),
-        ("cat out/passwd", "leads out"),
-        ("ls *", "name looks like an option"),
-        ("ls '-'*", "`-*`"),
-        ("ls */x", "name looks like an option"),
-        ("ls src/*/x", "outside"),
-        ("ls ./.*", "outside"),
-        ("ls ./*", "outside"),
-        ("ls /*", "outside"),
-        ("ls -L out", "-L"),
-        ("cd src && ls", "changes the working directory"),
-        ("uniq src/a.py b", "second file"),
-        ("uniq src/*", "pattern"),
-        ("grep -R x .", "-R"),
-        ("grep -f out/x src", "-f"),
-        ("grep --fil=x src", "--fil"),
-        ("wc --files0-from=x", "--files0-from"),
-        ("tail -f src/a.py", "-f"),
-        ("base64 -Do x src/a.py", "-Do"),
-        ("sort -o x y", "does not recognise"),
-        ("sed -n 'w x' y", "sed can"),
-        ("sed -n 1p -i", "sed can"),
-        ("sed -n 1p *", "sed can"),
-        ("sed -n 1p /etc/passwd", "leads out"),
-        ("find . -exec id +", "-exec"),
-        ("find . -fprint x", "-fprint"),
-        ("find . -delete", "-delete"),
-        ("find -L . -name x", "-L"),
-        ("find /", "leads out"),
-        ("find . -name *.py", "pattern"),
-        ("rg x", "system folder"),
-        ("/tmp/rg x", "system folder"),
-        ("/usr/bin/rg -iz x", "-iz"),
-        ("/usr/bin/rg --pre=x y", "--pre"),
-        ("git", "does not recognise"),
-        ("git push", "does not recognise"),
-        ("git -C . status", "does not recognise"),
-        ("git -c core.pager=x log", "does not recognise"),
-        ("git -p log", "does not recognise"),
-        ("git log --output=x", "--output"),
-        ("git log --outp=x", "--outp"),
-        ("git diff --no-index a /etc/passwd", "--no-index"),
-        ("git diff -U /etc/passwd src", "leads out"),
-        ("git diff src/a.py /etc/passwd", "leads out"),
-        ("git diff src/a.py ../x", "leads out"),
-        ("git log --show-signature", "--show-signature"),
-        ("git log --format=%G?", "%G"),
-        ("git log --textconv", "--textconv"),
-        ("git diff --ext-diff", "--ext-diff"),
-        ("git diff -O/etc/passwd", "-O"),
-        ("git branch x", "rename and delete"),
-        ("git branch -D x", "-D"),
-        ("git show *", "pattern"),
     ],
 )
 def test_what_may_do_more_is_asked_about(project: Path, command: str, why: str) -> None:
@@ -190,41 +81,7 @@ def test_each_program_of_the_list_is_documented_with_what_it_could_do(name: str)
     assert program_table().usage(name).could in row
 
 
-@pytest.mark.parametrize(
-    ("config", "why"),
-    [
-        ("[diff]\n\texternal = x", "`diff.external`, which can run"),
-        ('[diff "x"]\ntextconv = x', "`diff.x.textconv`, which can run"),
-        ("[diff.x]\ntextconv = x", "textconv"),
-        ('[DIFF "x]"]\n  TextConv=x', "textconv"),
-        ('[filter "x"]\nclean = x', "can run"),
-        ('[filter "x"]\nprocess = x', "can run"),
-        ("[core]\nfsmonitor", "can run"),
-        ("[core]\nhooksPath = .husky", "can run"),
-        ("[core]\nsshCommand = x", "can run"),
-        ("[core]\nworktree = /", "core.worktree"),
-        ("[core]\nattributesFile = x", "core.attributesfile"),
-        ("[core]\nbare = true", "core.bare"),
-        ("[core]\nbare", "core.bare"),
-        ("[pager]\nlog = x", "can run"),
-        ("[alias]\nx = !x", "can run"),
-        ("[gpg]\nprogram = x", "can run"),
-        ('[gpg "ssh"]\nprogram = x', "can run"),
-        ("[interactive]\ndiffFilter = x", "can run"),
-        ("[include]\npath = x", "includes another"),
-        ('[includeIf "gitdir:x"]\npath = x', "includes another"),
-        ("[extensions]\nworktreeConfig = true", "extensions.worktreeconfig"),
-        ('[remote "x"]\npromisor = true', "remote.x.promisor"),
-        ('[submodule "x"]\nurl = y', "submodule.x.url"),
-        ("[log]\nshowSignature = true", "log.showsignature"),
-        ('[x "\u202e"]\ny = z', "⟨U+202E⟩"),
-        ("[core] fsmonitor = x", "reliably"),
-        ("[user]\nname = x\\\n[core]\nfsmonitor = x", "reliably"),
-        ("[user]\nname = x\r[core]", "reliably"),
-        ("name = x", "reliably"),
-        ("[core", "reliably"),
-    ],
-)
+@each_row("config, why", TABLES["git_is_asked_about_where_its_configuration_may_act"])
 def test_git_is_asked_about_where_its_configuration_may_act(project: Path, config: str, why: str) -> None:
     (project / ".git/config").write_bytes(config.encode())
     for command in ("git log", "git status", "ls | git show"):
