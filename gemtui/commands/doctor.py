@@ -227,7 +227,8 @@ def _rows(report: _DoctorReport) -> Iterator[tuple[str, str]]:
     for problem in report.problems:
         yield "broken", problem
     if not report.problems:
-        yield "no problems" if report.runs.only_copies or report.doomed else "all well", ""
+        open_matters = report.runs.only_copies or report.runs.asking or report.doomed
+        yield "no problems" if open_matters else "all well", ""
 
 
 # --- the store ------------------------------------------------------------------------------------
@@ -778,3 +779,5 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
     yield "", f"{bound}; to delete all finished runs: {CLEAR}"
     for copy in runs.only_copies:
         yield "", last_copy_words(copy)
+    for id in runs.asking:
+        yield "", f"run {id[:8]} is waiting for your answer: see gemtui runs questions {id[:8]}"

@@ -166,6 +166,7 @@ class DiskUsage:
     * `orphaned`: the ids of runs whose processes are alive without a supervisor.
     * `broken`: the folders without a readable run.
     * `only_copies`: the runs that hold the only copy of a session.
+    * `asking`: the ids of runs that are waiting for the user's answer.
     """
 
     place: Path
@@ -175,6 +176,7 @@ class DiskUsage:
     orphaned: tuple[str, ...] = ()
     broken: tuple[Path, ...] = ()
     only_copies: tuple[LastCopy, ...] = ()
+    asking: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the usage as `gemtui doctor --json` prints it."""
@@ -188,6 +190,7 @@ class DiskUsage:
             "broken": list(map(str, self.broken)),
             "clear": CLEAR,
             "orphaned": list(self.orphaned),
+            "asking": list(self.asking),
             "only_copies": [
                 {"run": each.folder.id, "session": each.session_id, "bytes": each.size} for each in self.only_copies
             ],
@@ -330,15 +333,16 @@ def _is_broken(folder: RunFolder) -> bool:
 
 def runs_usage(place: Path) -> DiskUsage:
     """Return the number of run folders and their disk usage."""
-    folders = list(_folders(place))
+    folders, runs = list(_folders(place)), list_runs(place)
     return DiskUsage(
         place=place,
         runs=len(folders),
         bytes=sum(_size(folder.path) for folder in folders),
         private=is_private(place),
-        orphaned=tuple(run.id for run in list_runs(place) if run.state is RunState.ORPHANED),
+        orphaned=tuple(run.id for run in runs if run.state is RunState.ORPHANED),
         broken=broken_runs(place),
         only_copies=last_copies(place),
+        asking=tuple(run.id for run in runs if run.asks),
     )
 
 

@@ -158,6 +158,7 @@ DOCTOR = {
         "most_bytes": int,
         "broken": [str],
         "orphaned": [str],
+        "asking": [str],
         "only_copies": [{"run": str, "session": str, "bytes": int}],
         "clear": str,
     },

@@ -6,8 +6,11 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
+from gemtui.agent.approval import ApprovalRequest, GateFolder
+from gemtui.agent.run_folder import Owner
 from gemtui.checkpoints.prune import CheckpointsUsage
 from gemtui.paths import cache_dir
 from gemtui.runs.listing import runs_dir
@@ -20,7 +23,7 @@ from tests.agent.test_detect import script
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import DOCTOR, fits
 from tests.fake_cli import FakeCli
-from tests.runs.test_listing import add_run
+from tests.runs.test_listing import add_run, unended
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +123,17 @@ def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> No
     text = gemtui("doctor").out
     assert f"runs      {runs_dir()}: 1 run, " in text
     assert "beyond 200 runs or 500.0 MB" in text
+
+
+def test_a_run_that_waits_for_an_answer_is_named(store: Path, gemtui: Gemtui) -> None:
+    owner = Owner(pid=os.getpid(), began=psutil.Process().create_time())
+    gate = GateFolder.of(unended(runs_dir(), "0a1b2c3d-waits", owner))
+    gate.create()
+    gate.ask(ApprovalRequest(tool_name="write_file", arguments={}, number=1))
+    assert gemtui("doctor", "--json").json["runs"]["asking"] == ["0a1b2c3d-waits"]
+    answer = gemtui("doctor")
+    assert "run 0a1b2c3d is waiting for your answer: see gemtui runs questions 0a1b2c3d" in answer.out
+    assert (answer.code, "all well" in answer.out) == (0, False)
 
 
 def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
