@@ -32,6 +32,7 @@ from gemtui.extension.content import NAME
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
+from gemtui.runs.gate.gate import ANSWERER_GONE
 from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
@@ -210,6 +211,42 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         second.gate.answer(2, Approval.deny())
         await collect(second.events())
     assert set(files(gated)) == {"yes"}
+
+
+ANSWERS = """
+import asyncio, sys
+from gemtui import AgentOptions, GeminiAdapter
+
+async def approve(request):
+    print("asked", flush=True)
+    await asyncio.Event().wait()
+
+async def main():
+    options = AgentOptions(cwd=sys.argv[3], approve=approve, approval_mode="default")
+    async for event in GeminiAdapter(cli=sys.argv[1], runs=sys.argv[2]).run("go", options):
+        pass
+
+asyncio.run(main())
+"""
+
+
+async def test_a_run_ends_when_the_program_that_it_asks_is_killed(gated: GeminiCli) -> None:
+    runs = gated.folder / "runs"
+    with ModelServer([answer(write("a")), answer(text("Done."))]) as model:
+        environ = {**os.environ, **gated.environment(model.url)}
+        words = [sys.executable, "-c", ANSWERS, str(gated.program), str(runs), str(gated.project)]
+        with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE) as program:
+            assert program.stdout is not None
+            assert await asyncio.to_thread(program.stdout.readline) == b"asked\n"
+            program.kill()
+        run = attached(run_of(gated), runs)
+        async with asyncio.timeout(PATIENCE):
+            ended = await run.wait()
+    settled = run.gate.settled(1)
+    assert settled is not None
+    assert (ended.problem, settled.consent) == (ANSWERER_GONE, Consent.DENIED)
+    assert process_tree.tagged(run.folder.id) == set()
+    assert files(gated) == {}
 
 
 def attached(folder: RunFolder, runs: Path) -> GeminiRun:
