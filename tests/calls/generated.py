@@ -26,7 +26,6 @@ _LINES = (
 )
 _NAMES = ("f.txt", "f.json", "f%2etxt", "f%252etxt", "f%2", "g%20h.md", "@f.txt", "n.ipynb", "%41.py")
 _PREFIXES = ("", "", "", "./", "sub/../", "sub%2f", "%2e/", "new/deep/", "link/", "\0")
-_TAILS = (b"", b"\n", b"\n", b"\xff", b"\xe2\x82", b"\r\n")
 _THERE = ("f.txt", "f.txt", "f%2etxt", "f.json", "sub/f.txt", "A.py", None)
 
 

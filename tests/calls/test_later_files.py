@@ -123,7 +123,6 @@ def test_a_folder_becomes_no_git_repository_without_a_question(tmp_path: Path) -
 
 
 ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
-HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}]}}
 
 
 @each_row("before, after, said", TABLES["what_a_change_of_settings_does_is_said"])

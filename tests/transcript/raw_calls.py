@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import hypothesis.strategies as st
@@ -19,13 +21,15 @@ def reply(**response: Any) -> list[dict[str, Any]]:
     return [{"functionResponse": {"id": "c1", "name": "x", "response": response}}]
 
 
-def raw_call(name: str = "read_file", **fields: Any) -> dict[str, Any]:
-    """A stored call that went well."""
+def raw_call(
+    name: str = "read_file", *, response: Mapping[str, Any] = MappingProxyType({"output": "ok"}), **fields: Any
+) -> dict[str, Any]:
+    """A stored call that went well, unless the response or other fields say something else."""
     return {
         "id": "c1",
         "name": name,
         "args": {},
-        "result": reply(output="ok"),
+        "result": reply(**response),
         "status": "success",
         "timestamp": "2026-01-02T03:04:06.500Z",
         **fields,

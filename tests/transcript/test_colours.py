@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from html import unescape
+from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 
 from gemtui.text import clean
 from gemtui.transcript.call_text import display_text, output_text
@@ -14,42 +15,21 @@ from gemtui.transcript.model import AnsiSpan, Author, Message, ScreenDisplay, Tr
 from gemtui.transcript.tool_output import BASIC, coloured
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.sessions.summaries import summary
 from tests.transcript.raw_calls import raw_call, reply
 from tests.ui.talks import look
 
-RED, GREEN = BASIC[1], BASIC[2]
+TABLES = table("transcript/colours.json")
+
+RED = BASIC[1]
 
 
-@each_row(
-    ("text", "spans"),
-    [
-        ("\x1b[31mred\x1b[0m plain", [AnsiSpan(text="red", fg=RED), AnsiSpan(text=" plain")]),
-        ("\x9b1;32mok\x9bm.", [AnsiSpan(text="ok", fg=GREEN, bold=True), AnsiSpan(text=".")]),
-        ("\x1b[91;41mx", [AnsiSpan(text="x", fg=BASIC[9], bg=RED)]),
-        ("\x1b[38;5;196mx", [AnsiSpan(text="x", fg="#ff0000")]),
-        ("\x1b[38;5;244mx", [AnsiSpan(text="x", fg="#808080")]),
-        ("\x1b[48;2;1;2;300mx", [AnsiSpan(text="x", bg="#0102ff")]),
-        ("\x1b[1;2;3;4;7ma\x1b[22;23;24;27;39mb", [
-            AnsiSpan(text="a", bold=True, dim=True, italic=True, underline=True, inverse=True),
-            AnsiSpan(text="b"),
-        ]),
-        ("\x1b[38:2::255:0:0mx", [AnsiSpan(text="x", fg="#ff0000")]),
-        ("\x1b[38:2:255:0:0mx", [AnsiSpan(text="x", fg="#ff0000")]),
-        ("\x1b[1;48:5:196;4:3mx\x1b[4:0my", [
-            AnsiSpan(text="x", bold=True, underline=True, bg="#ff0000"),
-            AnsiSpan(text="y", bold=True, bg="#ff0000"),
-        ]),
-        ("\x1b[38:1:5;1mx", [AnsiSpan(text="x", bold=True)]),
-        ("\x1b[38mx\x1b[999;;77my", [AnsiSpan(text="x"), AnsiSpan(text="y")]),
-        ("\x1b[31m\x1b]0;title\x07x", [AnsiSpan(text="\x1b]0;title\x07x", fg=RED)]),
-    ],
-)  # fmt: skip
-def test_colours_are_read(text: str, spans: list[AnsiSpan]) -> None:
+@each_row("text, spans", TABLES["colours_are_read"])
+def test_colours_are_read(text: str, spans: list[dict[str, Any]]) -> None:
     screen = coloured(text)
     assert screen is not None
-    assert [span for line in screen.lines for span in line] == spans
+    assert [span for line in screen.lines for span in line] == convert(spans, list[AnsiSpan])
 
 
 def test_a_colour_lasts_over_line_ends() -> None:
@@ -92,8 +72,8 @@ def test_a_card_and_a_page_show_the_colours_and_nothing_else_acts() -> None:
         assert "␛]52;c;eA==␇" in unescape(export)
 
 
-@pytest.mark.parametrize(
-    ("shown", "response", "text"),
+@each_row(
+    "shown, response, text",
     [
         ("\x1b[32mok\x1b[0m", {"output": "row\n" * 50}, "row\n" * 50),
         ("\x1b[32mok\x1b[0m", {"output": "\x1b[32mok\x1b[0m"}, "ok"),

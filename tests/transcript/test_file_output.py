@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gemtui.transcript.tool_output import FileLines, lines_read
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("transcript/file_output.json")
 
 PART = """
 IMPORTANT: The file content has been truncated.
@@ -25,25 +25,12 @@ def test_the_words_before_a_part_of_a_file_are_none_of_its_lines() -> None:
     assert lines_read(PART, SHOWN, {}) == FileLines(10, "def f(x):\n    return x")
 
 
-@pytest.mark.parametrize("shown", ["", "Read lines 1-8 of 8 from a.py"])
+@each_row("shown", ["", "Read lines 1-8 of 8 from a.py"])
 def test_a_file_that_begins_with_these_words_keeps_them(shown: str) -> None:
     assert lines_read(PART, shown, {}) is None
 
 
-@each_row(
-    ("args", "first"),
-    [
-        ({}, 1),
-        ({"start_line": 7, "end_line": 9}, 7),
-        ({"offset": 6, "limit": 3}, 7),
-        ({"offset": 6}, 7),
-        ({"limit": 3}, 1),
-        ({"start_line": 0}, 1),
-        ({"start_line": "7"}, 1),
-        ({"start_line": True}, 1),
-        ({"offset": 10**30}, 1),
-    ],
-)
+@each_row("args, first", TABLES["else_the_arguments_tell_where_it_begins"])
 def test_else_the_arguments_tell_where_it_begins(args: dict[str, Any], first: int) -> None:
     assert lines_read("x", "", args) == FileLines(first, "x")
 

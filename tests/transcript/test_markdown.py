@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -10,7 +9,9 @@ from markdown_it import MarkdownIt
 from gemtui.text import Clean, clean, clean_line
 from gemtui.transcript.export_markdown import code, escaped, paragraph
 from gemtui.transcript.untrusted_markdown import BRACKETS, LONGEST, defused, fenced, highlighted, rendered
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("transcript/markdown.json")
 
 PIECES = ["<script>", "</p>", "<!--", "<b>", "`", "``", "```", "```py", "~~~", "# ", "## x", "===", "---"]
 PIECES += ["> ", "- ", "1. ", "    ", "\n", "\n\n", "![a](http://x/y.png)", "[a](javascript:b)", "|", "\\"]
@@ -38,24 +39,7 @@ def test_no_markdown_escapes_its_place_in_a_document(text: Clean) -> None:
     assert not re.search(r"<(script|b|img)\b|<!|href=\"(javascript|data):", page)
 
 
-@each_row(
-    ("text", "safe"),
-    [
-        ("plain *words*\n\n- a\n- b", "plain *words*\n\n- a\n- b"),
-        ("# One\n\n## Two\n\n###### Six", "### One\n\n#### Two\n\n###### Six"),
-        ("One\nmore\n===\ntext", "### One more\n\n\ntext"),
-        ("> Quote\n> ---", "> #### Quote\n>"),
-        ("a <b>x</b> `<b>` a < b", "a \\<b>x\\</b> `<b>` a < b"),
-        ("```html\n<b>\n```", "```html\n<b>\n```"),
-        ("```html\n<b>", "```html\n<b>\n```"),
-        ("~~~~\n~~~", "~~~~\n~~~\n~~~~"),
-        ("see ![x](http://e/x.png)", "see \\![x](http://e/x.png)"),
-        ("[x](javascript:y)", "```markdown\n[x](javascript:y)\n```"),
-        ("[x]: javascript:y\n\n```\n[x]", "````markdown\n[x]: javascript:y\n\n```\n[x]\n````"),
-        ("[x](https://e/)", "[x](https://e/)"),
-        ("", ""),
-    ],
-)
+@each_row("text, safe", TABLES["defused"])
 def test_defused(text: str, safe: str) -> None:
     assert defused(clean(text)) == safe
 
@@ -66,7 +50,7 @@ def test_very_long_markdown_is_shown_as_source() -> None:
     assert rendered(text) == f"<pre>{text}</pre>\n"
 
 
-@pytest.mark.parametrize("unit", ["[", "![", "[a]["])
+@each_row("unit", ["[", "![", "[a]["])
 def test_thousands_of_brackets_are_shown_as_source(unit: str) -> None:
     text = clean(unit * (BRACKETS + 1))
     assert defused(text) == fenced(text, "markdown")

@@ -72,9 +72,7 @@ def test_the_image_of_a_file_that_was_read_has_its_name() -> None:
     assert [each.name for each in other.images] == ["image"]
 
 
-@each_row(
-    ("data", "area"),
-    [
+@each_row("data, area", [
         (png(7, 9), (7, 9)),
         (b"GIF89a" + struct.pack("<HH", 300, 20), (300, 20)),
         (JPEG, (640, 480)),
@@ -86,8 +84,7 @@ def test_the_image_of_a_file_that_was_read_has_its_name() -> None:
         (b"\x89PNG\r\n\x1a\n", None),
         (b"%PDF-1.4", None),
         (b"", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_pixels_are_told_by_the_first_bytes(data: bytes, area: tuple[int, int] | None) -> None:
     assert pixels(data) == area
 
@@ -115,7 +112,7 @@ def test_only_the_first_bytes_of_a_large_one_are_decoded_to_name_it() -> None:
         image_bytes(broken)
 
 
-@pytest.mark.parametrize("data", ["QUJ", "not base64", "é" * 8, "QUJD\x1b[2J"])
+@each_row("data", ["QUJ", "not base64", "é" * 8, "QUJD\x1b[2J"])
 def test_broken_data_is_said_and_decoded_to_nothing(data: str) -> None:
     assert "image/png, damaged" in image_words(image(data))
     with pytest.raises(MediaDamaged, match="corrupt"):
@@ -132,7 +129,7 @@ def test_of_an_address_alone_nothing_can_be_saved() -> None:
 
 
 @each_row(
-    ("name", "data", "file"),
+    "name, data, file",
     [
         ("shot.png", png(), "shot.png"),
         ("sub/../../etc/SHOT.PNG", png(), "SHOT.PNG"),

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from gemtui.transcript.diffs import NoPatch, apply_diff, file_patch
 from tests.deep import some_of
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("transcript/patch.json")
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
 CONTENT = st.none() | st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -49,28 +51,10 @@ def test_a_file_of_very_many_lines_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "long").read_text() == after
 
 
-HEAD = "Index: a.txt\n=====\n--- a.txt\tCurrent\n+++ a.txt\tProposed\n"
 HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
 
 
-@each_row(
-    ("before", "diff", "after"),
-    [
-        ("one\ntwo\n", HEAD + HUNK, "one\n2\n"),
-        ("one\ntwo\n", HEAD, "one\ntwo\n"),
-        ("one\ntwo\n", "Index: a.txt\n", None),
-        ("one\ntwo\n", "GIT binary patch\nliteral 3\nKcmZ=\n", None),
-        ("one\ntwo\n", "", None),
-        ("one\ntwo", HUNK.replace("\n+", "\n\\ No newline\n+") + "\\ No newline", "one\n2"),
-        ("", "@@ -0,0 +1,2 @@\n+a\n+b\r\n", "a\nb\r\n"),
-        ("a\nb\nc\nd\n", "@@ -1 +0,0 @@\n-a\n@@ -3,0 +3,1 @@ def f():\n+x\n", "b\nc\nx\nd\n"),
-        ("a\n", "@@ -1,1 +1,1 @@\n--- a/x\n", None),
-        ("a\nb\n", "@@ -1,2 +1,3 @@\n a\n+c\n\\ No newline\n b\n", None),
-        ("a", "@@ -1,1 +1,2 @@\n a\n\\ No newline\n+b\n", None),
-        ("a\nb\n", "@@ -1 +1 @@\n-a\n+c\n\\ No newline\n", None),
-        ("-- a/x\n", "@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n", "++ b/x\n"),
-    ],
-)
+@each_row("before, diff, after", TABLES["a_recorded_diff_makes_of_the_one_text_the_other"])
 def test_a_recorded_diff_makes_of_the_one_text_the_other(before: str, diff: str, after: str | None) -> None:
     if after is None:
         with pytest.raises(NoPatch):
@@ -82,37 +66,13 @@ def test_a_recorded_diff_makes_of_the_one_text_the_other(before: str, diff: str,
 SECOND = "diff --git a/../evil b/../evil\nnew file mode 120000\n--- /dev/null\n+++ b/../evil\n"
 
 
-@each_row(
-    "diff",
-    [
-        f"{HUNK}{SECOND}@@ -0,0 +1 @@\n+/etc/passwd\n",
-        f"{HUNK}--- /dev/null\n+++ b/evil\n@@ -0,0 +1 @@\n+x\n",
-        f"{HUNK}rename from a.txt\nrename to .git/hooks/x\n",
-        f"{HUNK}old mode 100644\nnew mode 100755\n",
-        f"{HUNK}GIT binary patch\n",
-        f"{HUNK}\n",
-        HUNK.removesuffix("\n"),
-        "@@ -1,2 +1,2 @@\n one\n-two\n",
-        "@@ -1,2 +1,2 @@\n\\ No newline\n one\n-two\n+2\n",
-        "@@ -1,2 +1,2 @@\n other\n-two\n+2\n",
-        "@@ -9,2 +1,2 @@\n one\n-two\n+2\n",
-        "@@ -1,99999999999 +1,2 @@\n one\n",
-        "@@ mode @@\n",
-    ],
-)
+@each_row("diff", TABLES["a_recorded_diff_of_more_or_less_than_one_file_is_refused"])
 def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> None:
     with pytest.raises(NoPatch):
         apply_diff("one\ntwo\n", diff)
 
 
-@each_row(
-    "name",
-    [
-        ".git/hooks/post-checkout", "sub/.GIT/config", ".git", "git~1/x", ".git ./x",
-        ".g\u200cit/x", ".git::$INDEX_ALLOCATION/x", "/etc/passwd", "../x", "a/../../x", "", ".",
-        "a//b", "a\0b", "half\ud800", "x\ufffd", "x" * 256, "x/" * 2047 + "xx",
-    ],
-)  # fmt: skip
+@each_row("name", [*TABLES["a_name_that_git_refuses_makes_no_patch"], "x" * 256, "x/" * 2047 + "xx"])  # fmt: skip
 def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
     with pytest.raises(NoPatch):
         file_patch(name, None, "x\n")

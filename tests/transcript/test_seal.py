@@ -6,7 +6,6 @@ import os
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from gemtui.policy.match.matching import arguments_text
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.seal import PROPERTY, new_seal, seal_pattern, sealed, unsealed, without_notice
 from gemtui.transcript.tools import tool_call
+from tests.rows import each_row
 
 SHELL = "run_shell_command"
 SEAL = new_seal()
@@ -27,7 +27,7 @@ def test_what_was_sealed_is_as_it_was(arguments: dict[str, str]) -> None:
     assert unsealed(marked) == unsealed(arguments)
 
 
-@pytest.mark.parametrize("folder", ["sub", "/tmp", "../a b", "./x", "a/\n/b"])
+@each_row("folder", ["sub", "/tmp", "../a b", "./x", "a/\n/b"])
 def test_a_shell_command_runs_in_the_same_folder(folder: str) -> None:
     given: dict[str, Any] = {"command": "pwd", "dir_path": folder}
     marked = sealed(SHELL, given, SEAL)
@@ -52,9 +52,7 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
         assert not re.search(seal_pattern(SEAL, shell=shell), arguments_text(forged))
 
 
-@pytest.mark.parametrize(
-    "folder", ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."]
-)
+@each_row("folder", ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."])
 def test_a_mark_that_the_model_has_read_and_brings_more_than_once_is_no_mark(folder: str) -> None:
     given: dict[str, Any] = {"command": "id", "dir_path": folder.replace("{}", SEAL)}
     assert not re.search(seal_pattern(SEAL, shell=True), arguments_text(unsealed(given)))

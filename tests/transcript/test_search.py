@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from gemtui.transcript.model import (
 )
 from gemtui.transcript.search import TranscriptHit, block_text, find
 from gemtui.transcript.tools import tool_call
+from tests.rows import each_row
 from tests.transcript.raw_calls import raw_call, reply
 
 
@@ -66,7 +66,7 @@ def test_a_word_ends_with_its_line() -> None:
     assert list(find(transcript((Text(text="not\nable"),)), "notable")) == []
 
 
-@pytest.mark.parametrize("query", ["", "  \n"])
+@each_row("query", ["", "  \n"])
 def test_an_empty_query_finds_nothing(query: str) -> None:
     assert list(find(TALK, query)) == []
 
@@ -103,8 +103,8 @@ def test_every_hit_is_an_occurrence(text: str, query: str) -> None:
         assert len(found) >= len(query.split()[0])
 
 
-@pytest.mark.parametrize(
-    ("block", "text"),
+@each_row(
+    "block, text",
     [
         (Attachment(name="a.py", text="code"), "a.py\ncode"),
         (Attachment(name="a" * 500, text="code"), f"{'a' * 400}\ncode"),

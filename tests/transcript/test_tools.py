@@ -4,19 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import given
 
 from gemtui.transcript.model import DiffDisplay, Image, TableDisplay, ToolStatus
 from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.transcript.raw_calls import json_values, raw_call, reply
 
+TABLES = table("transcript/tools.json")
+
 ASKED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-NOT_FOUND = 'Tool "{}" not found. Did you mean one of: "read_file"?'
-UNCONFIRMABLE = (
-    'Tool execution for "WriteFile" requires user confirmation, which is not supported in non-interactive mode.'
-)
 
 KEYS = ["id", "name", "args", "result", "status", "timestamp", "resultDisplay", "description"]
 KEYS += ["displayName", "agentId", "renderOutputAsMarkdown"]
@@ -55,57 +52,12 @@ def test_deep_nesting_is_named_instead() -> None:
     assert tool_call(raw_call(result=reply(output=deep))).output == ("(nested too deeply to be shown)")
 
 
-@each_row(
-    ("name", "kind"),
-    [
-        ("read_file", ToolKind.READ),
-        ("search_file_content", ToolKind.SEARCH),
-        ("grep_search", ToolKind.SEARCH),
-        ("codebase_investigator", ToolKind.AGENT),
-        ("delegate_to_agent", ToolKind.AGENT),
-        ("invoke_agent", ToolKind.AGENT),
-        ("save_memory", ToolKind.MEMORY),
-        ("tracker_create_task", ToolKind.TODOS),
-        ("mcp_weather_get_forecast", ToolKind.MCP),
-        ("weather__get_forecast", ToolKind.MCP),
-        ("frobnicate", ToolKind.OTHER),
-        ("", ToolKind.OTHER),
-    ],
-)
+@each_row("name, kind", TABLES["kinds_of_new_old_and_foreign_names"])
 def test_kinds_of_new_old_and_foreign_names(name: str, kind: ToolKind) -> None:
-    assert kind_of(name) is kind
+    assert kind_of(name) == kind
 
 
-@each_row(
-    ("fields", "status"),
-    [
-        ({}, ToolStatus.SUCCESS),
-        ({"result": None}, ToolStatus.SUCCESS),
-        ({"result": reply(error="boom")}, ToolStatus.ERROR),
-        ({"status": "error", "result": reply(error="boom")}, ToolStatus.ERROR),
-        ({"status": "error", "result": None}, ToolStatus.ERROR),
-        ({"status": "cancelled", "result": reply(error="[Operation Cancelled]")}, "cancelled"),
-        ({"status": "validating", "result": None}, ToolStatus.UNCONFIRMED),
-        ({"status": "scheduled", "result": None}, ToolStatus.UNCONFIRMED),
-        ({"status": "executing", "result": None}, ToolStatus.UNCONFIRMED),
-        ({"status": "awaiting_approval", "result": []}, ToolStatus.UNCONFIRMED),
-        ({"status": None, "result": None}, ToolStatus.UNCONFIRMED),
-        ({"status": None}, ToolStatus.SUCCESS),
-        ({"status": ["success"], "result": None}, ToolStatus.UNCONFIRMED),
-        ({"status": "error", "result": reply(error="Tool execution denied by policy. No.")}, ToolStatus.DENIED),
-        ({"status": "error", "result": reply(error=UNCONFIRMABLE)}, ToolStatus.DENIED),
-        ({"status": "error", "result": reply(error={"type": "policy_violation"})}, "denied"),
-        (
-            {"name": "write_file", "status": "error", "result": reply(error=NOT_FOUND.format("write_file"))},
-            ToolStatus.DENIED,
-        ),
-        (
-            {"name": "frobnicate", "status": "error", "result": reply(error=NOT_FOUND.format("frobnicate"))},
-            ToolStatus.ERROR,
-        ),
-        ({"status": "error", "result": None, "resultDisplay": UNCONFIRMABLE}, ToolStatus.DENIED),
-    ],
-)
+@each_row("fields, status", TABLES["how_a_call_ended"])
 def test_how_a_call_ended(fields: dict[str, Any], status: ToolStatus) -> None:
     assert call_status(raw_call(**fields)) == status
     assert tool_call(raw_call(**fields)).status == status
@@ -116,49 +68,13 @@ def test_all_text_of_a_result_is_kept() -> None:
     assert tool_call(raw_call(result=parts)).output == "one\ntwo\nthree"
 
 
-@each_row(
-    ("result", "output", "error"),
-    [
-        (None, None, None),
-        ([], None, None),
-        ("plain", "plain", None),
-        ({"functionResponse": {"response": {"output": "single part"}}}, "single part", None),
-        (reply(error="boom"), None, "boom"),
-        (reply(output="got", error="boom"), "got", "boom"),
-        (reply(output=None), None, None),
-        (reply(output={"a": 1}), '{\n  "a": 1\n}', None),
-        (reply(content=[1]), '{\n  "content": [\n    1\n  ]\n}', None),
-        (reply(output="<untrusted_context>\nx\n</untrusted_context>"), "x", None),
-        (reply(output="Cut.\n<untrusted_context>\nx\n</untrusted_context>"), "Cut.\nx", None),
-        (reply(output="a <untrusted_context>"), "a <untrusted_context>", None),
-        (
-            reply(output="a <untrusted_context>x</untrusted_context>"),
-            "a <untrusted_context>x</untrusted_context>",
-            None,
-        ),
-    ],
-)
+@each_row("result, output, error", TABLES["output_and_error"])
 def test_output_and_error(result: Any, output: str | None, error: str | None) -> None:
     call = tool_call(raw_call(result=result))
     assert (call.output, call.error) == (output, error)
 
 
-@each_row(
-    ("output", "code"),
-    [
-        ("Output: x\nExit Code: 3\nProcess Group PGID: 12", 3),
-        ("<untrusted_context>\nOutput: x\nExit Code: 1\nProcess Group PGID: 1\n"
-         "</untrusted_context>", 1),
-        ("Command: x\nOutput: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)\n"
-         "Background PIDs: (none)\nProcess Group PGID: (none)", 0),
-        ("Output: x\nExit Code: -1", -1),
-        ("Output: x\nExit Code: (none)\nSignal: 9", None),
-        ("Output: Exit Code: 3\nmore", None),
-        ("Output: Exit Code: 3\nmore\nExit Code: 4\nProcess Group PGID: 12", 4),
-        ("Output: x\nProcess Group PGID: 12", None),
-        ("x" * 100_000 + "\nExit Code: 7\n", 7),
-    ],
-)  # fmt: skip
+@each_row("output, code", [*TABLES["exit_code"], ("x" * 100_000 + "\nExit Code: 7\n", 7)])  # fmt: skip
 def test_exit_code(output: str, code: int | None) -> None:
     call = tool_call(raw_call("run_shell_command", result=reply(output=output)))
     assert call.exit_code == code
@@ -166,16 +82,7 @@ def test_exit_code(output: str, code: int | None) -> None:
     assert "untrusted_context" not in call.output
 
 
-@pytest.mark.parametrize(
-    ("shown", "end", "code"),
-    [
-        ("see\nExit Code: 1", "\nProcess Group PGID: 12", None),
-        ("Exit Code: 1\n", "\nExit Code: 3\nProcess Group PGID: 12", 3),
-        ("Exit Code: 1", "", None),
-        ("see", "\nExit Code: 1", 1),
-        ("Command exited with code: 4", "\nExit Code: 4", 4),
-    ],
-)
+@each_row("shown, end, code", TABLES["what_a_command_prints_is_no_exit_code"])
 def test_what_a_command_prints_is_no_exit_code(shown: str, end: str, code: int | None) -> None:
     given = "(empty)" if shown.startswith("Command") else shown
     result = reply(output=f"<untrusted_context>\nOutput: {given}{end}\n</untrusted_context>")
@@ -218,51 +125,14 @@ def test_duration_counts_from_the_asking_record() -> None:
     assert tool_call(raw_call(timestamp="0001-01-01T00:00:00+14:00"), asked=ASKED).time is None
 
 
-@each_row(
-    ("name", "args", "about"),
-    [
-        ("read_file", {"file_path": "/a", "start_line": 3}, "/a"),
-        ("read_file", {"absolute_path": "/old"}, "/old"),
-        ("read_many_files", {"paths": ["a", "b"]}, "a b"),
-        ("write_file", {"path": "/p", "content": "x"}, "/p"),
-        ("run_shell_command", {"command": "ls", "directory": "d"}, "ls"),
-        ("search_file_content", {"pattern": "x", "path": "p"}, "x"),
-        ("list_directory", {"path": "/old"}, "/old"),
-        ("list_directory", {"dir_path": "."}, "."),
-        ("google_web_search", {"query": "q"}, "q"),
-        ("codebase_investigator", {"objective": "o"}, "o"),
-        ("invoke_agent", {"prompt": "p", "agent_name": "a"}, "a"),
-        ("save_memory", {"fact": "f"}, "f"),
-        ("mcp_weather_get", {"flag": True, "city": "Oslo"}, "Oslo"),
-        ("run_shell_command", {"command": None}, ""),
-        ("read_background_output", {"pid": 12}, "12"),
-        ("read_file", '{"file_path": "/json"}', "/json"),
-        ("frobnicate", "no json", "no json"),
-        ("frobnicate", [1], ""),
-    ],
-)
+@each_row("name, args, about", TABLES["target"])
 def test_target(name: str, args: Any, about: str) -> None:
     assert target(tool_call(raw_call(name, args=args))) == about
 
 
-DIFF = {"fileDiff": "@@ -0,0 +1,1 @@\n+x\n", "fileName": "a", "filePath": "/abs/a"}
-
-
-@each_row(
-    ("fields", "path"),
-    [
-        ({"args": {"file_path": "a"}, "resultDisplay": DIFF}, "/abs/a"),
-        ({"args": {"file_path": "a"}}, "a"),
-        ({"args": {"absolute_path": "/a"}, "name": "replace"}, "/a"),
-        ({"args": {"file_path": "a"}, "status": "cancelled", "resultDisplay": DIFF}, None),
-        ({"args": {"file_path": "a"}, "result": reply(error="no")}, None),
-        ({"args": {"file_path": "a"}, "name": "read_file"}, None),
-        ({"args": {}}, None),
-        ({"args": {"file_path": ["a"]}, "resultDisplay": [1]}, None),
-    ],
-)
+@each_row("fields, path", TABLES["written_path"])
 def test_written_path(fields: dict[str, Any], path: str | None) -> None:
-    raw = {**raw_call("write_file"), **fields}
+    raw = raw_call(**{"name": "write_file", **fields})
     assert written_path(raw, call_status(raw)) == path
 
 
@@ -278,8 +148,8 @@ def test_a_diff_is_rebuilt_from_the_arguments_of_old_edits() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("output", "is_new", "removed"),
+@each_row(
+    "output, is_new, removed",
     [
         ("Successfully created and wrote to new file: /p/a.", True, 0),
         ("Successfully overwrote file: /p/a.", False, None),

@@ -14,8 +14,10 @@ from gemtui.calls.paths import asked_path
 from gemtui.policy.model.rules import Call, short
 from gemtui.transcript.parts import usage_of
 from gemtui.transcript.unified import UnifiedMessage, parse_message
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.transcript.raw_calls import json_values, raw_call, record, reply
+
+TABLES = table("transcript/unified.json")
 
 PNG = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
@@ -47,75 +49,7 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
 # --- stored sessions -------------------------------------------------------------------------
 
 
-@each_row(
-    ("name", "args", "unified", "wanted"),
-    [
-        ("read_file", {"absolute_path": "/m.py"}, "Read", {"file_path": "/m.py"}),
-        (
-            "read_file",
-            {"file_path": "m.py", "start_line": 2, "end_line": 9},
-            "Read",
-            {"file_path": "m.py", "start_line": 2, "end_line": 9},
-        ),
-        (
-            "read_file",
-            {"absolute_path": "/m", "offset": 0, "limit": 5},
-            "Read",
-            {"file_path": "/m", "offset": 0, "limit": 5},
-        ),
-        (
-            "write_file",
-            {"file_path": "a", "content": "x", "wait_for_previous": True},
-            "Write",
-            {"file_path": "a", "content": "x"},
-        ),
-        (
-            "replace",
-            {"file_path": "a", "old_string": "x", "new_string": "", "instruction": "why"},
-            "Edit",
-            {"file_path": "a", "old_string": "x", "new_string": ""},
-        ),
-        ("list_directory", {"path": "/p"}, "Glob", {"pattern": "*", "path": "/p"}),
-        ("list_directory", {"dir_path": "."}, "Glob", {"pattern": "*", "path": "."}),
-        (
-            "run_shell_command",
-            {"command": "ls", "description": "List", "directory": "d"},
-            "Bash",
-            {"command": "ls", "description": "List"},
-        ),
-        ("google_web_search", {"query": "q", "x": 1}, "WebSearch", {"query": "q", "x": 1}),
-        ("glob", {"pattern": "*.py", "dir_path": "src"}, "Glob", {"pattern": "*.py", "path": "src"}),
-        ("glob", {"pattern": "*", "path": "/p", "case_sensitive": True}, "Glob", {"pattern": "*", "path": "/p"}),
-        (
-            "grep_search",
-            {"pattern": "x", "dir_path": "src", "include_pattern": "*.ts", "context": 2, "total_max_matches": 9},
-            "Grep",
-            {"pattern": "x", "path": "src", "glob": "*.ts", "head_limit": 9, "-C": 2},
-        ),
-        (
-            "grep_search",
-            {"pattern": "x", "names_only": True, "case_sensitive": False, "after": 1, "before": 3},
-            "Grep",
-            {"pattern": "x", "-A": 1, "-B": 3, "output_mode": "files_with_matches", "-i": True},
-        ),
-        (
-            "search_file_content",
-            {"pattern": "x", "path": "/p", "include": "*.md"},
-            "Grep",
-            {"pattern": "x", "path": "/p", "glob": "*.md"},
-        ),
-        (
-            "web_fetch",
-            {"prompt": "Sum up https://a.example/x(1) and (https://b.example/)."},
-            "WebFetch",
-            {"url": "https://a.example/x(1", "prompt": "Sum up https://a.example/x(1) and (https://b.example/)."},
-        ),
-        ("web_fetch", {"prompt": "no address"}, "WebFetch", {"prompt": "no address"}),
-        ("web_fetch", {"url": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
-        ("read_many_files", {"paths": ["a"]}, "read_many_files", {"paths": ["a"]}),
-        ("mcp_a_b", {"z": [1, {"y": None}]}, "mcp_a_b", {"z": [1, {"y": None}]}),
-    ],
-)
+@each_row("name, args, unified, wanted", TABLES["tool_names_and_inputs"])
 def test_tool_names_and_inputs(name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]) -> None:
     use = blocks(record(toolCalls=[raw_call(name, args=args)]))[0]
     assert use == {"type": "tool_use", "id": "c1", "name": unified, "input": wanted}
@@ -138,8 +72,8 @@ def test_order_is_thinking_then_each_call_with_its_result_then_text() -> None:
     assert blocks(message)[0] == {"type": "thinking", "thinking": "Plan: do it"}
 
 
-@pytest.mark.parametrize(
-    ("thought", "words"),
+@each_row(
+    "thought, words",
     [
         ({"subject": "Plan", "description": "do it"}, "Plan: do it"),
         ({"subject": "", "description": "do it"}, "do it"),
@@ -150,19 +84,7 @@ def test_thinking(thought: dict[str, str], words: str) -> None:
     assert blocks(record(thoughts=[thought])) == [{"type": "thinking", "thinking": words}]
 
 
-@each_row(
-    ("fields", "content", "is_error"),
-    [
-        ({"result": [*reply(output="a"), {"text": "b"}]}, "a\nb", False),
-        ({"result": reply(error="no"), "status": "error"}, "no", True),
-        ({"result": reply(error="no"), "status": "success"}, "no", True),
-        ({"result": reply(error="stopped"), "status": "cancelled"}, "stopped", True),
-        ({"result": reply(output="x"), "status": "cancelled"}, "x", True),
-        ({"result": reply(), "status": "success"}, "", False),
-        ({"result": reply(error="Tool execution denied by policy."), "status": "error"},
-         "Tool execution denied by policy.", True),
-    ],
-)  # fmt: skip
+@each_row("fields, content, is_error", TABLES["tool_results"])  # fmt: skip
 def test_tool_results(fields: dict[str, Any], content: str, is_error: bool) -> None:
     result = blocks(record(toolCalls=[raw_call(**fields)]))[1]
     assert result == {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": is_error}
@@ -181,12 +103,12 @@ def test_a_prompt_is_one_text_block() -> None:
 
 
 @each_row("type", ["user", "gemini", "info"])
-@each_row(("content", "kept"), [("", ""), (" \n", " \n"), ([], ""), ([{"text": ""}], ""), (None, "")])
+@each_row("content, kept", TABLES["content_without_any_block"])
 def test_without_any_block_content_is_the_stored_string(type: str, content: Any, kept: str) -> None:
     assert parse_message(record(type, content=content)).content == kept
 
 
-@pytest.mark.parametrize("type", ["info", "warning", "error", "something new", None])
+@each_row("type", ["info", "warning", "error", "something new", None])
 def test_words_of_the_cli_are_system_messages(type: Any) -> None:
     message = parse_message(record(type, content="Request cancelled."))
     assert message.role == "system"
@@ -260,7 +182,7 @@ def test_json_shape() -> None:
     }
 
 
-@each_row("tokens", [None, {}, [], {"input": None}, {"input": "5"}, {"input": True}])
+@each_row("tokens", TABLES["unknown_counters_are_left_out"])
 def test_unknown_counters_are_left_out(tokens: Any) -> None:
     shape = parse_message(record(tokens=tokens)).to_dict()
     assert "usage" not in shape
@@ -271,7 +193,7 @@ def test_a_measured_zero_is_kept() -> None:
     assert parse_message(record(tokens={"input": 0})).usage == {"input_tokens": 0}
 
 
-@pytest.mark.parametrize("timestamp", [None, 5, "yesterday", ["x"]])
+@each_row("timestamp", [None, 5, "yesterday", ["x"]])
 def test_an_unknown_time_is_null(timestamp: Any) -> None:
     assert parse_message(record(timestamp=timestamp)).to_dict()["timestamp"] is None
 

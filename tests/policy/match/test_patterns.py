@@ -25,10 +25,6 @@ from tests.rows import each_row, table
 TABLES = table("policy/patterns.json")
 
 
-def _short(value: str) -> str:
-    return ascii(value)[1:25]
-
-
 @each_row("pattern, text, found", TABLES["patterns_match_as_in_javascript"])
 def test_patterns_match_as_in_javascript(pattern: str, text: str, found: bool) -> None:
     assert compile_pattern(pattern).matches(text) is found
