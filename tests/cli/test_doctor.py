@@ -21,7 +21,7 @@ from gemtui.sessions.catalog.cache import FILE
 from gemtui.text import clean
 from tests.agent.test_detect import script
 from tests.cli.conftest import Gemtui
-from tests.cli.shapes import DOCTOR, fits
+from tests.cli.shapes import fits
 from tests.fake_cli import FakeCli
 from tests.runs.test_listing import add_run, unended
 
@@ -38,7 +38,7 @@ def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_shape_and_counts(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("doctor --json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, DOCTOR)
+    fits(answer.json, "Doctor")
     found = answer.json["store"]
     assert (found["home"], found["home_from"]) == (str(store), "GEMINI_CLI_HOME")
     assert found["state"] == "ok"
@@ -85,7 +85,7 @@ def test_a_file_in_place_of_the_store_is_broken(home: Path, gemtui: Gemtui) -> N
 def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
     cli = fake_cli()
     found = gemtui.json("doctor")
-    fits(found, DOCTOR)
+    fits(found, "Doctor")
     assert found["problems"] == []
     assert found["cli"]["path"] == str(cli)
     assert (found["cli"]["found_by"], found["cli"]["version"]) == ("GEMINI_CLI_PATH", "0.61.0")
@@ -130,7 +130,7 @@ def test_a_run_that_waits_for_an_answer_is_named(store: Path, gemtui: Gemtui) ->
     gate = GateFolder.of(unended(runs_dir(), "0a1b2c3d-waits", owner))
     gate.create()
     gate.ask(ApprovalRequest(tool_name="write_file", arguments={}, number=1))
-    assert gemtui("doctor", "--json").json["runs"]["asking"] == ["0a1b2c3d-waits"]
+    assert gemtui.json("doctor")["runs"]["asking"] == ["0a1b2c3d-waits"]
     answer = gemtui("doctor")
     assert "run 0a1b2c3d is waiting for your answer: see gemtui runs questions 0a1b2c3d" in answer.out
     assert (answer.code, "all well" in answer.out) == (0, False)

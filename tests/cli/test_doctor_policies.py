@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Gemtui
-from tests.cli.shapes import DOCTOR, fits
+from tests.cli.shapes import fits
 from tests.fake_cli import FakeCli
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
-TYPO = GOOD.replace("glob", "glbo")
+TYPO = GOOD + "frob = 1\n"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_engine_s_version_beside_the_installed_one(
     assert answer.code == 0
     assert words in answer.out
     found = gemtui.json("doctor")
-    fits(found, DOCTOR)
+    fits(found, "Doctor")
     assert found["policies"]["engine"] == "0.61.0"
     assert found["policies"]["engine_is_installed"] is same
 
@@ -61,7 +61,7 @@ def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli:
     assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
     assert f"to see the findings: gemtui policy check {users}" in answer.out
     found = gemtui.json("doctor")
-    fits(found, DOCTOR)
+    fits(found, "Doctor")
     (of_ours, of_users) = found["policies"]["places"]
     assert (of_ours["ours"], of_ours["files"], of_ours["errors"]) == (True, 2, 0)
     assert (of_users["ours"], of_users["files"], of_users["errors"]) == (False, 3, 1)

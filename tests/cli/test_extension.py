@@ -13,7 +13,7 @@ import pytest
 from gemtui.extension import install as action
 from gemtui.paths import config_file, extension_dir, gemini_home
 from tests.cli.conftest import Gemtui
-from tests.cli.shapes import EXTENSION, fits
+from tests.cli.shapes import fits
 from tests.extension.stand_in import stand_in
 from tests.terminal import Terminal
 
@@ -27,7 +27,7 @@ def cli(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:
     before = gemtui("extension status --json")
     assert (before.code, before.json["version"]) == (1, 1)
-    fits(before.json["extension"], EXTENSION)
+    fits(before.json["extension"], "Extension")
     assert before.json["extension"]["state"] == "missing"
     installed = gemtui("extension install --yes")
     assert installed.code == 0

@@ -8,25 +8,14 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Gemtui
-from tests.cli.shapes import TIME, fits
+from tests.cli.shapes import fits
+from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
 from tests.sessions.writes import wrote
 from tests.transcript.test_patch import apply
 
-COUNT = (int, None)
-WRITE = {
-    "session": str,
-    "subagent": (str, None),
-    "message": str,
-    "call": str,
-    "tool": str,
-    "timestamp": (TIME, None),
-    "added": COUNT,
-    "removed": COUNT,
-    "status": str,
-}
-FILES = {"version": 1, "files": [{"path": str, "project": (str, None), "writes": [WRITE]}]}
+TABLES = table("cli/files.json")
 
 
 @pytest.fixture
@@ -57,7 +46,7 @@ def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) 
         wrote(project / "never.py", None, "x", seconds=60, status="error"),
     )
     report = gemtui.json("files")
-    fits(report, FILES)
+    fits(report, "Files")
     (file,) = report["files"]
     assert (file["path"], file["project"]) == (str(path), str(project))
     assert [(each["session"], each["status"]) for each in file["writes"]] == [
@@ -121,9 +110,7 @@ def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project
     assert "left out: its contents before the write are not recorded: 1 file" in patch.err
 
 
-@pytest.mark.parametrize(
-    ("since", "files"), [("2026-11-20T23:04:30Z", 1), ("2026-11-20", 2), ("1h", 0), ("3000w", 2), ("today", 0)]
-)
+@pytest.mark.parametrize(("since", "files"), TABLES["since"])
 def test_since(gemtui: Gemtui, home: Path, project: Path, since: str, files: int) -> None:
     stored(home, 1, wrote(project / "a", None, "x", seconds=20))
     stored(home, 2, wrote(project / "b", None, "x", seconds=40))

@@ -12,6 +12,9 @@ import pytest
 
 import gemtui as package
 from tests.patience import PATIENCE
+from tests.rows import table
+
+TABLES = table("cli/imports.json")
 
 SCREEN = {"textual", "rich"}
 REPORT = "import sys, json; json.dump(sorted(sys.modules), sys.stderr)"
@@ -41,19 +44,7 @@ def test_no_core_module_loads_the_screen() -> None:
     assert not loaded & SCREEN
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--help"],
-        ["--version"],
-        ["sessions"],
-        ["sessions", "--json"],
-        ["show", "latest"],
-        ["show", "latest", "--format", "html"],
-        ["doctor"],
-        ["search", "--everywhere", "greeting"],
-    ],
-)
+@pytest.mark.parametrize("words", TABLES["no_command_loads_the_screen"])
 def test_no_command_loads_the_screen(store: Path, words: list[str]) -> None:
     loaded = modules_after(f"from gemtui.cli import main\nassert main({words!r}) == 0")
     assert not loaded & SCREEN

@@ -10,7 +10,7 @@ from pathlib import Path
 from gemtui.paths import live_dir
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui
-from tests.cli.shapes import LIVE_SESSIONS, fits
+from tests.cli.shapes import fits
 from tests.extension.live_files import hook_input, process, write_live
 from tests.hostile import ATTACK
 
@@ -22,7 +22,7 @@ def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
         write_live(live_dir(), other.pid, hook_input("BeforeTool", session_id="b" * 36))
         write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
         answer = gemtui.json("sessions --live")
-        fits(answer, LIVE_SESSIONS)
+        fits(answer, "LiveSessions")
         waiting, working = answer["live"]
         assert [each["id"] for each in answer["sessions"]] == [HAIKU]
         assert (waiting["session"], waiting["state"], waiting["by"]) == (HAIKU, "waiting", "hook")

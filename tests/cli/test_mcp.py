@@ -20,6 +20,9 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli, Running
+from tests.rows import table
+
+TABLES = table("cli/mcp.json")
 
 pytestmark = pytest.mark.covers("gemtui/commands/mcp_server.py", "gemtui/extension")
 
@@ -111,23 +114,7 @@ def test_files_say_who_wrote_them(greeter: Asking) -> None:
     assert one[0]["path"].endswith(name)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "what"),
-    [
-        ("read_session", {"session": "no-such-session"}, "no session"),
-        ("read_session", {"session": "../../etc/passwd"}, "invalid arguments"),
-        ("read_session", {"session": "/etc/passwd"}, "invalid arguments"),
-        ("read_session", {"session": "latest", "cursor": "x"}, "this cursor does not belong"),
-        ("read_session", {"session": "latest", "message": "x"}, "no message with this id"),
-        ("search", {"query": ""}, "invalid arguments"),
-        ("search", {"query": "a", "limit": 1000}, "invalid arguments"),
-        ("search", {"query": "a", "cursor": "499"}, "more specific"),
-        ("search", {"query": "a", "cursor": "-1"}, "this cursor does not belong"),
-        ("list_sessions", {"cursor": "gone"}, "has changed"),
-        ("list_sessions", {"project": "/"}, "invalid arguments"),
-        ("files", {"path": 5}, "invalid arguments"),
-    ],
-)
+@pytest.mark.parametrize(("tool", "arguments", "what"), TABLES["what_does_not_fit_is_said"])
 def test_what_does_not_fit_is_said(greeter: Asking, tool: str, arguments: dict[str, Any], what: str) -> None:
     words, bad = greeter.result(tool, **arguments)
     assert bad

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from gemtui.commands.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("cli/mcp_server.json")
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,17 +65,7 @@ def test_tools_have_a_strict_schema() -> None:
     assert tool["annotations"]["readOnlyHint"]
 
 
-@each_row(
-    ("arguments", "text", "bad"),
-    [
-        ({"text": "a", "times": 2}, "aa", False),
-        ({"text": "a", "more": 1}, "unknown field", True),
-        ({"text": 5}, "Expected `str`", True),
-        ({}, "missing required field", True),
-        ({"text": "wrong"}, "not ␛ this", True),
-        ({"text": "bug"}, "internal error", True),
-    ],
-)
+@each_row(("arguments", "text", "bad"), TABLES["a_call_has_a_result_or_words_for_the_model"])
 def test_a_call_has_a_result_or_words_for_the_model(arguments: dict[str, Any], text: str, bad: bool) -> None:
     answer: Any = server().answer(call(**arguments))
     assert answer["result"]["isError"] is bad

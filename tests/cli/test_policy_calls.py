@@ -12,62 +12,11 @@ from gemtui.policy.file.policy import Policy
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui, start
 from tests.cli.shapes import fits
+from tests.rows import table
 from tests.sessions import logs, stores
 
-RULE = ({"source": str, "index": int, "tier": int, "priority": (int, float), "effective": float}, None)
-EXPLAINED = {
-    "version": 1,
-    "tool": str,
-    "args": dict,
-    "subagent": (str, None),
-    "mode": str,
-    "decision": frozenset({"allow", "deny", "ask_user"}),
-    "offered": bool,
-    "headless": frozenset({"allow", "deny"}),
-    "interactive": frozenset({"allow", "deny", "ask_user"}),
-    "rule": RULE,
-    "because": str,
-    "message": (str, None),
-    "tool_refuses": (str, None),
-    "considered": [{"rule": RULE, "matches": bool, "why": str}],
-    "files": [str],
-}
-REPLAYED = {
-    "version": 1,
-    "mode": str,
-    "interactive": bool,
-    "sessions": int,
-    "calls": int,
-    "by_subagents": int,
-    "allow": int,
-    "ask_user": int,
-    "deny": int,
-    "tool_refuses": int,
-    "not_offered": int,
-    "unknown_tools": dict,
-    "by_rule": [
-        {
-            "rule": RULE,
-            "decision": frozenset({"allow", "deny", "ask_user", "not_offered"}),
-            "tool_refuses": bool,
-            "calls": int,
-            "examples": [{"session": str, "tool": str, "args": dict}],
-        }
-    ],
-}
-EXAMPLES = [{"session": str, "tool": str, "argument": str}]
-SUGGESTED = {
-    "version": 1,
-    "mode": str,
-    "interactive": bool,
-    "calls": int,
-    "succeeded": int,
-    "allowed": int,
-    "suggestions": [
-        {"rule": dict, "about": str, "toml": str, "calls": int, "sessions": int, "examples": EXAMPLES, "opens": str}
-    ],
-    "left_out": [{"what": str, "why": str, "calls": int, "examples": EXAMPLES}],
-}
+TABLES = table("cli/policy_calls.json")
+
 WORK = """
 [[rule]]
 toolName = "run_shell_command"
@@ -145,7 +94,7 @@ def test_folders_that_a_run_includes_are_no_longer_outside(gemtui: Gemtui, tmp_p
 def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Path) -> None:
     answer = gemtui("policy explain --policy", work, *PUSH, "--json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, EXPLAINED)
+    fits(answer.json, "Explained")
     said = answer.json
     assert (said["offered"], said["headless"], said["interactive"]) == (True, "deny", "deny")
     assert said["rule"] == {"source": str(work), "index": 2, "tier": 4, "priority": 300, "effective": 4.3}
@@ -159,16 +108,7 @@ def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Pat
     assert "Nobody ␛[31mpushes" in text.out
 
 
-@pytest.mark.parametrize(
-    ("words", "decision"),
-    [
-        ([], "deny"),
-        (["--interactive"], "ask_user"),
-        (["--mode", "auto_edit"], "allow"),
-        (["--mode", "plan"], "deny"),
-        (["--allowed-tool", "write_file"], "allow"),
-    ],
-)
+@pytest.mark.parametrize(("words", "decision"), TABLES["explain_in_any_situation"])
 def test_explain_in_any_situation(home: Path, gemtui: Gemtui, words: list[str], decision: str) -> None:
     call = ["--tool", "write_file", "--args", '{"file_path": "src/a", "content": ""}']
     answer = gemtui("policy explain", *call, *words, "--json")
@@ -383,7 +323,7 @@ def test_broken_files_are_said_and_cost_1(home: Path, gemtui: Gemtui, tmp_path: 
     path.write_text("[[rule]]\n= 1\n")
     answer = gemtui("policy explain --policy", path, *PUSH, "--json")
     assert answer.code == 1
-    fits(answer.json, EXPLAINED)
+    fits(answer.json, "Explained")
     assert str(path) in answer.err
 
 
@@ -396,7 +336,7 @@ def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
     store_of(home, *calls, {"name": "frobnicate", "args": {}}, {})
     answer = gemtui("policy replay --policy", work, "--everywhere", "--json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, REPLAYED)
+    fits(answer.json, "Replayed")
     said = answer.json
     assert [said[name] for name in ("calls", "allow", "ask_user", "deny", "not_offered")] == [
         7, 2, 0, 3, 2,
@@ -501,7 +441,7 @@ def test_suggestions_with_their_evidence(home: Path, gemtui: Gemtui) -> None:
     store_of(home, shell("pytest -q"), shell("rm -rf x"), write("src/a.py"), {})
     answer = gemtui("policy suggest --everywhere --json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, SUGGESTED)
+    fits(answer.json, "Suggested")
     said = answer.json
     assert (said["calls"], said["succeeded"], said["allowed"]) == (4, 4, 1)
     shells = [each for each in said["suggestions"] if "commandPrefix" in each["rule"]]

@@ -16,18 +16,6 @@ from tests.patience import PATIENCE
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 BROKEN = GOOD.replace("deny", "Deny")
-SHAPE = {
-    "version": 1,
-    "argv": [str],
-    "cwd": str,
-    "environment": dict,
-    "folder": str,
-    "files": dict,
-    "stdin": None,
-    "session": None,
-    "notes": [str],
-    "policy": str,
-}
 
 
 @pytest.fixture
@@ -56,7 +44,7 @@ def test_the_words_of_a_policy_with_options(fake_cli: FakeCli, gemtui: Gemtui, p
     )
     assert (answer.code, answer.err) == (0, "")
     found = answer.json
-    fits(found, SHAPE)
+    fits(found, "Flags")
     assert found["policy"] == f"{policies}/careful.toml"
     assert found["argv"] == [
         str(cli),
@@ -141,12 +129,12 @@ def test_a_broken_policy_starts_nothing(
 
 def test_what_is_hardly_meant_is_said_and_run(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, home: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    (policies / "typo.toml").write_text(GOOD.replace("glob", "glbo"))
+    (policies / "typo.toml").write_text(GOOD + "frob = 1\n")
     mine = home / ".gemini/policies/mine.toml"
     mine.parent.mkdir()
     mine.write_text(BROKEN)
     answer = gemtui("run Go --policy typo")
-    assert f'note: {policies}/typo.toml, rule 1, toolName: there is no tool "glbo"' in answer.err
+    assert f'note: {policies}/typo.toml, rule 1, frob: Gemini CLI does not recognise the key "frob"' in answer.err
     assert f"note: in your own policies, which every session loads: {mine}, rule 1" in answer.err
     (run,) = list_runs(runs_dir())
     assert run.exit is not None

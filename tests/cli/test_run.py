@@ -28,8 +28,11 @@ from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, start
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
+from tests.rows import table
 from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
+
+TABLES = table("cli/run.json")
 
 FAIL = '{"type":"result","status":"error","error":{"type":"x","message":"No quota left."}}'
 TURNS = '{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"x"}}'
@@ -428,7 +431,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert remembered.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
-@pytest.mark.parametrize(("value", "passed"), [("1", "true"), ("false", None), ("true", None)])
+@pytest.mark.parametrize(("value", "passed"), TABLES["a_trust_variable_that_has_an_effect_is_kept"])
 def test_a_trust_variable_that_has_an_effect_is_kept(
     fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, value: str, passed: str | None
 ) -> None:
@@ -440,25 +443,7 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
     assert request.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == passed
 
 
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
-        ([], "no prompt: give PROMPT"),
-        (["  "], "the prompt is empty"),
-        (["Go", "--prompt-file", "x"], "can't be combined"),
-        (["--prompt-file", "/no/such/file"], "/no/such/file: No such file"),
-        (["Go", "--timeout", "0"], "timeout must be more than 0"),
-        (["Go", "--max-turns", "-1"], "max_turns must be 0 or more"),
-        (["Go", "--approval-mode", "bypass"], "is not one of"),
-        (["Go", "--approval-mode", "autoEdit"], "is not one of"),
-        (["Go", "--deny-tool", "a*"], "--deny-tool: 'a*' contains *"),
-        (["Go", "--policy", "nothing"], "there is no policy nothing"),
-        (["Go", "-C", "/no/such"], "/no/such is not a folder"),
-        (["caf\udce9"], "the prompt is not valid UTF-8 (character 4)"),
-        (["Go", "--model", "a\udce9"], "is not valid UTF-8"),
-        (["Go", "--resume", "ffffffff"], "ffffffff"),
-    ],
-)
+@pytest.mark.parametrize(("given", "what"), TABLES["what_does_not_fit_starts_nothing"])
 def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     answer = gemtui("run", *given)
@@ -730,7 +715,7 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
 
 
 @pytest.mark.parametrize("option", ["--only-tool", "--allow-tool", "--deny-tool"])
-@pytest.mark.parametrize("command", [("run", "x", "--dry-run"), ("policy", "flags", "careful")])
+@pytest.mark.parametrize("command", TABLES["a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note"])
 def test_a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note(
     gemtui: Gemtui, home: Path, fake_cli: FakeCli, option: str, command: tuple[str, ...]
 ) -> None:

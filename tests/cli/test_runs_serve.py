@@ -24,9 +24,12 @@ from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
+from tests.rows import table
 from tests.runs.test_gate import Asker, through, until
 from tests.test_documents import SHAPES, TEXTS, names
 from tests.tools.documents import ASSETS
+
+TABLES = table("cli/runs_serve.json")
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension")
 
@@ -150,17 +153,7 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     assert through(asker.call("run_shell_command", command="make all"))
 
 
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (["run", "7", "allow"], "run run has no question 7"),
-        (["run", "first", "allow"], "'first' is not a question's number or id"),
-        (["latest", "1", "allow"], "'latest' may mean another run by now"),
-        (["run", "1", "allow", "--because", "x"], "--because works only with deny"),
-        (["run", "1", "deny", "--similar"], "--similar works only with allow"),
-        (["nosuch", "1", "allow"], "no run has the id"),
-    ],
-)
+@pytest.mark.parametrize(("words", "what"), TABLES["an_answer_that_names_nothing_is_a_usage_error"])
 def test_an_answer_that_names_nothing_is_a_usage_error(
     asker: Asker, gemtui: Gemtui, words: list[str], what: str
 ) -> None:

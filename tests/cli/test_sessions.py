@@ -16,10 +16,13 @@ import pytest
 
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui, start
-from tests.cli.shapes import SESSIONS, fits
+from tests.cli.shapes import fits
 from tests.conftest import RECORDED
 from tests.patience import PATIENCE
+from tests.rows import table
 from tests.terminal import Terminal
+
+TABLES = table("cli/sessions.json")
 
 FULL = "7024884b-dece-41db-8a1b-a37b16abdfd7"
 GREETER = "/home/dev/src/greeter"
@@ -51,7 +54,7 @@ def add_session(
 def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("sessions --everywhere --json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, SESSIONS)
+    fits(answer.json, "Sessions")
     assert answer.json["home"] == str(store)
     by_id = {each["id"]: each for each in answer.json["sessions"]}
     session = by_id[FULL]
@@ -67,7 +70,7 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
 def test_hidden_adds_what_is_hidden(store: Path, gemtui: Gemtui) -> None:
     usual = gemtui.json("sessions --everywhere")
     every = gemtui.json("sessions --everywhere --hidden")
-    fits(every, SESSIONS)
+    fits(every, "Sessions")
     assert set(ids(usual)) < set(ids(every))
     assert len(ids(usual)) == len(set(ids(usual))), "one session once"
     kinds = {each["kind"] for each in every["sessions"]}
@@ -115,7 +118,7 @@ def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gem
     cursor: tuple[str, ...] = ()
     for number in count():
         page = gemtui.json("sessions", *every, "--limit", "3", *cursor)
-        fits(page, SESSIONS)
+        fits(page, "Sessions")
         paged += [tuple(each["files"]) for each in page["sessions"]]
         if page["next_cursor"] is None:
             break
@@ -176,7 +179,7 @@ def test_table_is_for_people(store: Path, gemtui: Gemtui) -> None:
     assert any("[incomplete]" in line for line in lines)
 
 
-def table(columns: int, folder: Path) -> list[str]:
+def table_of(columns: int, folder: Path) -> list[str]:
     """The lines of the table in a terminal so wide."""
     words = [sys.executable, "-m", "gemtui", "sessions", "--everywhere"]
     environ = dict(os.environ)
@@ -186,20 +189,11 @@ def table(columns: int, folder: Path) -> list[str]:
         return [line.rstrip() for line in screen.lines if line.strip()]
 
 
-@pytest.mark.parametrize(
-    ("columns", "heads"),
-    [
-        (40, "ID AGE TITLE"),
-        (60, "ID AGE TITLE"),
-        (70, "ID AGE PROJECT TITLE"),
-        (80, "ID AGE PROMPTS TOOLS PROJECT TITLE"),
-        (140, "ID AGE PROMPTS TOOLS FAILED TOKENS PROJECT TITLE"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "heads"), TABLES["columns_make_room_for_titles"])
 def test_columns_make_room_for_titles(store: Path, tmp_path: Path, columns: int, heads: str) -> None:
     title = "A title that needs quite some room to be told from the others " * 3
     add_session(store, "a-project-with-a-long-name", "44444444-x", title)
-    head, *lines = table(columns, tmp_path)
+    head, *lines = table_of(columns, tmp_path)
     assert " ".join(head.split()) == heads
     assert all(len(line) <= columns for line in lines)
     line = next(line for line in lines if line.startswith("44444444"))
@@ -213,7 +207,7 @@ def test_what_is_special_gives_way_to_the_title(store: Path, tmp_path: Path) -> 
     for columns, end in ((80, "… *"), (160, "and is rather long [live]")):
         now = datetime.now(UTC).isoformat()
         add_session(store, "greeter", "55555555-x", title, time=now)
-        (line,) = (line for line in table(columns, tmp_path) if line.startswith("55555555"))
+        (line,) = (line for line in table_of(columns, tmp_path) if line.startswith("55555555"))
         assert "A prompt that has just been" in line
         assert line.endswith(end)
 
@@ -377,18 +371,7 @@ def test_a_folder_with_nothing_to_show_lists_all(
     assert ids(gemtui.json("sessions --project", here)) == []
 
 
-@pytest.mark.parametrize(
-    ("summary", "title"),
-    [
-        ("{}", "Say hi"),
-        ("[]", "Say hi"),
-        ('{"complexity_reasoning":"simple"}', "Say hi"),
-        ('{\n  "Findings": "many",\n...', "Say hi"),
-        ('[{"a"', "Say hi"),
-        ("[WIP] Greet", "[WIP] Greet"),
-        ("{name} is greeted", "{name} is greeted"),
-    ],
-)
+@pytest.mark.parametrize(("summary", "title"), TABLES["a_summary_that_is_json_is_no_title"])
 def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary: str, title: str) -> None:
     path = add_session(store, "mine", "11111111-aaaa", "Say hi")
     with path.open("a") as file:

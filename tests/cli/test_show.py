@@ -13,7 +13,7 @@ import pytest
 from gemtui import load_session
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui, start
-from tests.cli.shapes import SHOWN, fits
+from tests.cli.shapes import fits
 from tests.cli.test_sessions import FULL, add_session
 from tests.patience import PATIENCE
 
@@ -23,14 +23,14 @@ FORMATS = ["text", "markdown", "html", "json", "unified", "replay"]
 def test_json_is_what_the_library_gives(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("show", FULL, "--format", "json")
     assert (answer.code, answer.err) == (0, "")
-    fits(answer.json, SHOWN)
+    fits(answer.json, "Shown")
     assert answer.json == load_session(FULL).to_dict()
     assert answer.json["session"]["id"] == FULL
 
 
 def test_json_holds_the_records_as_stored_and_what_was_dropped(store: Path, gemtui: Gemtui) -> None:
     rewound = gemtui("show b3bf9d1b --format json").json
-    fits(rewound, SHOWN)
+    fits(rewound, "Shown")
     assert {each["why"] for each in rewound["dropped"]} == {"rewound"}
     context = gemtui("show", FULL, "--format", "json").json["messages"][0]
     assert context["content"][0]["text"].startswith("<session_context>")

@@ -12,34 +12,6 @@ from tests.cli.shapes import fits
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
 
-COUNT = (int, None)
-TOKENS = dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT)
-SUMS = {
-    "sessions": int,
-    "prompts": int,
-    "answers": int,
-    "answers_without_tokens": int,
-    "tokens": TOKENS,
-    "tokens_dropped": TOKENS,
-    "tool_calls": int,
-    "failures": dict,
-    "files_written": int,
-    "cost": (float, None),
-    "models_without_price": [str],
-}
-STATS = {
-    "version": 1,
-    "project": (str, None),
-    "since": (str, None),
-    "totals": SUMS,
-    "projects": [{"project": str, **SUMS}],
-    "models": [{"model": str, **SUMS}],
-    "days": [{"day": str, **SUMS}],
-    "tools": [{"tool": str, **SUMS}],
-    "hours": [{"hour": int, **SUMS}],
-    "prices": {"date": str, "models": [str]},
-}
-
 
 @pytest.fixture(autouse=True)
 def store(home: Path) -> Path:
@@ -53,7 +25,7 @@ def store(home: Path) -> Path:
 
 def test_its_json(gemtui: Gemtui) -> None:
     report = gemtui.json("stats")
-    fits(report, STATS)
+    fits(report, "Stats")
     assert report["totals"]["sessions"] == 2
     assert [each["project"] for each in report["projects"]] == ["/src/one", "/src/two"]
     one = gemtui.json("stats --project /src/one")

@@ -14,6 +14,9 @@ import pytest
 from tests.cli.conftest import Gemtui, start
 from tests.cli.test_sessions import add_session
 from tests.patience import PATIENCE
+from tests.rows import table
+
+TABLES = table("cli/words.json")
 
 
 def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
@@ -24,10 +27,7 @@ def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
     assert "_GEMTUI_COMPLETE=bash_source" in answer.out
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["sessions", "search", "show", "files", "fork", "recover", "mark", "stats", "run", "runs", "vault", "doctor"],
-)
+@pytest.mark.parametrize("command", TABLES["every_command_has_help"])
 def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
     answer = gemtui(command, "--help")
     assert answer.code == 0
@@ -67,7 +67,7 @@ def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what:
     assert answer.complaint.isprintable()
 
 
-@pytest.mark.parametrize("words", [[], ["."], ["--demo"], ["--session", "latest"], [".", "--ascii"]])
+@pytest.mark.parametrize("words", TABLES["without_a_terminal_the_app_names_what_to_use"])
 def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[str]) -> None:
     done = start(*words)
     assert done.returncode == 2

@@ -21,7 +21,10 @@ from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
+from tests.rows import table
 from tests.test_documents import SHAPES, names
+
+TABLES = table("cli/worktrees.json")
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/worktree_records.py")
 
@@ -103,15 +106,7 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
     assert made.name in done.stdout.decode(), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--each-model", "a", "--each-policy", "b"), "can't be combined"),
-        (("--each-model", "a", "-m", "b"), "--model and --each-model can't be combined"),
-        (("--each-policy", "a", "--dry-run"), "--dry-run works only for a single run"),
-        (("--each-model", "a", "--wait-for-quota"), "--wait-for-quota works only for a single run"),
-    ],
-)
+@pytest.mark.parametrize(("words", "why"), TABLES["options_that_don_t_go_together"])
 def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:
     answered = gemtui("run Hello", *words)
     assert (answered.code, why in answered.err) == (2, True)
