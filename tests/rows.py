@@ -12,9 +12,12 @@ from typing import Any
 Test = Callable[..., None]
 
 
-def table(name: str) -> Any:
-    """Return the tables of a JSON file of `tests/data`: rows that are nothing but values."""
-    return json.loads((Path(__file__).parent / "data" / name).read_text("utf-8"))
+def table(name: str, read: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """Return the tables of a JSON file of `tests/data`: rows that are nothing but values.
+
+    `read`: what makes of an object what it stands for.
+    """
+    return json.loads((Path(__file__).parent / "data" / name).read_text("utf-8"), object_hook=read)
 
 
 def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test], Test]:

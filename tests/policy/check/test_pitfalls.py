@@ -15,7 +15,10 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Severity
 from tests.policy.rule_strategies import RULES
-from tests.rows import each_row
+from tests.policy.rule_tables import rule_or_call
+from tests.rows import each_row, table
+
+TABLES = table("policy/pitfalls.json", rule_or_call)
 
 SHELL = "run_shell_command"
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
@@ -32,10 +35,6 @@ def rule(decision: Decision, **fields: Any) -> Rule:
 
 def prefix(decision: Decision, *prefixes: str, **fields: Any) -> Rule:
     return rule(decision, command_prefixes=prefixes, prefix_list=True, **fields)
-
-
-def pattern(decision: Decision, args_pattern: str, *tools: str, **fields: Any) -> Rule:
-    return rule(decision, tools=tools or ("write_file",), args_pattern=args_pattern, **fields)
 
 
 def run(command: str, **args: Any) -> Call:
@@ -58,86 +57,13 @@ def field_of(one: Rule) -> tuple[str, ...]:
     return tuple(each.field for each in found)
 
 
-@each_row(
-    "plain",
-    [
-        prefix(ALLOW, "git status", "pytest"),
-        rule(ALLOW, command_regex="(?:ls|cat) src/"),
-        pattern(ALLOW, '"file_path":"docs/(?![^"]*\\.\\.)'),
-        pattern(ALLOW, '"file_path":"docs/a\\.md"'),
-        pattern(ALLOW, '\\x00"file_path":"(docs/a\\.md|b\\.md)"\\x00'),
-        rule(DENY, tools=("web_fetch",)),
-        rule(ASK, tools=("write_file", "replace")),
-        rule(DENY, tools=("generalist",), deny_message="do it yourself"),
-        rule(ALLOW, tools=("*",), mcp_name="github", modes=()),
-        rule(ALLOW, tools=("read_file",), modes=()),
-    ],
-)
+@each_row("plain", TABLES["a_rule_that_does_what_it_says_has_none"])
 def test_a_rule_that_does_what_it_says_has_none(plain: Rule) -> None:
     assert field_of(plain) == ()
     assert fixed(plain) is None
 
 
-CASES = [
-    # the rule, the field that is named, calls that it should decide and does not, calls that it
-    # does decide and should not, calls that both decide
-    (
-        prefix(DENY, "git push"),
-        "commandPrefix",
-        [
-            run("git  push"),
-            run("X=1 git push"),
-            run("/usr/bin/git push"),
-            run("env git push"),
-            run("git -C . push origin"),
-        ],
-        [],
-        [run("git push origin main"), run("git status && git push")],
-    ),
-    (
-        prefix(DENY, "rm", "git push --force"),
-        "commandPrefix",
-        [run("sudo rm x"), run("git push origin --force")],
-        [],
-        [run("rm -rf x"), run("git push --force")],
-    ),
-    (
-        rule(DENY, command_regex="git push"),
-        "commandRegex",
-        [run("X=1 git push"), run("env git push")],
-        [],
-        [run("git push")],
-    ),
-    (prefix(ALLOW, "pytest "), "commandPrefix", [run("pytest -q"), run("pytest")], [], [run("pytest  -q")]),
-    (prefix(ALLOW, " pytest"), "commandPrefix", [run("pytest -q")], [], []),
-    (rule(ALLOW, command_regex="^pytest.*$"), "commandRegex", [run("pytest -q")], [], []),
-    (
-        rule(ALLOW, command_regex="pytest|ruff check"),
-        "commandRegex",
-        [],
-        [run("echo x", description="then ruff check")],
-        [run("pytest -q"), run("ruff check")],
-    ),
-    (pattern(ALLOW, r'^\{"content":"x"'), "argsPattern", [write("a")], [], []),
-    (pattern(ALLOW, r'"content":"x","file_path":"a"\}$'), "argsPattern", [write("a")], [write("a/../../b")], []),
-    (pattern(ALLOW, '^"content":"x"'), "argsPattern", [write("a")], [], []),
-    (
-        pattern(ALLOW, '"file_path":"docs/'),
-        "argsPattern",
-        [write("./docs/a.md")],
-        [write("docs/../src/x.py"), write("docs/a/../../x")],
-        [write("docs/a.md"), write("docs/a/b.md")],
-    ),
-    (
-        pattern(DENY, '"file_path":"docs/'),
-        "argsPattern",
-        [write("./docs/a.md"), write("/home/me/docs/a.md"), write("src/../docs/a.md")],
-        [],
-        [write("docs/a.md")],
-    ),
-    (rule(ALLOW, tools=("write_file",), modes=()), "modes", [], [], [write("a")]),
-    (rule(DENY, tools=("search_file_content",)), "toolName", [], [], [Call(tool="grep_search", args={"pattern": "x"})]),
-]
+CASES = TABLES["cases"]
 
 
 @each_row("one, field, missed, wrong, right", CASES)
@@ -242,17 +168,7 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
     assert outcome(better, run(command)) is ALLOW
 
 
-@each_row(
-    "one, message",
-    [
-        (prefix(ALLOW, "rm"), '"rm" allows everything that rm can do'),
-        (prefix(ALLOW, "bash -c"), "it can run any other command"),
-        (prefix(ALLOW, "find ."), "disables the check for dangerous commands"),
-        (pattern(ALLOW, '"description":"x"', SHELL), "without the description"),
-        (pattern(ALLOW, '"file_path":"package\\.json"'), "package.json is a build file"),
-        (pattern(ALLOW, '"file_path":"[a-z]*\\.md'), "leaves the folder with .."),
-    ],
-)
+@each_row("one, message", TABLES["what_has_no_better_form_is_said_all_the_same"])
 def test_what_has_no_better_form_is_said_all_the_same(one: Rule, message: str) -> None:
     (finding,) = pitfalls(one)
     assert message in finding.message

@@ -10,7 +10,10 @@ from gemtui.policy.check.check_policy import related
 from gemtui.policy.engine.decide import Engine, McpTool, Setup
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
-from tests.rows import each_row
+from tests.policy.rule_tables import rule_or_call
+from tests.rows import each_row, table
+
+TABLES = table("policy/shadows.json", rule_or_call)
 
 SHELL = "run_shell_command"
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
@@ -35,25 +38,7 @@ def said(*rules: Rule) -> list[tuple[int, str]]:
     return sorted((place + 1, one.message) for place, every in found.items() for one in every)
 
 
-NEVER = [
-    (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob")),
-    (rule(DENY, 300, "*"), rule(ALLOW, 100, "glob", "read_file")),
-    (rule(DENY, 100, "glob"), rule(ALLOW, 100, "glob")),
-    (rule(DENY, 300, "glob"), rule(DENY, 100, "glob")),
-    (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", args_pattern="x")),
-    (rule(DENY, 300, "glob", args_pattern="x"), rule(ALLOW, 100, "glob", args_pattern="x")),
-    (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", modes=("plan",), interactive=True)),
-    (prefix(DENY, 300, "git"), prefix(ALLOW, 100, "git")),
-    (rule(DENY, 300, "mcp_*"), rule(ALLOW, 100, "mcp_s_x")),
-    (rule(DENY, 300, "mcp_s_*"), rule(ALLOW, 100, "x", mcp_name="s")),
-    (rule(DENY, 300, "*", mcp_name="s"), rule(ALLOW, 100, "x", mcp_name="s")),
-    (rule(DENY, 300, "invoke_agent"), rule(ALLOW, 100, "generalist")),
-    (rule(DENY, 300, "grep_search"), rule(ALLOW, 100, "search_file_content")),
-    (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", subagent="generalist")),
-]
-
-
-@each_row("first, second", NEVER)
+@each_row("first, second", TABLES["a_rule_that_never_applies"])
 def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule) -> None:
     ((number, message),) = said(first, second)
     assert number == 2
@@ -74,27 +59,7 @@ def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
     assert "rule 1 (priority 300, deny) and rule 2 (priority 200, ask_user) are" in message
 
 
-@each_row(
-    "first, second",
-    [
-        (rule(DENY, 300, "glob"), rule(ALLOW, 100, "glob", "read_file")),
-        (rule(DENY, 300, "glob"), rule(ALLOW, 100, "*")),
-        (rule(DENY, 300, "glob", modes=("plan",)), rule(ALLOW, 100, "glob")),
-        (rule(DENY, 300, "glob", interactive=False), rule(ALLOW, 100, "glob")),
-        (rule(DENY, 300, "glob", subagent="generalist"), rule(ALLOW, 100, "glob")),
-        (rule(DENY, 300, "glob", args_pattern="x"), rule(ALLOW, 100, "glob")),
-        (rule(DENY, 300, "glob", args_pattern="x"), rule(ALLOW, 100, "glob", args_pattern="y")),
-        (prefix(DENY, 300, "git push"), prefix(ALLOW, 100, "git")),
-        (prefix(DENY, 300, "git"), prefix(ALLOW, 100, "git push")),
-        (prefix(DENY, 300, "git"), prefix(ALLOW, 100, "gitk")),
-        (rule(DENY, 300, "mcp_s_*"), rule(ALLOW, 100, "mcp_t_x")),
-        (rule(DENY, 300, "x", mcp_name="s"), rule(ALLOW, 100, "*", mcp_name="s")),
-        (rule(DENY, 300, "generalist"), rule(ALLOW, 100, "invoke_agent")),
-        (rule(DENY, 300, "search_file_content"), rule(ALLOW, 100, "grep_search")),
-        (rule(DENY, 300, "x", annotations={"a": 1}), rule(ALLOW, 100, "x")),
-        (rule(DENY, 300, tool_list=True), rule(ALLOW, 100, "glob")),
-    ],
-)
+@each_row("first, second", TABLES["a_rule_that_has_something_left_is_not_spoken_of"])
 def test_a_rule_that_has_something_left_is_not_spoken_of(first: Rule, second: Rule) -> None:
     assert said(first, second) == []
 
@@ -105,16 +70,7 @@ def test_a_rule_of_equal_priority_that_decides_otherwise_is_a_tie() -> None:
     assert message.startswith("rule 1 (priority 100, allow) has the same priority and comes first")
 
 
-@each_row(
-    "first, second",
-    [
-        (prefix(ALLOW, 100, "git"), rule(DENY, 99, SHELL)),
-        (prefix(ALLOW, 100, "git"), prefix(DENY, 100, "npm")),
-        (rule(ALLOW, 100, "glob", args_pattern="x"), rule(ALLOW, 100, "glob")),
-        (rule(ALLOW, 100, "glob", modes=("plan",)), rule(DENY, 100, "glob", modes=("yolo",))),
-        (rule(ALLOW, 100, "glob", subagent="a"), rule(DENY, 100, "glob", subagent="b")),
-    ],
-)
+@each_row("first, second", TABLES["rules_that_never_meet_are_no_tie"])
 def test_rules_that_never_meet_are_no_tie(first: Rule, second: Rule) -> None:
     assert said(first, second) == []
 

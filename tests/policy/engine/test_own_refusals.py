@@ -15,41 +15,15 @@ from gemtui.policy.engine.refusals import blocked_segment, tool_refuses
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text
+from tests.policy.rule_tables import rule_or_call
 from tests.real_cli import GeminiCli
+from tests.rows import table
 
+TABLES = table("policy/own_refusals.json", rule_or_call)
 pytestmark = pytest.mark.covers("gemtui/policy", "gemtui/calls")
 
-REFUSED = (
-    Call("run_shell_command", {"command": "echo $(date)"}),
-    Call("run_shell_command", {"command": "echo `date`"}),
-    Call("run_shell_command", {"command": 'echo "it is $(date)"'}),
-    Call("run_shell_command", {"command": "cat <(echo a)"}),
-    Call("run_shell_command", {"command": "bash -c 'echo $(date)'"}),
-    Call("run_shell_command", {"command": "echo \"'$(date)'\""}),
-    Call("run_shell_command", {"command": "echo a", "dir_path": ".."}),
-    Call("read_file", {"file_path": "node_modules/a/index.js"}),
-    Call("read_file", {"file_path": "docs/../.ENV"}),
-    Call("read_file", {"file_path": "../out.txt"}),
-    Call("read_file", {"file_path": "/etc/hostname"}),
-    Call("read_file", {"file_path": "linked/config"}),
-    Call("read_file", {"file_path": "@.git/config"}),
-    Call("list_directory", {"dir_path": ".git"}),
-    Call("glob", {"pattern": "*", "dir_path": "node_modules"}),
-    Call("grep_search", {"pattern": "x", "dir_path": ".git"}),
-    Call("write_file", {"file_path": "gha-creds-1.json", "content": "x"}),
-    Call("write_file", {"file_path": "GIT~1/config", "content": "x"}),
-    Call("write_file", {"file_path": "a/.env.:x", "content": "x"}),
-)
-DONE = (
-    Call("run_shell_command", {"command": "echo '$(date)'"}),
-    Call("run_shell_command", {"command": "echo \\$(date\\) \\`"}),
-    Call("run_shell_command", {"command": 'echo "<(a)" "\\$(date)"'}),
-    Call("read_file", {"file_path": "docs/.env.example"}),
-    Call("read_file", {"file_path": "@docs/.env.example"}),
-    Call("list_directory", {"dir_path": "docs"}),
-    Call("write_file", {"file_path": ".github/x.txt", "content": "x"}),
-    Call("write_file", {"file_path": "gha-creds.json", "content": "x"}),
-)
+REFUSED = TABLES["refused"]
+DONE = TABLES["done"]
 
 
 def name(made: Call) -> str:

@@ -12,8 +12,11 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text
+from tests.policy.rule_tables import rule_or_call
 from tests.real_cli import GeminiCli
+from tests.rows import each_row, table
 
+TABLES = table("policy/safety_checkers.json", rule_or_call)
 pytestmark = pytest.mark.covers("gemtui/policy")
 
 ALLOWED_PATH = '[safety_checker.checker]\ntype = "in-process"\nname = "allowed-path"\n'
@@ -44,21 +47,7 @@ toolName = "run_shell_command"
 commandPrefix = "rm"
 {UNKNOWN}"""
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
-CALLS = (
-    (Call("read_file", {"file_path": "a.txt"}), ALLOW),
-    (Call("read_file", {"file_path": ".vscode/settings.json"}), ASK),
-    (Call("read_file", {"file_path": "VSCODE~1/settings.json"}), ASK),
-    (Call("read_file", {"file_path": "linked/settings.json"}), ASK),
-    (Call("write_file", {"file_path": "vsab12~3", "content": "x"}), ASK),
-    (Call("write_file", {"file_path": "..a.txt", "content": "x"}), DENY),
-    (Call("write_file", {"file_path": "vscode~/x", "content": "x"}), ALLOW),
-    (Call("list_directory", {"dir_path": "."}), DENY),
-    (Call("grep_search", {"pattern": "x", "dir_path": ".vscode"}), ALLOW),
-    (Call("glob", {"pattern": "*"}), DENY),
-    (Call("run_shell_command", {"command": "echo rm"}), ALLOW),
-    (Call("run_shell_command", {"command": "rm nothing"}), DENY),
-    (Call("run_shell_command", {"command": "true && rm nothing"}), DENY),
-)
+CALLS = TABLES["calls"]
 
 
 def test_the_real_cli_asks_the_checkers_as_we_do(gemini: GeminiCli) -> None:
@@ -109,8 +98,8 @@ def test_auto_edit_has_such_a_checker_of_its_own(tmp_path: Path) -> None:
     assert yolo.outcome(made).decision is ALLOW
 
 
-@pytest.mark.parametrize(
-    ("checker", "said"),
+@each_row(
+    "checker, said",
     [(UNKNOWN, "no external checker"), (f"{ALLOWED_PATH}required_context = ['history']\n", "environment")],
 )
 def test_a_checker_that_refuses_everything_is_told(checker: str, said: str) -> None:
