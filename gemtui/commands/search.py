@@ -33,7 +33,7 @@ from gemtui.search.results import Hit, Page, Results, SessionHits, Snippet
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
-from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
+from gemtui.sessions.catalog.query import Field, Query, fields_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
 from gemtui.sessions.catalog.summary import Summary, iso, named, project_name
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
@@ -168,7 +168,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 
     Raises Unsure if that does not suffice for this query.
     """
-    if any(map(is_of_sessions, asked.query.fields)):
+    if fields_of_sessions(asked.query):
         raise Unsure
     where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)

@@ -17,7 +17,7 @@ from gemtui.search.words import parts, symbols
 from gemtui.sessions.catalog.query import tool_words
 from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
 from gemtui.transcript.search import block_text
-from gemtui.transcript.tools import named_file
+from gemtui.transcript.tools import named_file, named_paths
 
 if TYPE_CHECKING:
     from gemtui.sessions.read.session_log import SessionLog
@@ -144,10 +144,7 @@ def _paths(block: Block) -> tuple[str, ...]:
     """Return the files that a block reads, writes, or attaches to a prompt."""
     match block:
         case ToolCall():
-            several = block.args.get("paths")
-            named = several if isinstance(several, list) else []
-            found = (named_file(block, str), *named)
-            return tuple(path for path in found if path and isinstance(path, str))
+            return named_paths(block.args, named_file(block, str))
         case Attachment():
             return (block.name,)
         case Image() if block.name:

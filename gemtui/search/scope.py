@@ -14,7 +14,8 @@ from gemtui.search.file_list import IndexedFile, id_of, session_of
 from gemtui.sessions.catalog.catalog import newest_first
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
-from gemtui.sessions.catalog.query import Narrowed, fits, is_of_sessions
+from gemtui.sessions.catalog.query import Narrowed, fits_all
+from gemtui.sessions.catalog.subagents import asker_of, calls_with_subagents, mains_by_id
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, SessionKind, stamp_of
@@ -87,13 +88,13 @@ class SnapshotScope:
     def __init__(self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]) -> None:
         self._key = sessions, marks, fields
         kept = [each for each in sessions if _is_searched(each)]
-        mains = _by_id(kept)
+        mains = mains_by_id(kept)
         self._files: dict[str, Summary] = {}
         self._sessions: dict[str, Summary] = {}
-        wanted = tuple(filter(is_of_sessions, fields))
+        calls = calls_with_subagents(kept) if fields else {}
         for each in kept:
-            session = _asker(each.project_key, each.parent, mains) or each
-            if all(fits(field, session, marks.get(session.id)) for field in wanted):
+            session = asker_of(each.project_key, each.parent, mains) or each
+            if fits_all(fields, session, marks.get(session.id), calls.get(session.name, session.calls)):
                 self._files[each.name] = each
                 self._sessions[each.name] = session
 
@@ -139,26 +140,6 @@ class SnapshotScope:
 
 def _is_searched(each: Summary) -> bool:
     return each.kind is not SessionKind.CHECKPOINT and not each.is_copy
-
-
-def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
-    """Map (project folder, session id) and ("", session id) to a session.
-
-    If several sessions have the same key, the newest one is used.
-    """
-    mains = [each for each in sessions if each.kind is SessionKind.MAIN]
-    return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
-
-
-def _asker(project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]) -> Summary | None:
-    """Return the session that called a subagent, preferably one in the same project.
-
-    `parent`: the caller's id. `mains`: the result of `_by_id`. Returns None if there is no such
-    session.
-    """
-    if not parent:
-        return None
-    return mains.get((project_key, parent)) or mains.get(("", parent))
 
 
 # --- files of a store ----------------------------------------------------------------------------
@@ -225,7 +206,7 @@ class StoreScope:
         For a subagent's file, it is the session that called the subagent.
         """
         file, mains = self._places[name], [self.file(main) for main in self._askers(name)]
-        asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
+        asker = asker_of(file.project_key, file.parent, mains_by_id(newest_first(mains)))
         return asker or self.file(name)
 
     @cached_property

@@ -53,7 +53,7 @@ from gemtui.search.text_index import DocumentPlace, IndexDamaged, TextIndex
 from gemtui.search.words import typos, words
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
-from gemtui.sessions.catalog.query import Query, Term, is_of_sessions
+from gemtui.sessions.catalog.query import Query, Term, fields_of_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import UNREADABLE
 from gemtui.text import Clean
@@ -191,7 +191,7 @@ class Search:
 
         The last scope is cached, because every key press needs it.
         """
-        key = sessions, marks, tuple(each for each in query.fields if is_of_sessions(each))
+        key = sessions, marks, fields_of_sessions(query)
         if self._scope is None or not self._scope.is_of(*key):
             self._scope = SnapshotScope(*key)
         return self._scope

@@ -490,6 +490,22 @@ def named_file(call: ToolCall, find: Callable[[str], str]) -> str:
     return find(asked) if asked else ""
 
 
+def named_paths(args: Mapping[str, Any], file: str) -> tuple[str, ...]:
+    """Return the paths that a call names, for `file:` in a query.
+
+    `args`: its arguments. `file`: the file that it names, or "".
+    """
+    several = args.get("paths")
+    named = several if isinstance(several, list) else []
+    return tuple([path for path in (file, *named) if path and isinstance(path, str)])
+
+
+def paths_of_stored(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the `named_paths` of a stored call."""
+    args = stored_args(raw.get("args"))
+    return named_paths(args, _path_of_diff(raw) or asked_path(args))
+
+
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
     """Return the path of the file that a stored call wrote, or None.
 
@@ -499,6 +515,10 @@ def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
     """
     if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None
+    return _path_of_diff(raw) or asked_path(stored_args(raw.get("args"))) or None
+
+
+def _path_of_diff(raw: Mapping[str, Any]) -> str:
+    """Return the path in the diff that Gemini CLI stored with a call; "" if there is none."""
     shown = mapping(raw.get("resultDisplay"))
-    named = string(shown.get("filePath")) if isinstance(shown.get("fileDiff"), str) else ""
-    return named or asked_path(stored_args(raw.get("args"))) or None
+    return string(shown.get("filePath")) if isinstance(shown.get("fileDiff"), str) else ""

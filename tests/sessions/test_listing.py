@@ -20,7 +20,7 @@ from gemtui.sessions.catalog.listing import (
     project_labels,
     short_model,
 )
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import CallFields, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import short_path
 from tests.rows import each_row
@@ -94,9 +94,10 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
     ],
 )
 def test_fields_are_those_of_the_full_text_search(query: str, found: str) -> None:
+    failed = CallFields("replace", failed=True, paths=("src/main.py",))
     sessions = (
-        replace(summary("a", "The slow build"), tools=("run_shell_command",)),
-        replace(summary("b", "A fast build, slow", project=API, failures=1), files_written=("src/main.py",)),
+        replace(summary("a", "The slow build"), calls=(CallFields("run_shell_command", failed=False),)),
+        replace(summary("b", "A fast build, slow", project=API, failures=1), calls=(failed,)),
         summary("c", "Else", models=("gemini-3-flash",)),
     )
     marks = [Mark(session="c", pinned=True), Mark(session="a", tags=("slow",))]
@@ -134,8 +135,8 @@ def test_spans_are_where_the_words_stand() -> None:
 
 def test_fields_of_calls_mean_one_and_the_same_call() -> None:
     shell, edit = "run_shell_command", "replace"
-    both = replace(summary("a", failures=1), tools=(shell, edit), failed_tools=(edit,), passed_tools=(shell,))
-    failed = replace(summary("b", failures=1), tools=(shell,), failed_tools=(shell,))
+    both = replace(summary("a"), calls=(CallFields(edit, failed=True), CallFields(shell, failed=False)))
+    failed = replace(summary("b"), calls=(CallFields(shell, failed=True),))
     found = {
         "tool:shell is:failed": ["b"],
         "tool:shell -is:failed": ["a"],

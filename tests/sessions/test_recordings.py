@@ -141,7 +141,7 @@ def test_facts(name: str, recorded: dict[str, Summary]) -> None:
 def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
     session = recorded["main notes/23-05-63a18d40.jsonl"]
     folder = MAIN / "tmp" / "notes" / "chats"
-    assert session.tools == ("write_file",)
+    assert [call.tool for call in session.calls] == ["write_file"]
     assert session.to_dict() | {"flags": []} == {
         "id": "63a18d40-df0d-4a78-8965-77892f4a9218",
         "title": "Write a haiku file",

@@ -29,7 +29,7 @@ from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.store.store import ChatFile, Problem, stamp_of
 from gemtui.sqlite_file import Damaged, Newer, application_and_version, code_of, connect, is_damage, why
 
-VERSION = 17
+VERSION = 18
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
@@ -416,7 +416,7 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
         force_setattr(known, "project_key", place.project_key)
         force_setattr(known, "project_hash", one(known.project_hash, known.project_hash))
         force_setattr(known, "models", one(known.models, known.models))
-        force_setattr(known, "tools", one(known.tools, known.tools))
+        force_setattr(known, "calls", tuple([one(call, call) for call in known.calls]))
         if known.files_written:
             written = tuple([one(path, path) for path in known.files_written])
             force_setattr(known, "files_written", written)

@@ -22,7 +22,8 @@ from msgspec import Struct
 from gemtui.calls.paths import recorded_path
 from gemtui.moments import period, start_of_day
 from gemtui.sessions.catalog.query import SYMBOLS_ONLY, Field, Narrowed, can_tell, fits_all, parse_query
-from gemtui.sessions.catalog.summary import Summary, project_group, project_name, title_of
+from gemtui.sessions.catalog.subagents import calls_with_subagents
+from gemtui.sessions.catalog.summary import CallFields, Summary, project_group, project_name, title_of
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
@@ -161,7 +162,7 @@ class ListQuery:
     """A search for sessions: words that must all occur, and words that must not.
 
     It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), and fields have
-    the same meaning there (`gemtui.sessions.catalog.query.fits`).
+    the same meaning there (`gemtui.sessions.catalog.query.fits_all`).
     `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
     covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
     also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last
@@ -214,7 +215,7 @@ class ListQuery:
     def _fits(self, entry: ListEntry) -> bool:
         when, before, after = entry.summary.when, self._before, self._after
         in_time = (before is None or when < before) and (after is None or when >= after)
-        return in_time and fits_all(self._fields, entry.summary, entry.mark)
+        return in_time and fits_all(self._fields, entry.summary, entry.mark, entry.calls)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) of each required word found in a string, in order.
@@ -269,7 +270,8 @@ def _any_case(word: str) -> str:
 class ListEntry:
     """One session, with its strings prepared for display and search.
 
-    `key`: unique in a listing, and stable for the session in later listings. `project`: a short
+    `key`: unique in a listing, and stable for the session in later listings. `calls`: the calls of
+    the session and of its subagents, as far as a query can ask about them. `project`: a short
     label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
     the same for all sessions of a project. `title`: the user's name for the session, or else its
     own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
@@ -277,12 +279,20 @@ class ListEntry:
     """
 
     __slots__ = (
-        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
+        "archived", "calls", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
         "project", "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
-    def __init__(self, summary: Summary, project: Clean, key: str, mark: Mark | None = None) -> None:
+    def __init__(
+        self,
+        summary: Summary,
+        project: Clean,
+        key: str,
+        mark: Mark | None = None,
+        calls: tuple[CallFields, ...] | None = None,
+    ) -> None:
         self.summary = summary
+        self.calls = summary.calls if calls is None else calls
         self.key = key
         self.mark = mark
         self.group = project_group(summary)
@@ -380,12 +390,14 @@ class _Prepared(NamedTuple):
     entries: dict[str, ListEntry]
 
 
-def _entry(summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark]) -> ListEntry:
+def _entry(
+    summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark], calls: tuple[CallFields, ...]
+) -> ListEntry:
     group, folder = project_group(summary), summary.project
     label = labels[group]
     if folder not in (None, group):
         label = clean_line(f"{label}@{recorded_path(folder or '').name}")
-    return ListEntry(summary, label, key, marks.get(summary.id))
+    return ListEntry(summary, label, key, marks.get(summary.id), calls)
 
 
 class Listing:
@@ -426,12 +438,15 @@ class Listing:
         """Create the entries of sessions; those of unchanged sessions are reused."""
         marks, labels = self._marks, project_labels(sessions)
         old = self._entries if labels == self._labels else {}
-        entries = {
-            key: entry
-            if (entry := old.get(key)) is not None and entry.summary is summary and entry.mark == marks.get(summary.id)
-            else _entry(summary, key, labels, marks)
-            for key, summary in _keyed(sessions)
-        }
+        with_subagents = calls_with_subagents(sessions)
+        entries: dict[str, ListEntry] = {}
+        for key, summary in _keyed(sessions):
+            calls = with_subagents.get(summary.name, summary.calls)
+            entry = old.get(key)
+            unchanged = entry is not None and entry.summary is summary and entry.calls == calls
+            if entry is None or not unchanged or entry.mark != marks.get(summary.id):
+                entry = _entry(summary, key, labels, marks, calls)
+            entries[key] = entry
         return _Prepared(sessions, marks, labels, entries)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
@@ -443,7 +458,7 @@ class Listing:
         changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
         for key, entry in self._entries.items():
             if entry.summary.id in changed:
-                self._entries[key] = _entry(entry.summary, key, self._labels, marks)
+                self._entries[key] = _entry(entry.summary, key, self._labels, marks, entry.calls)
         self._ordered = None
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:

@@ -10,7 +10,7 @@ says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -24,7 +24,7 @@ from gemtui.text import composed, either_form, or_list
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
-    from gemtui.sessions.catalog.summary import Summary
+    from gemtui.sessions.catalog.summary import CallFields, Summary
 
 LONGEST = 1000
 """Number of characters of a query that are used; the rest is ignored."""
@@ -101,7 +101,7 @@ class Query(Struct, frozen=True, kw_only=True):
 SYMBOLS_ONLY = r"[!#-/:-@\[-`{-~]+(?!\S)"
 """Matches a word of nothing but ASCII symbols; a `-` before it is one of them, as in `->`."""
 _ITEM = re.compile(
-    rf"""(?P<minus>-(?=[^\s-])(?!{SYMBOLS_ONLY}))? (?:(?P<field>[A-Za-z]+):(?=\S))?
+    rf"""(?P<minus>-(?=[^\s-])(?!{SYMBOLS_ONLY})|!(?=(?i:{"|".join(Field)}):\S))? (?:(?P<field>[A-Za-z]+):(?=\S))?
         (?:"(?P<quoted>[^"]*)" | (?P<plain>\S+))""",
     re.VERBOSE,
 )
@@ -237,63 +237,94 @@ def is_of_sessions(narrowed: Narrowed) -> bool:
 
 
 def can_tell(narrowed: Narrowed) -> bool:
-    """Return whether `fits` can evaluate a field from a session's summary.
+    """Return whether `fits_all` can evaluate a field from a session's summary.
 
     It can't evaluate `in:` or `is:thought`, because summaries don't contain these facts.
     """
     return narrowed.field is not Field.IN and narrowed.value != "thought"
 
 
-def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
-    """Return whether a session satisfies a field's condition.
+def is_of_calls(narrowed: Narrowed) -> bool:
+    """Return whether a field is a condition on a single call: `tool:`, `file:`, and `is:failed`."""
+    return narrowed.field in (Field.TOOL, Field.FILE) or (narrowed.field is Field.IS and narrowed.value == "failed")
 
-    `mark`: the user's mark on the session. For fields that describe calls, a session matches if it
-    contains such a call itself, rather than in a subagent. A summary knows only of those calls of
-    `file:` that wrote the file.
+
+def fields_of_sessions(query: Query) -> tuple[Narrowed, ...]:
+    """Return the conditions of a full-text search that are conditions on whole sessions.
+
+    If a query asks for nothing in a message, but only excludes calls, as `-tool:shell` does, it
+    means the sessions without such a call.
     """
+    of_sessions = [each for each in query.fields if is_of_sessions(each)]
+    others = [each for each in query.fields if not is_of_sessions(each)]
+    if not query.terms and all(each.excluded and is_of_calls(each) for each in others):
+        of_sessions += others
+    return tuple(of_sessions)
+
+
+def fits_all(
+    fields: Iterable[Narrowed], session: Summary, mark: Mark | None, calls: Sequence[CallFields] | None = None
+) -> bool:
+    """Return whether a session satisfies the conditions of all fields.
+
+    Conditions on a call must be true of one and the same call: `tool:shell is:failed` is a shell
+    call that failed, as in the full-text search. If all of them are excluded, no call may satisfy
+    any. `mark`: the user's mark on the session. `calls`: the session's calls together with those of
+    its subagents; None means that it has no subagents.
+    """
+    of_calls: list[Narrowed] = []
+    for field in fields:
+        if is_of_calls(field):
+            of_calls.append(field)
+        elif _fits(field, session, mark) is field.excluded:
+            return False
+    calls = session.calls if calls is None else calls
+    if all(field.excluded for field in of_calls):
+        return not any(any(map(_call_test(field.field, field.value), calls)) for field in of_calls)
+    for field in of_calls:
+        test = _call_test(field.field, field.value)
+        calls = [call for call in calls if test(call) is not field.excluded]
+    return bool(calls)
+
+
+def _fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
+    """Return whether a session satisfies the condition of a field that is none of calls."""
     value = composed(narrowed.value).lower()
     match narrowed.field:
         case Field.PROJECT:
-            found = value in composed(session.project or session.project_key).lower()
+            return value in composed(session.project or session.project_key).lower()
         case Field.MODEL:
-            found = any(value in model.lower() for model in session.models)
-        case Field.TOOL:
-            found = _any_has(value, map(tool_words, session.tools))
-        case Field.FILE:
-            found = _any_has(value, session.files_written)
+            return any(value in model.lower() for model in session.models)
         case Field.TAG:
-            found = mark is not None and value.removeprefix("#") in mark.tags
-        case Field.IS if value == "failed":
-            found = session.failed_calls > 0
+            return mark is not None and value.removeprefix("#") in mark.tags
         case Field.IS if value in MARKED:
-            found = mark is not None and getattr(mark, value)
+            return mark is not None and bool(getattr(mark, value))
         case _:
-            found = not narrowed.excluded
-    return found is not narrowed.excluded
+            return not narrowed.excluded
 
 
-def fits_all(fields: Iterable[Narrowed], session: Summary, mark: Mark | None) -> bool:
-    """Return whether a session satisfies the conditions of several fields, as `fits` does for one.
+@lru_cache(maxsize=16)
+def _call_test(field: Field, value: str) -> Callable[[CallFields], bool]:
+    """Return a test of whether a call satisfies a condition.
 
-    Conditions on a call must be true of one and the same call: `tool:shell is:failed` is a shell
-    call that failed, as in the full-text search.
+    The test remembers its answers, because lists ask it about the calls of 10,000 sessions.
     """
-    fields = list(fields)
-    of_calls = [each for each in fields if each.field is Field.TOOL or each.value == "failed"]
-    if len(of_calls) < 2 or all(each.excluded for each in of_calls):
-        return all(fits(each, session, mark) for each in fields)
-    ended = ((session.failed_tools, True), (session.passed_tools, False))
-    calls = [(tool, failed) for tools, failed in ended for tool in tools]
-    if not any(all(_fits_call(each, *call) for each in of_calls) for call in calls):
-        return False
-    return all(fits(each, session, mark) for each in fields if each not in of_calls)
 
+    @lru_cache(maxsize=1 << 15)
+    def of_tool(tool: str) -> bool:
+        return bool(tool) and _any_has(value, (tool_words(tool),))
 
-def _fits_call(narrowed: Narrowed, tool: str, failed: bool) -> bool:
-    found = failed
-    if narrowed.field is Field.TOOL:
-        found = _any_has(composed(narrowed.value).lower(), [tool_words(tool)])
-    return found is not narrowed.excluded
+    @lru_cache(maxsize=1 << 15)
+    def of_paths(paths: tuple[str, ...]) -> bool:
+        return _any_has(value, paths)
+
+    match field:
+        case Field.TOOL:
+            return lambda call: of_tool(call.tool)
+        case Field.FILE:
+            return lambda call: of_paths(call.paths)
+        case _:
+            return lambda call: call.failed
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -329,7 +360,7 @@ def _any_has(value: str, texts: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=16)
 def _pattern_of(value: str) -> re.Pattern[str] | None:
-    row = re.findall(r"[^\W_]+", value)
+    row = re.findall(r"[^\W_]+", composed(value).lower())
     return phrase_pattern(row, prefix=True) if row else None
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from urllib.parse import unquote
 
-from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary, TitleSource
+from gemtui.sessions.catalog.summary import NO_TITLE, CallFields, Flag, Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
@@ -31,7 +31,6 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)
     kind, id = kind_and_id(log, place)
-    failed_tools, passed_tools = log.replay.ended_tools
     return Summary(
         id=id,
         title=title,
@@ -55,9 +54,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         failed_calls=sum(line.failures for line in outlines),
         tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
-        tools=_distinct(tool for line in outlines for tool in line.tools),
-        failed_tools=failed_tools,
-        passed_tools=passed_tools,
+        calls=_calls(log),
         flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,
@@ -76,6 +73,12 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
     if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
         kind = SessionKind.SUBAGENT
     return kind, _text(header.get("sessionId")) or _id_of(place)
+
+
+def _calls(log: SessionLog) -> tuple[CallFields, ...]:
+    calls = dict.fromkeys([CallFields(call.tool, call.failed, call.paths) for call in log.replay.shown_calls()])
+    attached = dict.fromkeys([CallFields("", False, (name,)) for name in log.replay.attached()])
+    return tuple(calls | attached)
 
 
 def _is_spoken(line: Outline) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -76,6 +76,18 @@ NO_TITLE = "(empty)"
 UNKNOWN_USAGE = Usage()
 
 
+class CallFields(NamedTuple):
+    """What the fields of a query can ask about a tool call.
+
+    `tool`: its name, or "" for a file that is attached to a prompt. `failed`: as in a transcript.
+    `paths`: the files that it names, as in the full-text search.
+    """
+
+    tool: str
+    failed: bool
+    paths: tuple[str, ...] = ()
+
+
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
     """The facts about a session that lists show.
 
@@ -97,8 +109,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     * `has_header`: whether the file names the session and its project; the CLI removes files that
       don't (assets/gemini-cli.md#clean-up).
     * `ended_badly`: whether calls in its last message failed, with nothing after them.
-    * `tools`: the names of the called tools. `failed_tools`, `passed_tools`: those with calls that
-      failed as in `failed_calls`, and with calls that didn't.
+    * `calls`: what fields of a query can ask about the session's calls; of equal ones, only one.
     """
 
     id: str
@@ -133,9 +144,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     resumable: bool = False
     has_header: bool = True
     ended_badly: bool = False
-    tools: tuple[str, ...] = ()
-    failed_tools: tuple[str, ...] = ()
-    passed_tools: tuple[str, ...] = ()
+    calls: tuple[CallFields, ...] = ()
 
     @property
     def name(self) -> str:

@@ -300,7 +300,7 @@ def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
         entry.facts,
         outline=_of_calls(entry.facts.outline, calls),
         calls=calls,
-        part_ids=tuple(id for id in entry.facts.part_ids if id not in hidden),
+        asked=tuple(call for call in entry.facts.asked if call.id not in hidden),
     )
     return replace(entry, facts=facts)
 

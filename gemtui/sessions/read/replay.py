@@ -10,7 +10,7 @@ so that failed prompts and rewound messages can still be found.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from sys import intern
@@ -23,7 +23,15 @@ from gemtui.sessions.read.resumable import is_resumable
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, call_end, kind_of, raw_from_parts, written_path
+from gemtui.transcript.tools import (
+    UNKNOWN_TOOL,
+    ToolKind,
+    call_end,
+    kind_of,
+    paths_of_stored,
+    raw_from_parts,
+    written_path,
+)
 
 # --- facts about one record ----------------------------------------------------------------------
 
@@ -56,6 +64,7 @@ class CallFact(Struct, frozen=True, gc=False):
     """The facts about a tool call: its id, tool, written file, and end time.
 
     `failed`, `error`: whether the call is counted in `Outline.failures` and `Outline.errors`.
+    `paths`: the files that it names.
     """
 
     id: str
@@ -64,15 +73,17 @@ class CallFact(Struct, frozen=True, gc=False):
     written: str | None = None
     time: datetime | None = None
     tool: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about one record.
 
     `has`: which of the RICH_FIELDS the record itself contains. `content`: whether it contains text,
-    images, or code the model ran. `calls`: the calls in its `toolCalls` field. `part_ids`: ids of
-    `functionCall` parts for calls that are not in `calls`. `replies`: its `functionResponse` parts.
-    `digest`: a hash that is equal for records with equal content. `resumable`: see `is_resumable`.
+    images, or code the model ran. `calls`: the calls in its `toolCalls` field. `asked`: those in
+    `functionCall` parts that are not in `calls`. `replies`: its `functionResponse` parts.
+    `attached`: the names of files that were attached to a prompt. `digest`: a hash that is equal
+    for records with equal content. `resumable`: see `is_resumable`.
     """
 
     outline: Outline
@@ -81,14 +92,20 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     content: bool
     digest: int
     calls: tuple[CallFact, ...] = ()
-    part_ids: tuple[str, ...] = ()
+    asked: tuple[CallFact, ...] = ()
     replies: tuple[CallFact, ...] = ()
+    attached: tuple[str, ...] = ()
     resumable: bool = False
+
+    @property
+    def part_ids(self) -> tuple[str, ...]:
+        """The ids of the calls in `asked`."""
+        return tuple([call.id for call in self.asked])
 
     @property
     def has_content(self) -> bool:
         """Whether the record contains content or calls."""
-        return bool(self.content or self.calls or self.part_ids)
+        return bool(self.content or self.calls or self.asked)
 
 
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -123,6 +140,7 @@ def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
         content=prompt,
         digest=hash(("user", said.text, len(said.media), replies)),
         replies=replies,
+        attached=tuple([name for name, _ in (*said.media, *said.files) if name]),
         resumable=is_resumable(record),
     )
 
@@ -142,8 +160,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
     content = value("content")
     text = text_of(content).strip()
     ids = tuple([call.id for call in calls])
-    asked, made = ([], ()) if isinstance(content, str) else (_part_calls(content), _made(content))
-    part_ids = tuple([_id(call) for call in asked])
+    asked, made = ((), ()) if isinstance(content, str) else (_part_calls(content), _made(content))
     model = value("model")
     return RecordFacts(
         outline=Outline(
@@ -157,20 +174,24 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
             usage=usage_of(value("tokens")),
             model=model if isinstance(model, str) else None,
             writes=tuple([call.written for call in calls if call.written]),
-            tools=_distinct([call.tool for call in calls] + [_tool(call) for call in asked]),
+            tools=tools_of((*calls, *asked)),
         ),
         has=tuple([name for name in RICH_FIELDS if value(name)]),
         content=bool(text or made),
-        digest=hash(("gemini", text, made, ids or part_ids)),
+        digest=hash(("gemini", text, made, ids or tuple([call.id for call in asked]))),
         calls=calls,
-        part_ids=_without(part_ids, ids) if part_ids else (),
+        asked=_without(asked, ids),
         resumable=is_resumable(record),
     )
 
 
-def _part_calls(content: object) -> list[Mapping[str, Any]]:
+def _part_calls(content: object) -> tuple[CallFact, ...]:
     calls = [part.get("functionCall") for part in parts_of(content)]
-    return [call for call in calls if isinstance(call, dict)]
+    return tuple([_asked(call) for call in calls if isinstance(call, dict)])
+
+
+def _asked(call: Mapping[str, Any]) -> CallFact:
+    return CallFact(_id(call), False, False, tool=_tool(call), paths=paths_of_stored(call))
 
 
 def _made(content: object) -> tuple[str, ...]:
@@ -178,9 +199,10 @@ def _made(content: object) -> tuple[str, ...]:
     return tuple([name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)])
 
 
-def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
-    known = set(ids)
-    return tuple([id for id in part_ids if id not in known])
+def _without(calls: tuple[CallFact, ...], ids: Iterable[str]) -> tuple[CallFact, ...]:
+    """Return the calls that have none of these ids."""
+    known = set(ids) if calls else set()
+    return tuple([call for call in calls if call.id not in known]) if known else calls
 
 
 def _call(raw: Mapping[str, Any]) -> CallFact:
@@ -188,7 +210,8 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
     time = instant(raw.get("timestamp"))
     failed = status.failed or bool(exit_code)
     error = status.failed and status is not ToolStatus.REFUSED
-    return CallFact(_id(raw), failed, error, written_path(raw, status), time, _tool(raw) or UNKNOWN_TOOL)
+    tool = _tool(raw) or UNKNOWN_TOOL
+    return CallFact(_id(raw), failed, error, written_path(raw, status), time, tool, paths_of_stored(raw))
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
@@ -425,18 +448,30 @@ class Replay:
         """All records after replay, in order, including session context and tool results."""
         return list(self._entries.values())
 
-    @property
-    def ended_tools(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The tools of calls that failed, and of those that didn't, each name once."""
-        failed: dict[str, None] = {}
-        passed: dict[str, None] = {}
+    def shown_calls(self) -> Iterator[CallFact]:
+        """Yield the facts about each call that the transcript shows."""
         for entry in self._entries.values():
-            if entry.facts.kind is not RecordKind.MESSAGE:
-                continue
-            named = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
-            for call in (*entry.facts.calls, *(stored.fact for stored in named if stored is not None)):
-                (failed if call.failed else passed)[call.tool] = None
-        return tuple(failed), tuple(passed)
+            if entry.facts.kind is RecordKind.MESSAGE:
+                yield from entry.facts.calls
+                yield from map(self._answered, entry.facts.asked)
+            elif entry.facts.kind is RecordKind.REPLY:
+                for reply in entry.facts.replies:
+                    if reply.id not in self.calls and reply.id not in self.parts:
+                        yield replace(reply, tool=reply.tool or UNKNOWN_TOOL)
+
+    def _answered(self, asked: CallFact) -> CallFact:
+        """Return the facts about a call that a message names only in a part."""
+        if (stored := self.calls.get(asked.id)) is not None:
+            return stored.fact
+        reply = self.replies.get(asked.id)
+        tool = asked.tool or ("" if reply is None else reply.fact.tool)
+        return replace(asked, tool=tool or UNKNOWN_TOOL, failed=reply is not None and reply.fact.failed)
+
+    def attached(self) -> Iterator[str]:
+        """Yield the names of the files that were attached to the prompts."""
+        for entry in self._entries.values():
+            if entry.facts.kind is RecordKind.MESSAGE:
+                yield from entry.facts.attached
 
     @property
     def resumable(self) -> bool:
@@ -506,7 +541,7 @@ def left_out_note(count: int) -> str | None:
 
 
 def _weight(facts: RecordFacts) -> int:
-    return 1 + len(facts.calls) + len(facts.part_ids) + len(facts.replies)
+    return 1 + len(facts.calls) + len(facts.asked) + len(facts.replies)
 
 
 def _why(turn: list[ReplayedMessage]) -> Dropped:
@@ -547,7 +582,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
         mine,
         outline=outline,
         calls=theirs.calls if calls else mine.calls,
-        part_ids=tuple(id for id in mine.part_ids if not calls or id not in ids),
+        asked=_without(mine.asked, ids) if calls else mine.asked,
     )
     borrowed = tuple((name, sources[name]) for name in RICH_FIELDS if name in sources)
     return _same(replace(entry, facts=facts, borrowed=borrowed), old)
