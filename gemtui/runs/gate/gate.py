@@ -443,9 +443,9 @@ class Gate:
     def _may_hand_on(self) -> bool:
         """Return whether the CLI's process may get another prompt.
 
-        For the CLI, all prompts that are handed on are one: its loop detection drops the fifth
-        equal call in a row, and later judges whether the model makes progress. What is not handed
-        on starts a new process when this one has ended.
+        For the CLI's loop detection, all prompts that are handed on are one
+        (assets/gemini-cli.md#loops). What is not handed on starts a new process when this one has
+        ended.
         """
         with self._lock:
             self._calls.update()

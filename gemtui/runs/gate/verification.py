@@ -31,6 +31,8 @@ from gemtui.transcript.seal import carries, unsealed
 
 AGENT = "invoke_agent"
 """The tool that starts subagents, whose calls don't appear in the CLI's output."""
+LONGEST_CYCLE = 5
+"""The most calls that the CLI takes for a loop when they are repeated in the same order."""
 
 
 @dataclass(slots=True)
@@ -63,7 +65,7 @@ class CallWatch:
         """The run's model, as named in the CLI's output."""
         self.turns = 0
         """How many answers of the model contained calls."""
-        self._last: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=2)
+        self._last: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=2 * LONGEST_CYCLE)
         self._ended: list[str] = []
         # parsed like the hooks' JSON, so that their arguments compare equal
         self._events = NewEvents(output, "init", "tool_use", "tool_result", parse=json.loads)
@@ -88,8 +90,12 @@ class CallWatch:
 
     @property
     def repeats(self) -> bool:
-        """Whether the last two calls were the same."""
-        return len(self._last) == 2 and self._last[0] == self._last[1]
+        """Whether the last call, or the last few of them, were the same as those before.
+
+        The CLI drops a call that completes the fifth such round (assets/gemini-cli.md#loops).
+        """
+        calls, longest = list(self._last), len(self._last) // 2
+        return any(calls[-length:] == calls[-2 * length : -length] for length in range(1, longest + 1))
 
     def ended(self) -> list[str]:
         """Return the ids of calls that the gate has allowed and that have a result.
