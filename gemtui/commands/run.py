@@ -216,7 +216,7 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
         async for event in run.events():
             first.cancel()
             if show.needs_session(event):
-                await asyncio.to_thread(show.read_session)
+                await asyncio.to_thread(show.read_session, event)
             await writer.write(show.output(event))
     finally:
         first.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,11 @@ class Show:
         commands, payload = len(self._progress.unrecorded), event.payload
         return not isinstance(payload, ToolResult) and (commands > self._looked or isinstance(payload, Done))
 
-    def read_session(self) -> None:
-        """Report the commands that have failed since the last time. Blocking: reads the session."""
+    def read_session(self, event: AgentEvent) -> None:
+        """Report the commands that have failed since the last time. Blocking: reads the session.
+
+        `event`: the one that is shown next; before the last one, dropped calls are looked for.
+        """
         progress = self._progress
         if progress.session is not None and progress.unrecorded:
             found = self._recorded.read(progress.session, tuple(progress.unrecorded))
@@ -70,6 +73,8 @@ class Show:
                 subject = f"{call.name} {command_line(target(call))}".strip()
                 self.progress(f"  failed: {subject}: exit code {call.exit_code}")
         self._looked = len(progress.unrecorded)
+        if isinstance(event.payload, Done):
+            progress.read_dropped(self._recorded)
 
     def output(self, event: AgentEvent) -> bytes:
         """Return what to write to stdout for one event; print any progress to stderr."""
@@ -91,7 +96,12 @@ class Show:
         """Return an event as JSON values; the last one also lists the denied and failed calls."""
         told = event.to_dict()
         if isinstance(event.payload, Done):
-            lists = {"deniedCalls": self._progress.denied, "failedCalls": self._progress.failures}
+            dropped = [asdict(call) for call in self._progress.dropped]
+            lists = {
+                "deniedCalls": self._progress.denied,
+                "failedCalls": self._progress.failures,
+                "droppedCalls": dropped,
+            }
             told["metadata"] = {**(event.metadata or {}), **{name: calls for name, calls in lists.items() if calls}}
         return told
 

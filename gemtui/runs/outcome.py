@@ -24,7 +24,17 @@ import msgspec
 import orjson
 
 from gemtui.agent.approval import SAID_NO
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, TextSaid, ToolResult, ToolUse
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    Prompted,
+    ResultStatus,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.output import meaningful_lines
 from gemtui.agent.run_folder import Limit, Request, RunFolder
@@ -37,9 +47,9 @@ from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
 from gemtui.runs.effective_policy import OPTIONS_PLACE, DecidingRule, RunPolicy
 from gemtui.runs.ending import Status
-from gemtui.runs.recorded_calls import RecordedCalls
+from gemtui.runs.recorded_calls import DroppedCall, RecordedCalls
 from gemtui.text import Clean, clean_line, counted, ellipsis
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.tool_output import is_blocked
 from gemtui.transcript.tools import WRITING, ToolKind, kind_of
@@ -48,6 +58,10 @@ _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
 """The prompt that lets the model continue after an interrupted run."""
 _KEPT = 20
+_LOOP = "Loop detected"
+"""In the CLI's message when it ends a run that repeats itself."""
+_BEFORE_LOOP = 4
+"""How many calls the CLI makes at least before it drops one as a repetition."""
 _DETAIL = 600
 
 
@@ -107,9 +121,16 @@ class RunProgress:
         """The tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
         """The most recent errors."""
+        self.loops: list[str] = []
+        """The prompts at which the CLI ended the turn as a loop; "" if a prompt is unknown."""
+        self.dropped: tuple[DroppedCall, ...] = ()
+        """The calls that the CLI dropped as repetitions, once `read_dropped` has looked for them."""
         self.answered = False
         self.session: str | None = None
         """The id of the run's session, once it is known."""
+        self._began: datetime | None = None
+        self._prompt = ""
+        """The prompt that was handed on to the run last; "" if it works on its first one."""
         self._open: dict[str, ToolCall] = {}
         """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
@@ -126,6 +147,7 @@ class RunProgress:
         """Update the facts with one event."""
         payload = event.payload
         self.session = event.session_id or self.session
+        self._began = self._began or datetime.fromtimestamp(event.timestamp / 1000, UTC)
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
         elif isinstance(payload, ToolUse):
@@ -139,6 +161,10 @@ class RunProgress:
             )
         elif isinstance(payload, ToolResult):
             self._result(payload, self._open.pop(payload.tool_use_id, None))
+        elif isinstance(payload, Prompted):
+            self._prompt = payload.content
+        elif isinstance(payload, ErrorSaid) and _LOOP in payload.message:
+            self.loops.append(self._current_prompt())
         elif isinstance(payload, ErrorSaid):
             self.errors = [*self.errors[-_KEPT:], payload]
         elif isinstance(payload, Done):
@@ -159,6 +185,20 @@ class RunProgress:
         for call in failed:
             self._fail(call.id, call.name, call.exit_code)
         return failed
+
+    def _current_prompt(self) -> str:
+        """Return the first line of the prompt that the run is working on; "" if unknown."""
+        about = {} if self.request is None else self.request.about or {}
+        return excerpt(self._prompt or about.get("prompt", ""))
+
+    def read_dropped(self, recorded: RecordedCalls) -> None:
+        """Look for calls that the CLI dropped as repetitions. Blocking: reads the session.
+
+        Only the session tells of them (assets/gemini-cli.md#loops). Call this when the run has
+        ended.
+        """
+        if self.session is not None and self._began is not None and self.calls >= _BEFORE_LOOP:
+            self.dropped = recorded.dropped(self.session, self._began)
 
     def _fail(self, id: str, tool: str, exit_code: int | None = None) -> None:
         self.failed[tool] += 1
@@ -523,6 +563,12 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
 
     The suggestion is "" if there is none.
     """
+    for prompt in progress.loops:
+        where = f" at the prompt “{prompt}”: its last call was not made" if prompt else ""
+        yield f"Gemini repeated itself and was stopped{where}", _REPEATED
+    for dropped in progress.dropped:
+        left_out = f"neither it nor what followed in that answer was done: {dropped.call}"
+        yield f"Gemini CLI took a call after “{dropped.prompt}” for a repetition, and {left_out}", _REPEATED
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
@@ -546,13 +592,12 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
 
 _NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')
 _HOOKS = "check the hooks in the settings"
+_REPEATED = "send that prompt again, or rephrase it"
 
 
 def _warning(error: ErrorSaid) -> Iterator[tuple[str, str]]:
     if error.code == "NDJSON_PARSE_ERROR":
         yield "part of the output could not be read", "check the run's output file"
-    elif "Loop detected" in error.message:
-        yield "Gemini repeated itself and was stopped", "rephrase the prompt"
     elif "blocked" in error.message:
         yield f"a hook blocked the run: {error.message}", _HOOKS
     else:
@@ -636,7 +681,7 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
 
 
 _FILE = "outcome.json"
-_RULES = 3
+_RULES = 4
 """The version of the code that determines outcomes.
 
 It is increased when the same output yields a different outcome, which invalidates the cache.
@@ -686,7 +731,8 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
     recorded, session = RecordedCalls(gemini_home()), progress.session
     if session is not None and progress.unrecorded:
         progress.add_recorded(recorded.read(session, tuple(progress.unrecorded)))
-        recorded.close()
+    progress.read_dropped(recorded)
+    recorded.close()
     return _keep(folder, progress, run.stderr(), sizes)
 
 

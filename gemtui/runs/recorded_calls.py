@@ -1,13 +1,17 @@
 """The tool calls of a run at work, as far as its stored session has them.
 
 A run's output has neither the exit codes of commands nor the diffs of edits
-(assets/gemini-cli.md#events). Gemini CLI stores both as soon as all calls of a turn have ended.
+(assets/gemini-cli.md#events). Gemini CLI stores both as soon as all calls of a turn have ended. The
+calls that it dropped as repetitions are only in the session, too (assets/gemini-cli.md#loops).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from dataclasses import replace as message_with
+from datetime import datetime
 from pathlib import Path
 
 from gemtui.errors import GemtuiError
@@ -16,8 +20,26 @@ from gemtui.runs.enrich import completed_call
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import SessionKind, Store
-from gemtui.transcript.model import Message, Outline, ToolCall, Transcript, outline
+from gemtui.transcript.model import Message, Outline, Text, ToolCall, Transcript, outline
 from gemtui.transcript.rows import OutlineRow, of_rows
+
+_DROPPED = re.compile(
+    r"System: Potential loop detected\. Details: Repeated tool call: (.*)\. Please take a step back and confirm",
+    re.DOTALL,
+)
+"""What the CLI tells the model after it has dropped a call, as a message of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCall:
+    """A call that the CLI took for the repetition of earlier ones, and did not make.
+
+    `prompt`: the first line of the prompt that led to it. `call`: the tool and its arguments, in the
+    CLI's words.
+    """
+
+    prompt: str
+    call: str
 
 
 class RecordedCalls:
@@ -48,6 +70,17 @@ class RecordedCalls:
         except (GemtuiError, OSError):
             return ()
         return tuple(self._calls[id] for id in wanted if id in self._calls)
+
+    def dropped(self, session: str, since: datetime) -> tuple[DroppedCall, ...]:
+        """Return the calls that the CLI dropped as repetitions; () if the session can't be read.
+
+        `session`: its id. `since`: when the run began; earlier runs' calls are left out. Blocking.
+        """
+        self.read(session, ())
+        for log in self._logs.values():
+            if found := tuple(_dropped(transcript_of(log, in_flight=False), since)):
+                return found
+        return ()
 
     def close(self) -> None:
         """Close the session's files."""
@@ -94,6 +127,22 @@ class RecordedCalls:
 
 def _calls(message: Message) -> Iterator[ToolCall]:
     return (block for block in message.blocks if isinstance(block, ToolCall))
+
+
+def _dropped(transcript: Transcript, since: datetime) -> Iterator[DroppedCall]:
+    prompt = ""
+    for at, line in enumerate(transcript.outlines):
+        if not line.is_current_prompt:
+            continue
+        call = _DROPPED.match(_text(transcript.read(at))) if line.excerpt.startswith("System: ") else None
+        if call is None:
+            prompt = line.excerpt
+        elif line.time is not None and line.time >= since:
+            yield DroppedCall(prompt, call[1])
+
+
+def _text(message: Message) -> str:
+    return "".join(block.text for block in message.blocks if isinstance(block, Text))
 
 
 def _completed(message: Message, recorded: Mapping[str, ToolCall]) -> Message:

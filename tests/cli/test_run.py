@@ -31,6 +31,7 @@ from tests.patience import PATIENCE
 from tests.rows import table
 from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
+from tests.runs.test_recorded_calls import loop
 
 TABLES = table("cli/run.json")
 
@@ -100,6 +101,20 @@ def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: Fake
     assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
     listed, _ = json.loads(gemtui("runs --json").out)["runs"]
     assert (listed["outcome"], listed["failed"]) == ("warning", 1)
+
+
+def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    stored.store(home / ".gemini", stored.asked("Go"), loop("s") | {"timestamp": "2099-01-01T00:00:00.000Z"})
+    calls = [step for n in range(4) for step in (uses(f"t{n}", "glob", "x"), ends(f"t{n}"))]
+    fake_cli(f"print:{INIT.replace('s1', stored.ID)}", *calls, says("Done."), f"print:{OK}")
+    answer = gemtui("run Go")
+    call = 'run_shell_command with arguments {"command":"true"}'
+    assert (answer.code, answer.out) == (0, "Done.\n")
+    assert "done, but Gemini CLI took a call after “Go” for a repetition, and neither it nor" in answer.err
+    assert f"was done: {call}: send that prompt again" in answer.err
+    *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
+    assert last["metadata"]["droppedCalls"] == [{"prompt": "Go", "call": call}]
+    assert [run["outcome"] for run in json.loads(gemtui("runs --json").out)["runs"]] == ["warning", "warning"]
 
 
 def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:

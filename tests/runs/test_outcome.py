@@ -14,7 +14,7 @@ import pytest
 
 from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.fold import Fold
-from gemtui.agent.output import NdjsonReader
+from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.run_folder import About, Limit, Request
 from gemtui.agent.stream import Ending, Stream
 from gemtui.runs.effective_policy import RunPolicy
@@ -96,6 +96,26 @@ def test_every_recorded_stream_has_its_words(name: str) -> None:
 
 def test_every_ending_named_here_is_recorded() -> None:
     assert set(ENDINGS) <= set(NAMES)
+
+
+def test_the_prompt_at_which_a_loop_ended_the_run_is_named() -> None:
+    request = Request(id="r", argv=(), cwd="/p", environ={}, about={"prompt": "first"})
+    stream, progress = Stream(cwd="/p", asks=True), RunProgress(request)
+    loop = {"type": "error", "severity": "warning", "message": "Loop detected, stopping execution"}
+    handed_on = {"type": "error", "severity": "warning", "message": "Agent execution blocked: second\nline"}
+    for event in (json.loads(INIT), loop, handed_on, json.loads(HELLO), loop, json.loads(OK)):
+        for each in stream.feed(Parsed(data=event)):
+            progress.add(each)
+    for each in stream.finish(Ending(code=0)):
+        progress.add(each)
+    found = progress.outcome()
+    assert found is not None
+    assert (found.status, found.headline.partition(" at ")[0]) == (
+        Status.WARNING,
+        "Done, but Gemini repeated itself and was stopped",
+    )
+    assert [name in found.headline + found.detail for name in ("“first”", "“second”", "line")] == [True, True, False]
+    assert found.ways_out == ("send that prompt again, or rephrase it",)
 
 
 def test_a_login_that_is_missing_names_all_three_ways() -> None:

@@ -307,6 +307,7 @@ class LiveRun:
                 task.cancel()
         await self._read_session()
         if self._recorded is not None:
+            await asyncio.to_thread(self.progress.read_dropped, self._recorded)
             self._recorded.close()
         await self.refresh_questions()
         await self._look_at_checkpoints()
