@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, PermissionRequest, ResultStatus, ToolResult
 from gemtui.agent.fold import Fold
+from gemtui.agent.prompt_queue import send_next
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
 from gemtui.runs.gate.gate import NOBODY
@@ -219,6 +221,29 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
         ]
         assert texts == ["First.", "End."]
     assert all(call.display is not None for call in calls)
+
+
+async def test_seven_prompts_that_run_the_same_command_run_it_seven_times(gated: GeminiCli) -> None:
+    prompts = [f"again, number {number}" for number in range(7)]
+
+    def turn(request: Request) -> Turn:
+        ran = "functionResponse" in json.dumps(request.body["contents"][-1])
+        return answer(text("Done.") if ran else call("run_shell_command", command="echo ran >> ../ran.txt"))
+
+    with ModelServer(turn) as model:
+        adapter, options = asking(gated, model), asked(gated, approval_mode="yolo")
+        first = await adapter.begin(prompts[0], options)
+        for prompt in prompts[1:]:
+            first.queue.add_prompt(prompt)
+        resume = replace(options, resume=done(await collect(first.events())).resume_token)
+        last, runs = first, 1
+        while (run := await send_next(last.folder, lambda text, id: adapter.begin(text, resume, id=id))) is not None:
+            last, runs = run, runs + 1
+            await collect(run.events())
+        asked_for = [json.dumps(request.body["contents"][-1]) for request in model.asked]
+    assert (gated.folder / "ran.txt").read_text() == "ran\n" * 7
+    assert [prompt for request in asked_for for prompt in prompts if prompt in request] == prompts
+    assert 1 < runs < 7, "some prompts are handed on, others start a process"
 
 
 async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> None:
