@@ -36,6 +36,19 @@ class Answer:
         assert self.err.count("\n") == 1, self.err
         return self.err.strip()
 
+    def refuses(self, *texts: str) -> None:
+        """Check that a command that can't be meant so did nothing but say this."""
+        self._says(2, texts)
+
+    def fails(self, *texts: str) -> None:
+        """Check that a command that did not go well did nothing but say this."""
+        self._says(1, texts)
+
+    def _says(self, code: int, texts: tuple[str, ...]) -> None:
+        assert (self.code, self.out) == (code, ""), self
+        for text in texts:
+            assert text in self.complaint
+
 
 class Gemtui:
     """`gemtui LINE WORDS…` in this process."""

@@ -87,8 +87,7 @@ def test_folders_that_a_run_includes_are_no_longer_outside(gemtui: Gemtui, tmp_p
         assert refused(other, *included) is not None
         assert refused(other, *included, "--include-directory", "link") is None
         assert refused(tmp_path / "lib" / ".git" / "config", *included) is not None
-        answer = gemtui("policy explain --tool x --include-directory ../none")
-        assert (answer.code, "../none is not a folder" in answer.err) == (2, True)
+        gemtui("policy explain --tool x --include-directory ../none").refuses("../none is not a folder")
 
 
 def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Path) -> None:
@@ -178,9 +177,7 @@ def test_settings_instead_of_the_machines(home: Path, gemtui: Gemtui, tmp_path: 
     ],
 )
 def test_usage(home: Path, gemtui: Gemtui, words: list[str], said: str) -> None:
-    answer = gemtui("policy explain", *words)
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    gemtui("policy explain", *words).refuses(said)
 
 
 def test_what_people_also_write_is_taken(home: Path, gemtui: Gemtui, work: Path, tmp_path: Path) -> None:
@@ -200,9 +197,7 @@ def test_a_comma_in_a_policys_name_is_refused_as_by_a_run(
     home: Path, gemtui: Gemtui, work: Path, tmp_path: Path
 ) -> None:
     work.rename(tmp_path / "a,b.toml")
-    answer = gemtui("policy explain --policy a,b.toml", *PUSH)
-    assert (answer.code, answer.out) == (2, "")
-    assert "contains a comma" in answer.complaint
+    gemtui("policy explain --policy a,b.toml", *PUSH).refuses("contains a comma")
 
 
 def test_long_arguments_come_by_stdin(home: Path, work: Path) -> None:
@@ -412,9 +407,7 @@ def test_as_many_calls_as_show_counts(store: Path, gemtui: Gemtui, work: Path) -
 
 def test_nothing_to_replay(home: Path, gemtui: Gemtui, work: Path) -> None:
     for name in ("replay", "suggest"):
-        answer = gemtui("policy", name, "--everywhere", "--policy", work)
-        assert (answer.code, answer.out) == (1, "")
-        assert "no recorded tool calls" in answer.complaint
+        gemtui("policy", name, "--everywhere", "--policy", work).fails("no recorded tool calls")
     assert gemtui.json("policy replay --everywhere")["calls"] == 0
 
 

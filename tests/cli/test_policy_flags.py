@@ -106,9 +106,7 @@ def test_a_file_of_any_name_can_be_named(
 
 
 def test_a_name_that_is_none(gemtui: Gemtui) -> None:
-    answer = gemtui("policy flags nothing")
-    assert answer.code == 2
-    assert "there is no policy nothing" in answer.complaint
+    gemtui("policy flags nothing").refuses("there is no policy nothing")
 
 
 @pytest.mark.parametrize("words", [("run", "Go"), ("run", "Go", "--dry-run"), ("policy", "flags")])

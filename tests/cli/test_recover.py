@@ -49,9 +49,7 @@ def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemt
     assert gemtui("recover a --output a").code == 0
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     there.write_text("mine")
-    refused = gemtui("recover a --output a")
-    assert refused.code == 2
-    assert "a exists: name another file, or replace it with --force" in refused.err
+    gemtui("recover a --output a").refuses("a exists: name another file, or replace it with --force")
     assert there.read_text() == "mine"
     assert gemtui("recover a --output a --force").code == 0
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
@@ -62,9 +60,7 @@ def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemt
 
 
 def test_what_no_session_tells_of_is_said(gemtui: Gemtui, project: Path) -> None:
-    answer = gemtui("recover b")
-    assert (answer.code, answer.out) == (1, "")
-    assert "no session contains text of" in answer.complaint
+    gemtui("recover b").fails("no session contains text of")
     report = gemtui("recover b --json")
     assert report.code == 1
     fits(report.json, "Recovered")

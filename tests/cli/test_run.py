@@ -184,9 +184,7 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-    answer = gemtui("run Go")
-    assert answer.code == 1
-    assert "install it from https://github.com/google-gemini/gemini-cli" in answer.complaint
+    gemtui("run Go").fails("install it from https://github.com/google-gemini/gemini-cli")
     events = [json.loads(line) for line in gemtui("run Go --json").out.splitlines()]
     assert [event["type"] for event in events] == ["init", "error", "done"]
     assert gemtui("run Go --dry-run").code == 1
@@ -194,15 +192,11 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 def test_a_broken_and_an_old_cli_have_their_words(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(help="  -m, --model  Model\n")
-    answer = gemtui("run Go")
-    assert answer.code == 1
-    assert "update it to 0.30 or newer" in answer.complaint
+    gemtui("run Go").fails("update it to 0.30 or newer")
     program = fake_cli()
     program.write_text("#!/bin/sh\nexit 3\n")
     for words in ((), ("--dry-run",)):
-        answer = gemtui("run Go", *words)
-        assert answer.code == 1
-        assert "ended with exit code 3: reinstall Gemini CLI" in answer.complaint
+        gemtui("run Go", *words).fails("ended with exit code 3: reinstall Gemini CLI")
     assert not list(runs_dir().glob("*"))
 
 
@@ -469,9 +463,7 @@ def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, giv
 
 def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"caf\xe9")
-    answer = gemtui("run --prompt-file", tmp_path / "latin")
-    assert answer.code == 2
-    assert "is not valid UTF-8 (byte 3)" in answer.complaint
+    gemtui("run --prompt-file", tmp_path / "latin").refuses("is not valid UTF-8 (byte 3)")
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -500,15 +492,14 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     for wanted, id in (("11111111", old), ("latest", new), (old, old), (f" {old} ", old), (" latest", new)):
         assert gemtui("run Go -C", one, "--resume", wanted).code == 0
         assert f"--resume={id}" in words(tmp_path)
-    answer = gemtui("run Go -C", one, "--resume", "3333")
-    assert answer.code == 2
-    assert f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
+    gemtui("run Go -C", one, "--resume", "3333").refuses(
+        f"belongs to {other} and can only be continued there: add --cwd {other}"
+    )
     assert gemtui("run Go -C", tmp_path, "--resume", "latest").code == 2
     other.rmdir()
-    answer = gemtui("run Go -C", one, "--resume", "3333")
-    assert answer.code == 2
-    assert f"belongs to {other}, which is not there any more" in answer.complaint
-    assert "create or restore that folder" in answer.complaint
+    gemtui("run Go -C", one, "--resume", "3333").refuses(
+        f"belongs to {other}, which is not there any more", "create or restore that folder"
+    )
 
 
 def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
@@ -520,9 +511,7 @@ def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
     commands = "22222222-0000-4000-8000-000000000000"
     session(home, commands, folder, 2, "/resume")
     for wanted in ("latest", commands):
-        answer = gemtui("run Go -C", folder, "--resume", wanted)
-        assert answer.code == 2
-        assert f"{commands} has nothing to resume" in answer.complaint
+        gemtui("run Go -C", folder, "--resume", wanted).refuses(f"{commands} has nothing to resume")
     talk = "11111111-0000-4000-8000-000000000000"
     session(home, talk, folder, 1)
     assert gemtui("run Go -C", folder, "--resume", "latest").code == 0
@@ -707,9 +696,7 @@ def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_pat
 def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "11111111-a")
     add_run(runs_dir(), "11111111-b", age=5)
-    none = gemtui("runs show nothing")
-    assert none.code == 2
-    assert "no run has the id 'nothing'" in none.err
+    gemtui("runs show nothing").refuses("no run has the id 'nothing'")
     for id in ("1111", "s1"):
         several = gemtui("runs restore", id)
         assert several.code == 2
@@ -738,9 +725,7 @@ def test_a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note(
     careful = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies/careful.toml"
     careful.parent.mkdir(parents=True)
     careful.write_text("")
-    answer = gemtui(*command, option, "read_fil")
-    assert answer.code == 2
-    assert f"{option}: 'read_fil' is not a tool's name: did you mean read_file?" in answer.err
+    gemtui(*command, option, "read_fil").refuses(f"{option}: 'read_fil' is not a tool's name: did you mean read_file?")
     answer = gemtui(*command, option, "nosuch")
     assert answer.code == 0
     assert "gemtui knows no tool called 'nosuch'" in answer.out

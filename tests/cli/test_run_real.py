@@ -135,9 +135,7 @@ def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, 
 
 def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     missing = on_loopback.folder / "nowhere"
-    answer = gemtui("run Go --include-directory", missing)
-    assert answer.code == 2
-    assert f"include_directories: {missing} is not a folder" in answer.err
+    gemtui("run Go --include-directory", missing).refuses(f"include_directories: {missing} is not a folder")
     with ModelServer([]) as model, on_loopback.start(model, "Go", f"--include-directories={missing}") as running:
         with pytest.raises(AssertionError, match="Directory does not exist"):
             running.finish()

@@ -150,9 +150,7 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
 
 
 def test_a_run_gives_what_neither_store_nor_vault_has(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
-    there = gemtui("vault restore", ID)
-    assert there.code == 1
-    assert "already in its place" in there.err
+    gemtui("vault restore", ID).fails("already in its place")
     real.unlink()
     assert gemtui("vault restore ffff").code == 2
     assert gemtui("vault restore", ID[:8]).code == 0
@@ -163,10 +161,7 @@ def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui
     real.unlink()
     real.write_bytes(GHOST)
     assert gemtui.json("runs clear")["only_copies"] == [SECOND]
-    answer = gemtui("runs restore", ID)
-    assert answer.code == 1
-    assert f"{real} contains less than {twice.path}" in answer.err
-    assert f"move {real.name} away" in answer.err
+    gemtui("runs restore", ID).fails(f"{real} contains less than {twice.path}", f"move {real.name} away")
     assert real.read_bytes() == GHOST
 
 

@@ -91,9 +91,7 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     (shown,) = listed(gemtui)
     place.write_text("meanwhile\n")
     for name in (shown["id"], "1"):
-        answer = gemtui("runs answer run", name, "allow")
-        assert (answer.code, answer.out) == (1, "")
-        assert "the call has changed since it was shown" in answer.complaint
+        gemtui("runs answer run", name, "allow").fails("the call has changed since it was shown")
     assert not asker.files.is_answered(1)
     (now,) = listed(gemtui)
     assert now["changed"]
@@ -120,9 +118,7 @@ def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui
         place.chmod(0o700)
     else:
         (asker.project / "b.txt").hardlink_to(place)
-    answer = gemtui("runs answer run", shown["id"], "allow")
-    assert (answer.code, answer.out) == (1, "")
-    assert "the call has changed since it was shown" in answer.complaint
+    gemtui("runs answer run", shown["id"], "allow").fails("the call has changed since it was shown")
     words = "it is executable" if what == "executable" else "it has 2 names (hard links): the others change as well"
     assert f"! {words}" in gemtui("runs questions run").out
 
@@ -158,9 +154,7 @@ def test_an_answer_that_names_nothing_is_a_usage_error(
     asker: Asker, gemtui: Gemtui, words: list[str], what: str
 ) -> None:
     asker.files.ask(ASKED)
-    answer = gemtui("runs answer", *words)
-    assert answer.code == 2
-    assert what in answer.err
+    gemtui("runs answer", *words).refuses(what)
     assert not asker.files.is_answered(1)
 
 
@@ -176,9 +170,7 @@ def test_a_run_can_t_answer_its_own_question(
         own, supervisor = os.getpid(), psutil.Process().parent()
         assert supervisor is not None
         asker.folder.write_owner(Owner(pid=supervisor.pid, began=supervisor.create_time(), cli=own))
-    answer = gemtui("runs answer run 1", verdict)
-    assert answer.code == 2
-    assert "the run itself started this program" in answer.err
+    gemtui("runs answer run 1", verdict).refuses("the run itself started this program")
     assert not asker.files.is_answered(1)
 
 
@@ -204,9 +196,7 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
     asker.folder.write_owner(Owner(pid=os.getpid(), began=1.0))
     asker.folder.finish(Exit(code=0, started=None, ended=None))
     assert listed(gemtui) == []
-    answer = gemtui("runs answer run 1 allow")
-    assert answer.code == 1
-    assert "the run has ended" in answer.complaint
+    gemtui("runs answer run 1 allow").fails("the run has ended")
     said = gemtui("runs say run hello")
     assert (said.code, said.complaint) == (
         1,
@@ -243,9 +233,7 @@ def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, mon
         return before(self, *words)
 
     monkeypatch.setattr(Conversation, "asked", asked)
-    answer = gemtui("runs answer run 1 allow")
-    assert answer.code == 1
-    assert "somebody else answered first" in answer.complaint
+    gemtui("runs answer run 1 allow").fails("somebody else answered first")
 
 
 @pytest.mark.usefixtures("relaunching")

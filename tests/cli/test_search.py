@@ -64,8 +64,7 @@ def test_pages_have_each_hit_once_while_sessions_come(
             logs.write(store / "tmp/new/chats/session-2026-11-29T10-00-99999999.jsonl", records)
     assert sorted(each for each in paged if not each.startswith("new ")) == sorted(whole)
     assert paged.index(whole[0]) == 0
-    wrong = gemtui("search hello --everywhere", *cursor, "--json")
-    assert (wrong.code, "belongs to another query" in wrong.err) == (2, True)
+    gemtui("search hello --everywhere", *cursor, "--json").refuses("belongs to another query")
 
 
 def test_what_a_subagent_said_counts_as_its_session_s(store: Path, gemtui: Gemtui) -> None:
@@ -115,9 +114,7 @@ def test_an_incomplete_search_without_hits_only_says_so(
 
 
 def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search", " ")
-    assert answer.code == 1
-    assert "give words" in answer.complaint
+    gemtui("search", " ").fails("give words")
 
 
 def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui: Gemtui) -> None:
@@ -193,6 +190,4 @@ def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> 
 
 
 def test_project_and_everywhere_exclude_each_other(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search --everywhere --project", GREETER, "x")
-    assert answer.code == 2
-    assert "can't be combined" in answer.complaint
+    gemtui("search --everywhere --project", GREETER, "x").refuses("can't be combined")

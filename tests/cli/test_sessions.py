@@ -131,9 +131,7 @@ def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gem
 @pytest.mark.parametrize("cursor", ["x", "", "e30", "WyJoaXRzIl0"])
 def test_what_is_no_cursor_is_refused(store: Path, gemtui: Gemtui, cursor: str) -> None:
     for words in (("sessions",), ("search", "hello")):
-        answer = gemtui(*words, "--cursor", cursor, "--json")
-        assert (answer.code, answer.out) == (2, "")
-        assert "not a next_cursor" in answer.err
+        gemtui(*words, "--cursor", cursor, "--json").refuses("not a next_cursor")
 
 
 def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
@@ -292,9 +290,7 @@ def test_a_store_without_permission(store: Path, gemtui: Gemtui) -> None:
 def test_a_store_that_is_a_file(home: Path, gemtui: Gemtui) -> None:
     (home / ".gemini").rmdir()
     (home / ".gemini").write_text("not a folder")
-    answer = gemtui("sessions --json")
-    assert (answer.code, answer.out) == (1, "")
-    assert f"{home}/.gemini is not a folder: move it away" in answer.complaint
+    gemtui("sessions --json").fails(f"{home}/.gemini is not a folder: move it away")
 
 
 def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:

@@ -44,7 +44,5 @@ def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -
 
 
 def test_a_folder_that_was_not_trusted(gemtui: Gemtui, tmp_path: Path) -> None:
-    answer = gemtui("trust remove", tmp_path)
-    assert answer.code == 1
-    assert "list trusted folders with gemtui trust" in answer.complaint
+    gemtui("trust remove", tmp_path).fails("list trusted folders with gemtui trust")
     assert gemtui.json("trust remove", tmp_path) == {"version": 1, "removed": False}
