@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, rule_mode, rules
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from tests.rows import each_row
+from tests.rows import each_row, table
 
 TOOLS = {
     "file_write": ["replace", "write_file"],
@@ -43,41 +44,25 @@ def test_every_combination_of_levels(levels: tuple[Level, Level, Level]) -> None
     assert all(rule["interactive"] is False for rule in read)
 
 
-def test_nothing_said_is_no_rule_and_empty_levels_ask_for_all() -> None:
-    assert rules(Permissions()) == ()
+def permissions(mode: str | None = None, levels: dict[str, str] | None = None, **tools: list[str]) -> Permissions:
+    """Permissions as a table has them."""
+    return Permissions(
+        mode=None if mode is None else ApprovalMode(mode),
+        levels=None if levels is None else PermissionPolicy(**levels),
+        **{option: tuple(names) for option, names in tools.items()},
+    )
+
+
+@each_row("promise, case", table("policy/permissions.json").items())
+def test_permissions_become_the_promised_rules(promise: str, case: tuple[dict[str, Any], list[Any]]) -> None:
+    fields, expected = case
+    assert [list(rule) for rule in short(rules(permissions(**fields)))] == expected, promise
+
+
+def test_empty_levels_ask_for_all() -> None:
     found = rules(Permissions(levels=PermissionPolicy()))
     assert {rule.decision for rule in found} == {Decision.ASK_USER}
     assert len(found) == 5
-
-
-def test_lists_and_levels_together() -> None:
-    found = rules(
-        Permissions(
-            levels=PermissionPolicy(file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW),
-            only_tools=("custom-tool", "replace", "safe-tool"),
-            disallowed_tools=("custom-tool",),
-        )
-    )
-    assert short(found) == [
-        ("custom-tool", "deny", 999),
-        ("replace", "deny", 999),
-        ("write_file", "deny", 999),
-        ("safe-tool", "allow", 999),
-        ("*", "deny", 998),
-        ("run_shell_command", "allow", 997),
-        ("google_web_search", "allow", 997),
-        ("web_fetch", "allow", 997),
-    ]
-
-
-def test_an_empty_list_of_allowed_tools_denies_all() -> None:
-    assert short(rules(Permissions(only_tools=()))) == [("*", "deny", 998)]
-
-
-def test_yolo_keeps_denies_and_asks_and_needs_no_allow() -> None:
-    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.DENY)
-    found = rules(Permissions(mode=ApprovalMode.YOLO, levels=levels, only_tools=("glob",)))
-    assert short(found) == [("run_shell_command", "deny", 999), ("glob", "allow", 999), ("*", "deny", 998)]
 
 
 @each_row("mode", ApprovalMode)
@@ -87,25 +72,6 @@ def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(mode: ApprovalMode,
     found = rules(Permissions(mode=mode, levels=PermissionPolicy(**{named: level})))
     kept = level is not Level.ALLOW or mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
     assert {rule.tools[0] for rule in found} == (set(TOOLS[named]) if kept else set())
-
-
-def test_without_a_mode_a_level_that_is_left_out_asks() -> None:
-    found = rules(Permissions(levels=PermissionPolicy(shell_execute=Level.DENY)))
-    assert short(found) == [
-        ("run_shell_command", "deny", 999),
-        *((tool, "ask_user", 997) for tool in (*TOOLS["file_write"], *TOOLS["network_access"])),
-    ]
-
-
-def test_plan_mode_writes_no_allow_of_a_capability() -> None:
-    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ALLOW, network_access=Level.ASK)
-    found = rules(Permissions(mode=ApprovalMode.PLAN, levels=levels, approved_tools=("write_file",)))
-    assert short(found) == [("google_web_search", "ask_user", 997), ("web_fetch", "ask_user", 997)]
-
-
-def test_an_approved_tool_is_allowed_unless_it_is_denied() -> None:
-    found = rules(Permissions(approved_tools=("a", "b"), disallowed_tools=("a",)))
-    assert short(found) == [("a", "deny", 999), ("b", "allow", 997)]
 
 
 @pytest.mark.parametrize("name", ["", "bad*name", "\ud800"])
