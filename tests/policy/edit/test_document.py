@@ -66,6 +66,19 @@ def parse(text: str, end: str = "\n") -> Document:
     return document
 
 
+def opened(text: str, index: int = 0, end: str = "\n") -> tuple[Document, Rule]:
+    """A document, and one of its rules."""
+    document = parse(text, end)
+    rule = document.rules[index].rule
+    assert rule is not None
+    return document, rule
+
+
+def tools(document: Document) -> list[tuple[str, ...] | None]:
+    """The tools of its rules; None for a rule that can't be read."""
+    return [entry.rule.tools if entry.rule else None for entry in document.rules]
+
+
 def decided(document: Document) -> list[tuple[str, str]]:
     """The tools and decisions that the file holds for the CLI."""
     tables = tomllib.loads(document.text).get("rule", [])
@@ -116,28 +129,16 @@ def test_a_file_that_cant_be_edited_says_why(text: str, why: str) -> None:
 def test_rules_of_a_broken_file_are_shown_as_far_as_they_can_be() -> None:
     document = Document.parse(FILE.replace('"write_file",', '"write_file').replace("'''", "'"))
     assert "line 15" in document.locked
-    assert [each.rule and each.rule.tools for each in document.rules] == [
-        ("run_shell_command",),
-        None,
-        None,
-        ("web_fetch",),
-    ]
+    assert tools(document) == [("run_shell_command",), None, None, ("web_fetch",)]
 
 
 def test_rules_in_one_inline_list_are_shown() -> None:
     document = Document.parse('rule = [{toolName = "x", decision = "deny", priority = 1}, {}]\n')
-    assert [each.rule and each.rule.tools for each in document.rules] == [("x",), None]
-
-
-SCRAPS = [
-    "[[rule]]", "\n", "\n", '"""', "'", "#off ", "a = [", "b = 1", "]", "\r", "#", "[x]", '"', " ",
-    "#off [[rule]]\n#off a = 1\n",
-    'toolName = "x"\ndecision = "deny"\npriority = 1\n',
-]  # fmt: skip
+    assert tools(document) == [("x",), None]
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(SCRAPS), max_size=30).map("".join))
+@given(st.lists(st.sampled_from(TABLES["scraps"]), max_size=30).map("".join))
 def test_any_text_is_a_document_and_kept(text: str) -> None:
     document = Document.parse(text)
     assert document.text == text
@@ -159,9 +160,7 @@ def test_any_text_is_a_document_and_kept(text: str) -> None:
 
 @ENDS
 def test_one_changed_field_changes_its_value_alone(end: str) -> None:
-    document = parse(FILE, end)
-    rule = document.rules[0].rule
-    assert rule is not None
+    document, rule = opened(FILE, 0, end)
     text = document.replace(0, replace(rule, command_prefixes=("pytest",), priority=201)).text
     before = '["pytest", "ruff"]  # both'
     expected = FILE.replace(before, '["pytest"]  # both').replace("= 200", "= 201")
@@ -170,9 +169,7 @@ def test_one_changed_field_changes_its_value_alone(end: str) -> None:
 
 @ENDS
 def test_a_field_comes_and_goes_on_a_line_of_its_own(end: str) -> None:
-    document = parse(FILE, end)
-    rule = document.rules[1].rule
-    assert rule is not None
+    document, rule = opened(FILE, 1, end)
     more = document.replace(1, replace(rule, interactive=False, mcp_name="s"))
     lines = FILE.replace('  "replace",\n]\n', '  "replace",\n]\nmcpName = "s"\n')
     lines = lines.replace("priority = 300\n", "priority = 300\ninteractive = false\n")
@@ -181,9 +178,7 @@ def test_a_field_comes_and_goes_on_a_line_of_its_own(end: str) -> None:
 
 
 def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
-    document = parse(FILE)
-    rule = document.rules[1].rule
-    assert rule is not None
+    document, rule = opened(FILE, 1)
     text = document.replace(1, replace(rule, tools=("write_file", "glob"))).text
     assert '  "write_file",  # whole files\n' in text
     assert '"glob"' in text
@@ -191,18 +186,14 @@ def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
 
 
 def test_a_table_of_a_rule_goes_with_all_its_lines() -> None:
-    document = parse(FILE)
-    rule = document.rules[1].rule
-    assert rule is not None
+    document, rule = opened(FILE, 1)
     text = document.replace(1, replace(rule, annotations=None)).text
     assert text == FILE.replace("[rule.toolAnnotations]\nreadOnlyHint = false\n", "")
 
 
 def test_dotted_keys_give_way_to_one_value() -> None:
     text = '[[rule]]\ntoolName = "x"\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\n'
-    document = parse(text + 'decision = "deny"\npriority = 1\n')
-    rule = document.rules[0].rule
-    assert rule is not None
+    document, rule = opened(text + 'decision = "deny"\npriority = 1\n')
     assert rule.annotations == {"a": 1, "b": 2}
     changed = document.replace(0, replace(rule, annotations={"a": 2}))
     assert changed.text == text.split("toolAnn")[0] + ('toolAnnotations = { a = 2 }\ndecision = "deny"\npriority = 1\n')
@@ -210,9 +201,7 @@ def test_dotted_keys_give_way_to_one_value() -> None:
 
 def test_older_spellings_stay_until_they_are_changed() -> None:
     text = '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\ndeny_message = "no"\n'
-    document = parse(text)
-    rule = document.rules[0].rule
-    assert rule is not None
+    document, rule = opened(text)
     assert rule.deny_message == "no"
     assert document.replace(0, replace(rule, priority=2)).text == text.replace("= 1", "= 2")
     changed = document.replace(0, replace(rule, deny_message="never")).text
@@ -230,9 +219,7 @@ def test_what_cant_be_read_in_a_rule_stays_until_it_is_set() -> None:
 
 
 def test_a_rule_that_is_off_can_be_changed_and_stays_off() -> None:
-    document = parse(FILE)
-    rule = document.rules[2].rule
-    assert rule is not None
+    document, rule = opened(FILE, 2)
     changed = document.replace(2, replace(rule, priority=2))
     assert changed.text == FILE.replace("#off priority = 1", "#off priority = 2")
 
@@ -253,7 +240,7 @@ def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
     document = parse(FILE, end)
     added = document.add(ALLOW, at)
     place = 3 if at is None else at
-    assert [each.rule and each.rule.tools[0] for each in added.rules][place] == "read_file"
+    assert tools(added)[place] == ("read_file",)
     assert [e.text for i, e in enumerate(added.rules) if i != place] == [each.text for each in document.rules]
     assert added.text.count("\n") == added.text.count(end)
     assert added.remove(place).text == document.text
@@ -287,12 +274,7 @@ def test_a_rule_moves_with_its_comments_and_back(index: int, to: int) -> None:
 
 def test_a_copy_stands_right_below() -> None:
     document = parse(FILE).duplicate(0)
-    assert [each.rule and each.rule.tools[0] for each in document.rules] == [
-        "run_shell_command",
-        "run_shell_command",
-        "write_file",
-        "web_fetch",
-    ]
+    assert tools(document) == [("run_shell_command",), *tools(parse(FILE))]
     assert document.rules[0].text == document.rules[1].text
 
 
@@ -302,9 +284,7 @@ def test_a_rule_that_is_off_is_hidden_from_the_cli_and_comes_back_as_it_was(end:
     off = document.enable(1, False)
     assert decided(off) == TOOLS[:1]
     assert [each.enabled for each in off.rules] == [True, False, False]
-    assert [each.rule and each.rule.tools for each in off.rules] == [
-        each.rule and each.rule.tools for each in document.rules
-    ]
+    assert tools(off) == tools(document)
     assert off.enable(1, True).text == document.text
     assert document.enable(1, True) is document
 
@@ -373,15 +353,7 @@ def edited(document: Document, edit: str, data: st.DataObject) -> Document:
     return getattr(document, edit)(place)  # type: ignore[no-any-return]
 
 
-LINES = st.sampled_from(
-    [
-        *("[[rule]]\n", "#off [[rule]]\n", "[[rule]]\n", 'toolName = "x"\n', "priority = 1\n"),
-        *('#off toolName = "x"\n', "# note\n", "\n", "\r\n", "\n", "#off\n", "#off x = '''\n"),
-        *("[other]\n", "[rule.toolAnnotations]\n", "#off [rule.toolAnnotations]\n", "y = [\n]\n"),
-        *("[[safety_checker]]\n", "[safety_checker.checker]\n", "#off y = [\n", "    # deep\n"),
-        *('x = """\n[[rule]]\n"""\n', 'decision = "deny"', "decision = 'deny'\n"),
-    ]
-)
+LINES = st.sampled_from(TABLES["lines"])
 
 
 @settings(deadline=None)

@@ -157,9 +157,7 @@ def test_a_long_text_without_what_the_pattern_needs_is_no_match_at_once() -> Non
     assert compile_pattern(".*foo.*bar.*baz[x]").matches("foo bar " * 20_000) is False
 
 
-_PIECES = st.sampled_from(
-    [*"ab.*+?()|[]{}^$\\-1,:=!<>n😀\ud800\n", "(?:", "(a", ")*", "\\d", "[^a]", "{2,3}", "\\1", "(?<n>"]
-)
+_PIECES = st.sampled_from(TABLES["pieces"])
 
 
 @given(st.lists(_PIECES, max_size=20).map("".join), st.text(max_size=20))
@@ -174,12 +172,11 @@ def test_every_pattern_is_read_or_refused(pattern: str, text: str) -> None:
 
 # --- which patterns are run in this process ------------------------------------------------------
 
-_ATOMS = st.sampled_from(["a", "b", "ab", ".", "\\w", "[^a]", "a?", "^", "$", "\\b", "\\1"])
-_SHAPES = ["{}*", "{}+", "({})*", "({})+x", "({}){{0,5}}", "({}){{3}}", "(?={})", "(?<={})", "({}|b)"]
+_ATOMS = st.sampled_from(TABLES["atoms"])
 
 
 def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    shaped = st.builds(str.format, st.sampled_from(_SHAPES), inner)
+    shaped = st.builds(str.format, st.sampled_from(TABLES["shapes"]), inner)
     return shaped | st.lists(inner, min_size=2, max_size=4).flatmap(
         lambda parts: st.sampled_from(["".join(parts), f"(?:{'|'.join(parts)})"])
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,7 @@ def reasons(found: Suggestions) -> dict[str, str]:
 
 @each_row("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
 def test_one_rule_covers_a_command_in_the_forms_in_which_agents_run_it(mode: ApprovalMode) -> None:
-    calls = [
-        shell(command)
-        for command in (
-            "npm test",
-            "npm test 2>&1",
-            "npm test -- --run | tail -20",
-            "npm test 2>&1 | tail -n 20",
-            "cd web && npm test",
-            "CI=1 npm test",
-        )
-    ]
+    calls = list(map(shell, TABLES["forms_of_npm_test"]))
     found = suggest(calls, PLAIN, mode=mode)
     rule = only(found)
     assert (rule.command_prefixes, found.left_out) == ((), ())
@@ -66,7 +56,7 @@ def test_one_rule_covers_a_command_in_the_forms_in_which_agents_run_it(mode: App
     engine = with_them(found, mode=mode)
     assert all(allows(engine, calls))
     others = ["npm test > out", "npm test; rm x", "npm install", "npm test 2>&1 | sh"]
-    assert not any(allows(engine, [shell(each) for each in others]))
+    assert not any(allows(engine, map(shell, others)))
 
 
 def with_them(found: Suggestions, policy: Policy = PLAIN, **more: Any) -> Engine:
@@ -75,7 +65,7 @@ def with_them(found: Suggestions, policy: Policy = PLAIN, **more: Any) -> Engine
     return Engine(Policy.parse(text, source="suggested.toml") + policy, **more)
 
 
-def allows(engine: Engine, calls: Sequence[RecordedCall]) -> list[bool]:
+def allows(engine: Engine, calls: Iterable[RecordedCall]) -> list[bool]:
     outcomes = [engine.outcome(each.call) for each in calls]
     return [each.found and each.decision is Decision.ALLOW for each in outcomes]
 
@@ -120,35 +110,12 @@ def test_no_rule_for_what_is_dangerous_or_not_to_be_told_apart(command: str) -> 
 
 
 def test_dangerous_neighbours_stay_shut() -> None:
-    good = [
-        shell(text)
-        for text in (
-            "pytest -q",
-            "git status",
-            "git commit -m x",
-            "npm run build",
-            "npm test",
-            "python3 hello.py",
-            "ls -la",
-            "echo hi",
-            "cd src && pytest",
-        )
-    ]
+    good = list(map(shell, TABLES["good_commands"]))
     found = suggest([*good, *map(shell, DANGEROUS)], PLAIN)
     engine = with_them(found)
     assert all(allows(engine, good))
-    shut = [
-        *DANGEROUS,
-        "gitk",
-        "npm publish",
-        "npm run deploy",
-        "python3 evil.py",
-        "git commit -m x && git push",
-        "ls; rm -rf /",
-        "pytestx",
-        "echo `rm x`",
-    ]
-    assert allows(engine, list(map(shell, shut))) == [False] * len(shut)
+    shut = [*DANGEROUS, *TABLES["neighbours"]]
+    assert not any(allows(engine, map(shell, shut)))
 
 
 def test_only_what_succeeded_counts() -> None:
@@ -175,24 +142,7 @@ def test_files_by_folder() -> None:
     assert "src/" in found.suggestions[0].opens
     engine = with_them(found)
     assert all(allows(engine, [*calls, write("src/deep/er/new.txt"), write("src/..x")]))
-    beside = [
-        "docs/a.md",
-        "a.py",
-        "src",
-        "srcs/a.py",
-        "src/../a.py",
-        "src/pkg/../../a.py",
-        "src/..",
-        "./src/../x",
-        "../src/a.py",
-        "docs/../src/a.py",
-        "/etc/src/a.py",
-        "/home/dev/app/src/../../x",
-        "/home/dev/other/src/a.py",
-        'src/a"b',
-        "src/a\\b",
-    ]
-    assert allows(engine, [write(path) for path in beside]) == [False] * len(beside)
+    assert not any(allows(engine, map(write, TABLES["beside_src"])))
 
 
 def test_content_can_not_stand_in_for_the_path() -> None:
@@ -216,7 +166,7 @@ def test_files_beside_the_folders_are_named_one_by_one() -> None:
     engine = with_them(found)
     assert all(allows(engine, [*calls, write("./hello.py"), write("README.md")]))
     beside = ["helloXpy", "hello.pyc", "x/hello.py", "other.py", ".bashrc", "../hello.py"]
-    assert allows(engine, [write(path) for path in beside]) == [False] * len(beside)
+    assert not any(allows(engine, map(write, beside)))
 
 
 @each_row("path", TABLES["files_that_get_no_rule"])
