@@ -15,22 +15,15 @@ from gemtui.policy.model.rules import Call, short
 from gemtui.transcript.parts import usage_of
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 from tests.rows import each_row, table
-from tests.transcript.raw_calls import json_values, raw_call, record, reply
+from tests.transcript.raw_calls import json_values, raw_call, record
 
 TABLES = table("transcript/unified.json")
-
-PNG = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
 
 
 def blocks(record: dict[str, Any]) -> list[Any]:
     content = parse_message(record).content
     assert not isinstance(content, str)
     return list(content)
-
-
-def types(record: dict[str, Any]) -> list[str]:
-    return [block["type"] for block in blocks(record)]
 
 
 @given(
@@ -49,6 +42,12 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
 # --- stored sessions -------------------------------------------------------------------------
 
 
+@each_row("promise, cases", table("transcript/unified_blocks.json").items())
+def test_a_record_becomes_its_blocks(promise: str, cases: list[Any]) -> None:
+    for fields, expected in cases:
+        assert blocks(record(**fields)) == expected, promise
+
+
 @each_row("name, args, unified, wanted", TABLES["tool_names_and_inputs"])
 def test_tool_names_and_inputs(name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]) -> None:
     use = blocks(record(toolCalls=[raw_call(name, args=args)]))[0]
@@ -60,28 +59,6 @@ def test_of_several_paths_all_readers_take_the_same() -> None:
     use = blocks(record(toolCalls=[raw_call("read_file", args=args)]))[0]
     assert use["type"] == "tool_use"
     assert use["input"]["file_path"] == asked_path(args) == short(Call("read_file", args)) == "a"
-
-
-def test_order_is_thinking_then_each_call_with_its_result_then_text() -> None:
-    message = record(
-        content="Done.",
-        thoughts=[{"subject": "Plan", "description": "do it"}],
-        toolCalls=[raw_call(id="a"), raw_call(id="b", result=None), raw_call(id="c")],
-    )
-    assert types(message) == ["thinking", "tool_use", "tool_result", "tool_use", "tool_use", "tool_result", "text"]
-    assert blocks(message)[0] == {"type": "thinking", "thinking": "Plan: do it"}
-
-
-@each_row(
-    "thought, words",
-    [
-        ({"subject": "Plan", "description": "do it"}, "Plan: do it"),
-        ({"subject": "", "description": "do it"}, "do it"),
-        ({"subject": "Plan"}, "Plan"),
-    ],
-)
-def test_thinking(thought: dict[str, str], words: str) -> None:
-    assert blocks(record(thoughts=[thought])) == [{"type": "thinking", "thinking": words}]
 
 
 @each_row("fields, content, is_error", TABLES["tool_results"])  # fmt: skip
@@ -96,12 +73,6 @@ def test_a_call_without_an_id_gets_one_that_its_result_shares() -> None:
     assert use["id"] == result["tool_use_id"] == "m1:0"
 
 
-def test_a_prompt_is_one_text_block() -> None:
-    text = {"type": "text", "text": "hello\n\n"}
-    assert blocks(record("user", content="hello\n\n")) == [text]
-    assert blocks(record("user", content=[{"text": "hel"}, "lo\n\n"])) == [text]
-
-
 @each_row("type", ["user", "gemini", "info"])
 @each_row("content, kept", TABLES["content_without_any_block"])
 def test_without_any_block_content_is_the_stored_string(type: str, content: Any, kept: str) -> None:
@@ -113,57 +84,6 @@ def test_words_of_the_cli_are_system_messages(type: Any) -> None:
     message = parse_message(record(type, content="Request cancelled."))
     assert message.role == "system"
     assert message.content == ({"type": "text", "text": "Request cancelled."},)
-
-
-def test_thought_parts_are_thinking_unless_the_record_stores_its_thoughts() -> None:
-    thinking = {"text": "Let me see. **A plan** First, read.", "thought": True}
-    content = [thinking, {"text": " ", "thought": True}, {"text": "Answer"}]
-    text = {"type": "text", "text": "Answer"}
-    assert blocks(record(content=content)) == [
-        {"type": "thinking", "thinking": "A plan: Let me see.  First, read."},
-        text,
-    ]
-    stored = [{"subject": "Stored", "description": "once"}]
-    assert blocks(record(content=content, thoughts=stored)) == [{"type": "thinking", "thinking": "Stored: once"}, text]
-
-
-def test_code_that_the_model_ran_is_text_with_its_output() -> None:
-    code = {"executableCode": {"language": "PYTHON", "code": "print(6 * 7)"}}
-    result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42"}}
-    (block,) = blocks(record(content=[{"text": "I count."}, code, result]))
-    assert block["text"].split() == ["I", "count.", "```python", "print(6", "*", "7)", "```", "```", "42", "```"]
-
-
-def test_images() -> None:
-    url = {"fileData": {"mimeType": "image/png", "fileUri": "https://x/y.png"}}
-    assert blocks(record("user", content=[PNG, {"text": "look"}, url])) == [
-        {"type": "text", "text": "look"},
-        IMAGE,
-        {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
-    ]
-
-
-def test_an_enriched_prompt_is_what_was_typed_and_its_images() -> None:
-    content = [{"text": "see @a.py"}, {"text": "\n--- Content from referenced files ---"}, PNG]
-    message = record("user", content=content, displayContent=[{"text": "see @a.py"}])
-    assert blocks(message) == [{"type": "text", "text": "see @a.py"}, IMAGE]
-    assert parse_message(message).original["content"] == content
-
-
-def test_restored_records_name_their_calls_in_parts() -> None:
-    named = {"functionCall": {"id": "c2", "name": "glob", "args": {"pattern": "*"}}}
-    stored = {"functionCall": {"id": "c1", "name": "read_file", "args": {}}}
-    message = record(content=[{"text": "Let me see."}, stored, named], toolCalls=[raw_call()])
-    assert [block.get("id") for block in blocks(message)] == ["c1", None, "c2", None]
-    assert types(message) == ["tool_use", "tool_result", "tool_use", "text"]
-
-
-def test_replies_to_tools_are_results() -> None:
-    replies = [*reply(output="x"), *reply(error="no")]
-    assert blocks(record("user", content=replies)) == [
-        {"type": "tool_result", "tool_use_id": "c1", "content": "x", "is_error": False},
-        {"type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": True},
-    ]
 
 
 def test_json_shape() -> None:
@@ -227,14 +147,6 @@ def fixtures() -> Path:
     return Path(place)
 
 
-def single(fixtures: Path, name: str) -> tuple[dict[str, Any], UnifiedMessage]:
-    stored = json.loads((fixtures / "individual" / f"{name}.json").read_text())
-    message = parse_message(stored)
-    assert message.original == stored
-    assert message.role == "assistant"
-    return stored, message
-
-
 def only(message: UnifiedMessage, type: str) -> Any:
     (block,) = (block for block in message.content if isinstance(block, dict) and block["type"] == type)
     return block
@@ -245,65 +157,20 @@ def sessions(fixtures: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(path.read_text())
 
 
-def test_fixture_read_file(fixtures: Path) -> None:
-    _, message = single(fixtures, "tool-read_file")
-    assert only(message, "tool_use")["name"] == "Read"
-    assert only(message, "tool_use")["input"]["file_path"].endswith("main.py")
-    assert "def main()" in only(message, "tool_result")["content"]
-    assert message.model == "gemini-2.5-pro"
-    assert message.usage == {
-        "input_tokens": 5870,
-        "output_tokens": 41,
-        "total_tokens": 5939,
-        "cache_read_input_tokens": 5420,
-    }
-
-
-def test_fixture_write_file(fixtures: Path) -> None:
-    _, message = single(fixtures, "tool-write-file")
-    assert only(message, "thinking")["thinking"].startswith("Starting the project: ")
-    assert only(message, "tool_use")["name"] == "Write"
-    assert "Successfully created" in only(message, "tool_result")["content"]
-
-
-def test_fixture_replace(fixtures: Path) -> None:
-    stored, message = single(fixtures, "tool-replace")
-    assert "instruction" in stored["toolCalls"][0]["args"]
-    assert only(message, "tool_use")["name"] == "Edit"
-    assert set(only(message, "tool_use")["input"]) == {"file_path", "old_string", "new_string"}
-
-
-@pytest.mark.parametrize("name", ["tool-run_shell_command", "tool-result-cancelled"])
-def test_fixture_cancelled_shell(fixtures: Path, name: str) -> None:
-    _, message = single(fixtures, name)
-    assert only(message, "tool_use")["name"] == "Bash"
-    assert only(message, "tool_result")["is_error"] is True
-
-
-def test_fixture_search(fixtures: Path) -> None:
-    _, message = single(fixtures, "tool-google_web_search")
-    assert only(message, "tool_use")["name"] == "WebSearch"
-    assert only(message, "tool_use")["input"] == {"query": "restrictedpy"}
-
-
-@pytest.mark.parametrize("name", ["tool-list_directory", "tool-result-success", "gemini-with-thoughts"])
-def test_fixture_list_directory(fixtures: Path, name: str) -> None:
-    stored, message = single(fixtures, name)
+@each_row("name, tool, inputs, is_error, types, texts", TABLES["chats_of_another_project"])
+def test_a_message_of_another_project_is_read(
+    fixtures: Path, name: str, tool: str, inputs: list[str], is_error: bool, types: list[str], texts: list[str]
+) -> None:
+    stored = json.loads((fixtures / "individual" / f"{name}.json").read_text())
+    message = parse_message(stored)
+    shape = message.to_dict()
+    assert shape.pop("_original") == stored
+    assert (message.role, [block["type"] for block in shape["content"]]) == ("assistant", types)
     use = only(message, "tool_use")
-    assert use["name"] == "Glob"
-    assert use["input"] == {"pattern": "*", "path": stored["toolCalls"][0]["args"]["path"]}
-    assert only(message, "tool_result")["is_error"] is False
-
-
-def test_fixture_error(fixtures: Path) -> None:
-    _, message = single(fixtures, "tool-result-error")
-    assert only(message, "tool_result")["is_error"] is True
-    assert [block["type"] for block in message.content if isinstance(block, dict)] == [
-        "thinking",
-        "tool_use",
-        "tool_result",
-        "text",
-    ]
+    assert (use["name"], list(use["input"])) == (tool, inputs)
+    assert set(map(str, use["input"].values())) <= {"*", *map(str, stored["toolCalls"][0]["args"].values())}
+    assert only(message, "tool_result")["is_error"] is is_error
+    assert [text for text in texts if text not in json.dumps(shape)] == []
 
 
 def test_fixture_session(fixtures: Path) -> None:
