@@ -29,13 +29,14 @@ from gemtui.errors import message_of
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
+from gemtui.search.lost import LostSessions
 from gemtui.search.results import Hit, Page, Results, SessionHits, Snippet
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, fields_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
-from gemtui.sessions.catalog.summary import Summary, iso, named, project_name
+from gemtui.sessions.catalog.summary import Flag, Summary, iso, named, project_name
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
@@ -172,7 +173,8 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
         raise Unsure
     where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)
-    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page)
+    lost = LostSessions(gemini_home(), scope.ids, where)
+    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page, lost=lost)
     *_, results = found
     return SearchAnswer(results, where, scope.ids)
 
@@ -188,6 +190,7 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
     snapshot = read_store(index, project=asked.project)
     listed = partial(listed_sessions, snapshot, hidden=False)
     where = project_in_use(listed, asked.project, everywhere=asked.everywhere)
+    ids = {each.id for each in snapshot.sessions}
     asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
     *_, results = search.find(
         asked.query,
@@ -196,8 +199,9 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
         dropped=asked.dropped,
         page=asked.page,
         marks=Marks().all() if asks_for_marks else {},
+        lost=LostSessions(gemini_home(), ids, where),
     )
-    return SearchAnswer(results, where, {each.id for each in snapshot.sessions})
+    return SearchAnswer(results, where, ids)
 
 
 def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
@@ -254,6 +258,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
         "message": hit.message,
         "kind": hit.kind.word,
         **({"tool": hit.tool} if hit.tool else {}),
+        **({Flag.LOST.value: True} if Flag.LOST in hit.session.flags else {}),
         "timestamp": iso(hit.time),
         "snippet": line.text,
         "spans": [list(span) for span in line.spans],
@@ -285,6 +290,7 @@ def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) ->
     words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""
+    more += f"  [{Flag.LOST.word}]" if Flag.LOST in session.flags else ""
     return Clean("  ".join(map(clean_line, words)) + more)
 
 

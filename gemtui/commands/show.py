@@ -14,11 +14,10 @@ from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.redact.redactor import Redactor, replaced_words
 from gemtui.sessions.catalog.redacted import redact as find_secrets
-from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.typed_prompts import typed_prompts
-from gemtui.text import Clean, clean, clean_line, counted
+from gemtui.text import clean, clean_line, counted
 from gemtui.transcript.export_words import dropped_words
 
 
@@ -86,8 +85,9 @@ def _show_typed(id: str) -> bool:
     prompts = typed_prompts(gemini_home(), id) if id else []
     if len({prompt.session for prompt in prompts}) != 1:
         return False
-    for prompt in prompts:
-        lines_to_stdout([clean_line(iso(prompt.time) or "time unknown"), clean(prompt.text), Clean("")])
+    from gemtui.search.lost import prompts_text
+
+    lines_to_stdout([clean(prompts_text(prompts))])
     note(
         f"the file of session {clean_line(prompts[0].session)} is gone; these are the prompts that Gemini CLI has kept "
         "in logs.json, without answers"

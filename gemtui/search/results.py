@@ -43,6 +43,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     * `score`: higher is better; comparable within one search only.
     * `rank`: 0 for the best hit in the search.
     * `line`: where the message is in its file, as in `SearchDocument`.
+    * `text`: the whole text, if the session's file is gone; otherwise None.
     """
 
     session: Summary
@@ -55,6 +56,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     score: float
     rank: int
     line: tuple[int, int] | None = None
+    text: str | None = None
 
 
 class SessionHits(Struct, frozen=True, kw_only=True):

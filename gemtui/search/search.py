@@ -37,6 +37,7 @@ from gemtui.marks import Mark
 from gemtui.search.documents import documents_of
 from gemtui.search.file_list import IndexedFile, NoIndex
 from gemtui.search.index import ReadIndex, report_damage
+from gemtui.search.lost import LostSessions
 from gemtui.search.matching import (
     Likeness,
     Matches,
@@ -104,6 +105,7 @@ class Search:
         marks: Mapping[str, Mark] = NO_MARKS,
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
+        lost: LostSessions | None = None,
     ) -> Iterator[Results]:
         """Search sessions; yield the results again each time they have grown.
 
@@ -112,11 +114,11 @@ class Search:
         are ignored. `limit`: the maximum number of hits. `dropped`: search rewound, replaced and
         failed messages instead of current ones. `marks`: the sessions' marks, by id, for `tag:`,
         `is:pinned` and `is:archived`. `page`: which hits to return; None returns the best ones.
-        Never raises.
+        `lost`: sessions whose files are gone, to be searched as well. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
-        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page)
+        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page, lost=lost)
 
     def find_in(
         self,
@@ -127,6 +129,7 @@ class Search:
         dropped: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
+        lost: LostSessions | None = None,
     ) -> Iterator[Results]:
         """Search the files of a scope, as `find` does for sessions.
 
@@ -135,6 +138,18 @@ class Search:
         if not query:
             yield Results(query=query)
             return
+        for results in self._find_in_files(query, scope, limit, dropped, cancelled, page):
+            yield results if lost is None or dropped else lost.added_to(results, limit=limit, page=page)
+
+    def _find_in_files(
+        self,
+        query: Query,
+        scope: SearchScope,
+        limit: int,
+        dropped: bool,
+        cancelled: Callable[[], bool],
+        page: Page | None,
+    ) -> Iterator[Results]:
         if page is not None and page.before is not None:
             before = datetime.fromtimestamp(page.before, UTC)
             query = replace(query, before=min(before, query.before or before))
@@ -272,6 +287,8 @@ class Search:
 
     def text(self, hit: Hit) -> str | None:
         """Return a hit's whole text, raw and untrusted; None if the hit no longer exists."""
+        if hit.text is not None:
+            return hit.text
         with self._reading:
             return self._texts.text(hit.file, hit.message, hit.block, hit.line)
 

@@ -14,6 +14,7 @@ from tests.cli.shapes import fits
 from tests.sessions import logs, stores
 
 GREETER = "/home/dev/src/greeter"
+MAIN_OTHER = "/home/dev/notes"
 INVESTIGATED = "379b10d4-2d75-4878-b7af-f507dc35be26"
 
 
@@ -191,3 +192,30 @@ def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> 
 
 def test_project_and_everywhere_exclude_each_other(store: Path, gemtui: Gemtui) -> None:
     gemtui("search --everywhere --project", GREETER, "x").refuses("can't be combined")
+
+
+def test_the_prompts_of_lost_sessions_are_found_after_all_others(store: Path, gemtui: Gemtui) -> None:
+    known = "63a18d40-df0d-4a78-8965-77892f4a9218"
+    prompts = [("aaaa1111-2", "Where does the\nGreeting come from?"), ("aaaa2222-2", "another"), (known, "a greeting")]
+    stores.typed(store, prompts, key="greeter")
+    answer = gemtui.json("search --everywhere greeting --limit 99999")
+    fits(answer, "Search")
+    assert [hit["session"] for hit in answer["hits"] if hit.get("lost")] == ["aaaa1111-2"]
+    last = answer["hits"][-1]
+    assert (last["session"], last["kind"], last["snippet"]) == ("aaaa1111-2", "user", "Greeting come from?")
+    assert last["project"] == GREETER
+    assert "aaaa1111-2" in gemtui("search --everywhere where greeting come").out
+    for query, found in {
+        "where greeting": True,
+        "in:prompt where greeting come": True,
+        '"greeting come" where': True,
+        "where -another greeting come": True,
+        "after:2026-01-03 where greeting come": False,
+        "tool:shell where greeting come": False,
+        "project:greeter where greeting come": True,
+        "-project:greeter where greeting come": False,
+        "where greeting come another": False,
+    }.items():
+        hits = gemtui("search --everywhere --limit 99999 --json --", query).json["hits"]
+        assert any(hit.get("lost") for hit in hits) is found, query
+    assert not any(hit.get("lost") for hit in gemtui.json(f"search --project {MAIN_OTHER} where")["hits"])

@@ -60,6 +60,14 @@ def marker(home: Path, key: str, root: str) -> None:
     place.write_text(root)
 
 
+def typed(home: Path, prompts: Iterable[tuple[str, str]], *, key: str = "proj") -> None:
+    """Write to `logs.json` what was typed: pairs of a session's id and a prompt."""
+    entry = {"messageId": 0, "type": "user", "timestamp": "2026-01-02T03:04:05.000Z"}
+    path = home / "tmp" / key / "logs.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(orjson.dumps([entry | {"sessionId": id, "message": text} for id, text in prompts]))
+
+
 def hashed(root: str) -> str:
     """The name of a legacy project folder."""
     return hashlib.sha256(root.encode()).hexdigest()

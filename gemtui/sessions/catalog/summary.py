@@ -44,6 +44,8 @@ class Flag(StrEnum):
     """The file is a copy; another file with the same id is the one in use."""
     KEPT = "kept"
     """Gemini CLI no longer has the file, or has it damaged, but the vault has it."""
+    LOST = "lost"
+    """The file is gone; only what was typed is left, in `logs.json`. Only searches find this."""
 
     __hash__ = str.__hash__  # faster than an enum's; lists hash thousands
 
@@ -59,6 +61,7 @@ _WORDS = {
     Flag.BURIED: "replaced messages",
     Flag.TORN: "incomplete",
     Flag.DUPLICATE: "copy",
+    Flag.LOST: "file is gone",
 }
 
 

@@ -22,8 +22,12 @@ _LIMIT = 64 * 1024 * 1024
 
 
 class TypedPrompt(NamedTuple):
-    """A prompt that was typed. `session`: the session's id. `time`: None if unknown."""
+    """A prompt that was typed.
 
+    `path`: the file it is in. `session`: the session's id. `time`: None if unknown.
+    """
+
+    path: Path
     session: str
     text: str
     time: datetime | None
@@ -35,14 +39,15 @@ def typed_prompts(home: Path, id: str) -> list[TypedPrompt]:
     `home`: the CLI's folder. If an id equals `id`, only its prompts are returned. Unreadable files
     are skipped.
     """
-    found = [prompt for prompt in _all_prompts(home) if prompt.session.startswith(id)]
+    found = [prompt for prompt in all_prompts(home) if prompt.session.startswith(id)]
     return [prompt for prompt in found if prompt.session == id] or found
 
 
-def _all_prompts(home: Path) -> Iterator[TypedPrompt]:
+def all_prompts(home: Path) -> Iterator[TypedPrompt]:
+    """Yield all prompts, in the order of the files; unreadable files are skipped."""
     for path in sorted((home / "tmp").glob("*/logs.json")):
         with suppress(OSError, orjson.JSONDecodeError):
             for entry in objects(loads(read_small(path, _LIMIT))):
                 session, text = string(entry.get("sessionId")), string(entry.get("message"))
                 if session and text and entry.get("type") == "user":
-                    yield TypedPrompt(session, text, instant(entry.get("timestamp")))
+                    yield TypedPrompt(path, session, text, instant(entry.get("timestamp")))

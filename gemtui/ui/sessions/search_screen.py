@@ -22,12 +22,14 @@ from textual.content import Content
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
 from gemtui.search.indexer import IndexerState, IndexProgress
+from gemtui.search.lost import LostSessions, prompts_text
 from gemtui.search.results import Hit, Results, SessionHits, Snippet
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Summary, named, project_name
+from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
+from gemtui.sessions.store.typed_prompts import typed_prompts
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
@@ -36,6 +38,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
+from gemtui.ui.kit.text_view import show_text
 from gemtui.ui.sessions.marks import tags_in_use
 from gemtui.ui.sessions.scoped_screen import ScreenState, SearchedScreen, scope_parts
 
@@ -99,7 +102,8 @@ class SearchScreen(SearchedScreen[OpenedHit]):
     """A screen that returns the hit to open, or None.
 
     `project`: the project that the search can be limited to, or None. `state`: the state in
-    which an earlier screen was left, to be restored. `indexing`: the state of the index, or None.
+    which an earlier screen was left, to be restored. `home`: the CLI's folder. `indexing`: the
+    state of the index, or None.
     `marks`: the user's marks, by session id.
     """
 
@@ -113,11 +117,12 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         project: Path | None,
         state: SearchState,
         *,
+        home: Path,
         indexing: IndexProgress | None = None,
         marks: Mapping[str, Mark] = NO_MARKS,
     ) -> None:
         super().__init__(id="search")
-        self._indexing, self._marks = indexing, marks
+        self._indexing, self._marks, self._home = indexing, marks, home
         self._search, self._snapshot, self.project = search, snapshot, project
         self.state = state
         self._results: Results | None = None
@@ -139,6 +144,8 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         recognises an unchanged scope by the tuple's identity.
         """
         project = None if self.state.everywhere else self.project
+        ids = {each.id for each in self._snapshot.sessions}
+        self._lost = LostSessions(self._home, ids, project)
         return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
 
     def _complete(self, text: str) -> str | None:
@@ -204,7 +211,13 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         """
         query = parse_query(self.state.text, now=self.gemtui.clock())
         found = self._search.find(
-            query, self._scoped, limit=MOST, dropped=self.state.dropped, marks=self._marks, cancelled=reading.is_stopped
+            query,
+            self._scoped,
+            limit=MOST,
+            dropped=self.state.dropped,
+            marks=self._marks,
+            cancelled=reading.is_stopped,
+            lost=self._lost if self._snapshot.complete else None,
         )
         hits: list[Hit] = []
         in_sight: list[Hit] = []
@@ -317,7 +330,14 @@ class SearchScreen(SearchedScreen[OpenedHit]):
     async def action_open(self) -> None:
         """Open the hit under the cursor, if there is one."""
         results, row = self._results, self.rows.chosen
-        if results is not None and row is not None and row.hit is not None:
+        if results is None or row is None or row.hit is None:
+            return
+        session = row.group.session
+        if Flag.LOST in session.flags:
+            prompts = await asyncio.to_thread(typed_prompts, self._home, session.id)
+            title = f"Prompts of {session.id}, whose file is gone"
+            show_text(self.gemtui, title, prompts_text(prompts), what="the prompts")
+        else:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
             self.dismiss(OpenedHit(row.hit, self.state.text, pattern))
 
@@ -341,8 +361,8 @@ def _rows(groups: Sequence[SessionHits], lines: Mapping[Hit, Snippet]) -> Iterat
 def _key(row: _Row) -> object:
     hit = row.hit
     if hit is None:
-        return row.group.session.name
-    return row.group.session.name, hit.file.name, hit.message, hit.block
+        return row.group.session.name, row.group.session.id
+    return row.group.session.name, row.group.session.id, hit.file.name, hit.message, hit.block
 
 
 def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> Pieces:
@@ -350,9 +370,10 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
     mark = marks.get(session.id)
     project = clean_line(project_name(session.project, session.project_key))
     archived = "archived  " if mark is not None and mark.archived else ""
+    lost = f"{Flag.LOST.word}  " if Flag.LOST in session.flags else ""
     count = counted(group.count, "hit")
     age = relative(session.when, look.now)
-    right = (Piece(own(f"  {archived}{project}  {count:>9}  {age:>4}"), muted),)
+    right = (Piece(own(f"  {lost}{archived}{project}  {count:>9}  {age:>4}"), muted),)
     title = [Piece(clean_line(session.title), look[Role.HEADING])]
     if mark is not None and mark.pinned:
         title.insert(0, Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT]))

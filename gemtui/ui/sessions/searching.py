@@ -89,6 +89,7 @@ class SessionSearch(SessionsPart):
                 snapshot,
                 screen.start.project,
                 self._state,
+                home=screen.store.home,
                 indexing=self._feed.progress,
                 marks=screen.marks.marks,
             )

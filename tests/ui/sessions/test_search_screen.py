@@ -10,7 +10,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.sessions import logs
-from tests.sessions.stores import session, talk, uuid
+from tests.sessions.stores import session, talk, typed, uuid
 from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 
 
@@ -142,3 +142,15 @@ async def test_a_burst_of_keys_searches_for_all_of_them(store: Path) -> None:
         assert rows.chosen is not None
         await me.burst("zzz\x1b")
         await me.until(lambda: me.app.screen.query_one(Input).value == "")
+
+
+async def test_a_lost_prompt_is_found_and_opens_with_the_session_s_other_prompts(store: Path) -> None:
+    typed(store, [("aaaa1111-2", "Where is the heliotrope?"), ("aaaa1111-2", "Is it far?")])
+    async with person(store, BOTH) as me:
+        await begin(me)
+        await me.type("heliotrope")
+        await me.sees("file is gone", "1 hit in 1 session")
+        await me.press("enter")
+        await me.sees("Prompts of aaaa1111-2, whose file is gone", "Where is the heliotrope?", "Is it far?")
+        await me.press("escape")
+        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
