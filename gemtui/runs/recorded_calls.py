@@ -78,7 +78,7 @@ class RecordedCalls:
         """
         self.read(session, ())
         for log in self._logs.values():
-            if found := tuple(_dropped(transcript_of(log, in_flight=False), since)):
+            if found := tuple(_dropped(transcript_of(log, dropped=True, in_flight=False), since)):
                 return found
         return ()
 
@@ -130,9 +130,10 @@ def _calls(message: Message) -> Iterator[ToolCall]:
 
 
 def _dropped(transcript: Transcript, since: datetime) -> Iterator[DroppedCall]:
+    """Yield the calls that were dropped since then; the session may have lost the CLI's message."""
     prompt = ""
     for at, line in enumerate(transcript.outlines):
-        if not line.is_current_prompt:
+        if not line.prompt:
             continue
         call = _DROPPED.match(_text(transcript.read(at))) if line.excerpt.startswith("System: ") else None
         if call is None:

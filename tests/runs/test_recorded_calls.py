@@ -55,5 +55,11 @@ def test_calls_that_were_dropped_as_repetitions_are_told_with_their_prompts(tmp_
     recorded.close()
 
 
+def test_a_dropped_call_is_told_although_the_list_that_the_cli_writes_at_the_end_lacks_it(tmp_path: Path) -> None:
+    rest = [asked("go", "p"), said("a", "", "t1")]
+    store(tmp_path, *rest, loop("s"), {"$set": {"messages": rest}})
+    assert [call.prompt for call in RecordedCalls(tmp_path).dropped(ID, NOW)] == ["go"]
+
+
 def test_of_a_session_that_is_missing_nothing_is_told(tmp_path: Path) -> None:
     assert RecordedCalls(tmp_path).dropped(ID, NOW) == ()
