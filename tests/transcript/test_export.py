@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec import convert
 from msgspec.structs import replace
 
 from gemtui.sessions.catalog.summary import Summary
@@ -25,37 +26,26 @@ from gemtui.transcript.export_markdown import to_markdown
 from gemtui.transcript.export_text import to_text
 from gemtui.transcript.export_words import ExportHeading
 from gemtui.transcript.model import (
-    Activity,
-    AgentDisplay,
-    AnsiSpan,
     Attachment,
     Author,
     Block,
     DiffDisplay,
     Display,
     Dropped,
-    FilesDisplay,
     Image,
-    JsonDisplay,
-    Match,
-    MatchesDisplay,
     Message,
     Notice,
     NoticeLevel,
-    ScreenDisplay,
-    TableDisplay,
     Text,
     TextDisplay,
     Thought,
-    Todo,
-    TodosDisplay,
     ToolCall,
     ToolStatus,
     Transcript,
     Usage,
 )
 from gemtui.transcript.parts import image_of
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.transcript.pictures import inline, png
 
 
@@ -413,16 +403,8 @@ def test_messages_are_read_one_by_one(export: Export) -> None:
     assert read == [0, 1]
 
 
-ASKED: list[dict[str, Any]] = [
-    {"a": {"b": [1, "two"]}},
-    {"questions": [{"question": "Which of them?", "options": [{"label": "the first"}]}]},
-    {"command": "cat <<END\none\ntwo\nEND", "description": "Write\nsomething"},
-    {"count": 0, "flag": False, "nothing": None, "empty": ""},
-]
-
-
 @each_row("export", EXPORTS)
-@each_row("args", ASKED)
+@each_row("args", table("transcript/arguments.json"))
 def test_every_argument_of_a_call_is_exported(args: dict[str, Any], export: Export) -> None:
     name = "run_shell_command" if "command" in args else "mcp_x_y"
     call = ToolCall(id="c", name=name, args=args, status=ToolStatus.SUCCESS)
@@ -499,21 +481,8 @@ HOSTILE = (
 
 
 def hostile_display(kind: type[Display]) -> Display:
-    h = HOSTILE
-    made: dict[type, Display] = {
-        TextDisplay: TextDisplay(text=h, markdown=True),
-        DiffDisplay: DiffDisplay(diff=f"@@ -1 +1 @@\n+{h}\n-{h}", path=h, name=h, added=1),
-        MatchesDisplay: MatchesDisplay(summary=h, matches=(Match(path=h, line=1, text=h),)),
-        FilesDisplay: FilesDisplay(summary=h, files=(h,), skipped=((h, h),)),
-        AgentDisplay: AgentDisplay(
-            agent=h, state=h, activities=(Activity(kind=h, text=h, status=h),), result=h, reason=h
-        ),
-        TodosDisplay: TodosDisplay(items=(Todo(text=h, status=h),)),
-        ScreenDisplay: ScreenDisplay(lines=((AnsiSpan(text=h, bold=True, fg=h, bg=h),),)),
-        TableDisplay: TableDisplay(columns=(h, "b"), rows=((h, h),)),
-        JsonDisplay: JsonDisplay(value={h: [h]}),
-    }
-    return made[kind]
+    fields = json.dumps(table("transcript/displays_of_every_kind.json")[kind.__name__])
+    return convert(json.loads(fields.replace("HOSTILE", json.dumps(HOSTILE)[1:-1])), kind)
 
 
 def hostile_transcript() -> Transcript:

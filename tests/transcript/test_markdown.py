@@ -13,10 +13,7 @@ from tests.rows import each_row, table
 
 TABLES = table("transcript/markdown.json")
 
-PIECES = ["<script>", "</p>", "<!--", "<b>", "`", "``", "```", "```py", "~~~", "# ", "## x", "===", "---"]
-PIECES += ["> ", "- ", "1. ", "    ", "\n", "\n\n", "![a](http://x/y.png)", "[a](javascript:b)", "|", "\\"]
-PIECES += ["[a]: data:x", "[a]", "word", "*", "_", "&lt;", "<http://x>", "\t", "|--|--|", "!["]
-markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=4)).map("".join).map(clean)
+markdown = st.lists(st.sampled_from(TABLES["pieces"]) | st.text(max_size=4)).map("".join).map(clean)
 
 commonmark = MarkdownIt("commonmark").enable("table")
 commonmark.validateLink = lambda url: True  # type: ignore[method-assign]

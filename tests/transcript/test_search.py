@@ -17,7 +17,7 @@ from gemtui.transcript.model import (
 )
 from gemtui.transcript.search import TranscriptHit, block_text, find
 from gemtui.transcript.tools import tool_call
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.transcript.raw_calls import raw_call, reply
 
 
@@ -54,33 +54,10 @@ def test_hits_come_in_order_with_spans_of_the_block_text() -> None:
         assert block_text(block)[hit.start : hit.end].lower() == "needle"
 
 
-def test_a_capital_makes_case_count() -> None:
-    assert list(find(TALK, "Needle")) == [TranscriptHit(0, 0, 2, 8)]
-
-
-def test_white_space_matches_a_line_break() -> None:
-    assert list(find(TALK, " here, needle ")) == [TranscriptHit(0, 0, 9, 21)]
-
-
-def test_a_word_ends_with_its_line() -> None:
-    assert list(find(transcript((Text(text="not\nable"),)), "notable")) == []
-
-
-@each_row("query", ["", "  \n"])
-def test_an_empty_query_finds_nothing(query: str) -> None:
-    assert list(find(TALK, query)) == []
-
-
-def test_signs_of_patterns_are_plain_text() -> None:
-    assert list(find(transcript((Text(text="a.b [x]"),)), "[X]")) == []
-    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [TranscriptHit(0, 0, 4, 11)]
-
-
-def test_a_symbol_is_found_with_and_without_its_variation_selector() -> None:
-    both = transcript((Text(text="⭐ and ⭐️, 🔑"),))
-    for query in ("⭐", "⭐️"):
-        assert [hit.start for hit in find(both, query)] == [0, 6]
-    assert len(list(find(both, "🔑"))) == 1
+@each_row("promise, text, query, hits", table("transcript/hits.json"))
+def test_a_query_finds(promise: str, text: str | None, query: str, hits: list[list[int]]) -> None:
+    talk = TALK if text is None else transcript((Text(text=text),))
+    assert list(find(talk, query)) == [TranscriptHit(*hit) for hit in hits], promise
 
 
 def test_a_cancelled_search_reads_no_further_message() -> None:
