@@ -72,7 +72,7 @@ def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> 
         apply_diff("one\ntwo\n", diff)
 
 
-@each_row("name", [*TABLES["a_name_that_git_refuses_makes_no_patch"], "x" * 256, "x/" * 2047 + "xx"])  # fmt: skip
+@each_row("name", [*TABLES["a_name_that_git_refuses_makes_no_patch"], "x" * 256, "x/" * 2047 + "xx"])
 def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
     with pytest.raises(NoPatch):
         file_patch(name, None, "x\n")

@@ -74,7 +74,7 @@ def test_output_and_error(result: Any, output: str | None, error: str | None) ->
     assert (call.output, call.error) == (output, error)
 
 
-@each_row("output, code", [*TABLES["exit_code"], ("x" * 100_000 + "\nExit Code: 7\n", 7)])  # fmt: skip
+@each_row("output, code", [*TABLES["exit_code"], ("x" * 100_000 + "\nExit Code: 7\n", 7)])
 def test_exit_code(output: str, code: int | None) -> None:
     call = tool_call(raw_call("run_shell_command", result=reply(output=output)))
     assert call.exit_code == code

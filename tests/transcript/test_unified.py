@@ -61,7 +61,7 @@ def test_of_several_paths_all_readers_take_the_same() -> None:
     assert use["input"]["file_path"] == asked_path(args) == short(Call("read_file", args)) == "a"
 
 
-@each_row("fields, content, is_error", TABLES["tool_results"])  # fmt: skip
+@each_row("fields, content, is_error", TABLES["tool_results"])
 def test_tool_results(fields: dict[str, Any], content: str, is_error: bool) -> None:
     result = blocks(record(toolCalls=[raw_call(**fields)]))[1]
     assert result == {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": is_error}

@@ -51,6 +51,13 @@ def decides(one: Rule, call: Call, *, mode: ApprovalMode = ApprovalMode.DEFAULT)
     return outcome.rule is not None and outcome.rule.priority == 100
 
 
+def better_than(one: Rule) -> Rule:
+    """The rule that is offered instead."""
+    better = fixed(one)
+    assert better is not None
+    return better
+
+
 def field_of(one: Rule) -> tuple[str, ...]:
     found = tuple(pitfalls(one))
     assert all(each.way_out and each.severity is Severity.WARNING for each in found)
@@ -71,8 +78,7 @@ def test_the_offered_rule_does_what_was_meant(
     one: Rule, field: str, missed: list[Call], wrong: list[Call], right: list[Call]
 ) -> None:
     assert field in field_of(one)
-    better = fixed(one)
-    assert better is not None
+    better = better_than(one)
     assert fixed(better) is None, "what is offered is surprising itself"
     assert not any(dropped(source) for source in pattern_sources(better) if source)
     assert not any(decides(one, call) for call in missed)
@@ -85,8 +91,7 @@ def test_the_offered_rule_does_what_was_meant(
 
 def test_the_offered_rule_comes_back_from_its_file() -> None:
     for one, *_rest in CASES:
-        better = fixed(one)
-        assert better is not None
+        better = better_than(one)
         (read,) = Policy.parse(rules_to_toml([better]), source="work.toml").rules
         assert read == better
 
@@ -100,8 +105,7 @@ def test_an_ask_of_the_shell_lets_safe_commands_run(tools: tuple[str, ...]) -> N
     ask = rule(ASK, tools=tools)
     assert field_of(ask) == ("decision",)
     assert outcome(ask, run("ls")) is ALLOW
-    better = fixed(ask)
-    assert better is not None
+    better = better_than(ask)
     assert outcome(better, run("ls")) is ASK
     assert outcome(better, run("ls && cat a")) is ASK
     if tools == ("*",):
@@ -119,8 +123,7 @@ def test_an_allow_of_the_shell_still_asks_for_what_is_dangerous() -> None:
 def test_a_denied_tool_is_hidden_and_its_message_with_it() -> None:
     deny = rule(DENY, deny_message="ask a person")
     assert field_of(deny) == ("denyMessage",)
-    better = fixed(deny)
-    assert better is not None
+    better = better_than(deny)
     for one, offered in ((deny, False), (better, True)):
         engine = Engine(of([one]), mode=ApprovalMode.YOLO)
         assert engine.outcome(run("ls")).offered is offered
@@ -163,8 +166,7 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
     allow = prefix(ALLOW, command)
     assert set(field_of(allow)) == {"commandPrefix"}
     assert outcome(allow, run(command)) is DENY
-    better = fixed(allow)
-    assert better is not None
+    better = better_than(allow)
     assert outcome(better, run(command)) is ALLOW
 
 

@@ -11,7 +11,7 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.paths import gemini_home
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.store import Origin
+from gemtui.policy.edit.store import Opened, Origin
 from gemtui.policy.file.policy_files import find_policy, policies_dir
 from gemtui.policy.model.rules import Decision, Rule
 from tests.rows import each_row, table
@@ -28,6 +28,14 @@ def users(own_places: None) -> Path:
     folder = gemini_home() / "policies"
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.fixture
+def opened(users: Path) -> Opened:
+    """A policy of the user, opened."""
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    return store.open_policy(path)
 
 
 def mode(path: Path) -> int:
@@ -101,11 +109,9 @@ def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> No
     assert list(users.iterdir()) == [path]  # and nothing was backed up
 
 
-def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path) -> None:
-    path = users / "u.toml"
-    path.write_text(TEXT)
+def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path, opened: Opened) -> None:
+    path = opened.file.path
     path.chmod(0o640)
-    opened = store.open_policy(path)
     saved = store.save_policy(opened, opened.document.add(RULE))
     backup = users / "u.toml.bak"
     assert path.read_text() == saved.document.text == TEXT + "\n" + TEXT[7:]
@@ -123,10 +129,8 @@ def test_ours_needs_no_backup(own_places: None) -> None:
     assert [each.name for each in policies_dir().iterdir()] == ["work.toml"]
 
 
-def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> None:
-    path = users / "u.toml"
-    path.write_text(TEXT)
-    opened = store.open_policy(path)
+def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path, opened: Opened) -> None:
+    path = opened.file.path
     path.write_text("# theirs\n")
     changed = opened.document.add(RULE)
     with pytest.raises(PolicyChanged, match="has changed on disk: reload it"):
@@ -137,10 +141,8 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> No
     assert (users / "u.toml.bak").read_text() == "# theirs\n"
 
 
-def test_a_file_that_is_gone_is_not_made_again_unasked(users: Path) -> None:
-    path = users / "u.toml"
-    path.write_text(TEXT)
-    opened = store.open_policy(path)
+def test_a_file_that_is_gone_is_not_made_again_unasked(opened: Opened) -> None:
+    path = opened.file.path
     path.unlink()
     with pytest.raises(PolicyChanged, match="no longer exists"):
         store.save_policy(opened, opened.document)
@@ -166,12 +168,10 @@ def test_a_symbolic_link_stays_one_and_another_target_is_a_change(users: Path, t
     assert other.read_text() == TEXT
 
 
-def test_a_backup_goes_through_no_symbolic_link(users: Path, tmp_path: Path) -> None:
-    path, precious = users / "u.toml", tmp_path / "precious"
-    path.write_text(TEXT)
+def test_a_backup_goes_through_no_symbolic_link(users: Path, opened: Opened, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
     precious.write_text("precious")
     (users / "u.toml.bak").symlink_to(precious)
-    opened = store.open_policy(path)
     store.save_policy(opened, opened.document.add(RULE))
     assert precious.read_text() == "precious"
     assert (users / "u.toml.bak").read_text() == TEXT
@@ -294,10 +294,8 @@ def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     assert path.read_text() == TEXT
 
 
-def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = users / "u.toml"
-    path.write_text(TEXT)
-    opened = store.open_policy(path)
+def test_a_full_disk_leaves_the_old_file(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = opened.file.path
 
     def full(file: Path, pieces: object, *, durable: bool) -> None:
         assert durable
@@ -309,10 +307,8 @@ def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.Monkey
     assert path.read_text() == TEXT
 
 
-def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users: Path) -> None:
-    path = users / "u.toml"
-    path.write_text(TEXT)
-    opened = store.open_policy(path)
+def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users: Path, opened: Opened) -> None:
+    path = opened.file.path
     os.mkfifo(users / "u.toml.bak")
     with pytest.raises(OSError, match="not a regular file") as caught:
         store.save_policy(opened, opened.document.replace(0, replace(RULE, priority=2)))

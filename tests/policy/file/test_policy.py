@@ -239,11 +239,3 @@ extra = 1
         index=1,
         more={"extra": 1},
     )
-
-
-def test_a_policy_written_is_the_one_that_was_read(tmp_path: Path) -> None:
-    text = RULE.format(tool="glob") + 'denyMessage = "é \\u0007 \\"x\\""\nargsPattern = \'\\x00"a\'\n'
-    policy = Policy.parse(text)
-    assert Policy.parse(policy.to_toml()).rules == policy.rules
-    (tmp_path / "a.toml").write_text(policy.to_toml())
-    assert len(Policy.load([tmp_path / "a.toml"]).rules) == 1
