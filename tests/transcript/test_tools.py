@@ -5,6 +5,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import given
+from msgspec import to_builtins
 
 from gemtui.transcript.model import DiffDisplay, Image, TableDisplay, ToolStatus
 from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
@@ -63,9 +64,16 @@ def test_how_a_call_ended(fields: dict[str, Any], status: ToolStatus) -> None:
     assert tool_call(raw_call(**fields)).status == status
 
 
-def test_all_text_of_a_result_is_kept() -> None:
-    parts = [*reply(output="one"), {"text": "two"}, {"text": "hidden", "thought": True}, "three"]
-    assert tool_call(raw_call(result=parts)).output == "one\ntwo\nthree"
+@each_row("promise, raw, expected", TABLES["what_is_read_of_a_call"])
+def test_what_is_read_of_a_call(promise: str, raw: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert to_builtins(tool_call(raw)).items() >= expected.items(), promise
+
+
+@each_row("call, response, expected", TABLES["calls_of_which_only_parts_are_left"])
+def test_calls_of_which_only_parts_are_left(
+    call: dict[str, Any], response: dict[str, Any] | None, expected: dict[str, Any]
+) -> None:
+    assert to_builtins(call_from_parts(call, response)).items() >= expected.items()
 
 
 @each_row("result, output, error", TABLES["output_and_error"])
@@ -90,10 +98,6 @@ def test_what_a_command_prints_is_no_exit_code(shown: str, end: str, code: int |
     for display in (shown, screen):
         raw = raw_call("run_shell_command", result=result, resultDisplay=display)
         assert tool_call(raw).exit_code == code
-
-
-def test_only_shell_commands_have_an_exit_code() -> None:
-    assert tool_call(raw_call(result=reply(output="Exit Code: 3"))).exit_code is None
 
 
 def test_images_beside_and_inside_a_response() -> None:
@@ -181,32 +185,3 @@ def test_a_foreign_tool_that_gave_rows_shows_a_table() -> None:
     display = tool_call(raw_call("mcp_weather_get", result=rows)).display
     assert display == TableDisplay(columns=("city", "c"), rows=(("Oslo", "3"),))
     assert tool_call(raw_call("read_file", result=rows)).display is None
-
-
-def test_calls_of_which_only_parts_are_left() -> None:
-    named = {"id": "c9", "name": "write_file", "args": {"file_path": "a"}}
-    alone = call_from_parts(named, None)
-    assert (alone.id, alone.name, alone.status) == ("c9", "write_file", ToolStatus.UNCONFIRMED)
-    answered = call_from_parts(named, {"id": "c9", "response": {"output": "done"}})
-    assert (answered.status, answered.output) == (ToolStatus.SUCCESS, "done")
-    failed = call_from_parts(named, {"id": "c9", "response": {"error": "no"}})
-    assert (failed.status, failed.error) == (ToolStatus.ERROR, "no")
-    refused = call_from_parts(named, {"response": {"error": "[Operation Cancelled] Reason: User denied execution."}})
-    assert refused.status is ToolStatus.CANCELLED
-    orphan = call_from_parts({}, {"id": "c7", "name": "glob", "response": {"output": "x"}})
-    assert (orphan.id, orphan.name, orphan.args) == ("c7", "glob", {})
-
-
-def test_a_call_without_name_and_id() -> None:
-    call = tool_call({"name": None, "id": ["x"]})
-    assert (call.id, call.name) == ("", "unknown_tool")
-    assert tool_call({"id": 5, "name": 7}).name == "7"
-    assert tool_call({"result": reply(output="x")}).id == "c1"
-
-
-def test_each_call_takes_its_own_reply_of_a_turn() -> None:
-    other = [{"functionResponse": {"id": "c2", "response": {"error": "no match"}}}]
-    turn = [*reply(output="written"), *other]
-    mine, theirs = raw_call(result=turn), raw_call(id="c2", status="error", result=turn)
-    assert (tool_call(mine).status, tool_call(mine).output) == (ToolStatus.SUCCESS, "written")
-    assert (tool_call(theirs).output, tool_call(theirs).error) == (None, "no match")
