@@ -169,6 +169,7 @@ def show(id: str, as_json: bool) -> None:
         "run": run.id,
         "state": run.word,
         "denied": "; ".join(() if run.outcome is None else run.outcome.denials),
+        "warning": "; ".join(() if run.outcome is None else run.outcome.warnings),
         "started": f"{iso(run.started)} ({relative(run.started, now)})",
         "time": _time(run, now),
         "in": run.cwd,

@@ -139,6 +139,7 @@ class Run:
             "refused": None if outcome is None else outcome.refused,
             "failed": None if outcome is None else outcome.failed,
             "denials": None if outcome is None else list(outcome.denials),
+            "warnings": None if outcome is None else list(outcome.warnings),
             "exit_code": None if self.exit is None else self.exit.code,
             "limit": None if self.exit is None else self.exit.limit,
             "started": iso(self.started),

@@ -694,6 +694,7 @@ class KeptOutcome:
 
     `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
     is outdated if they differ. `denials`: the denied calls, as lines with the tool and the reason.
+    `warnings`: what else went wrong in a run that is done.
     """
 
     status: Status
@@ -701,6 +702,7 @@ class KeptOutcome:
     failed: int
     sizes: tuple[int, int]
     denials: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     rules: int = _RULES
 
 
@@ -754,6 +756,7 @@ def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[in
         failed=progress.failed.total(),
         sizes=sizes,
         denials=tuple(_refused_lines(progress)),
+        warnings=tuple(line for line, _ in _warnings(progress, stderr)) if outcome.status.is_done else (),
     )
     with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())

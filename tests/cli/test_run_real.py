@@ -105,7 +105,7 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCl
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
     refused, plain = gemtui.json("runs")["runs"]
     told = [(each["outcome"], each["refused"], each["failed"]) for each in (refused, plain)]
-    assert told == [("refused", 1, 0), ("ok", 0, 0)], "an exit code is no refusal"
+    assert told == [("refused", 1, 1), ("warning", 0, 1)], "an exit code is a failure and no refusal"
     _, first, second = gemtui("runs").out.splitlines()
     assert "done, 1 denied" in first
     assert "done" in second
