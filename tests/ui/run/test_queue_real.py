@@ -13,7 +13,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.transcript.model import Transcript
 from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.ui.people import NARROW
 from tests.ui.run.test_questions import Asked
@@ -74,14 +74,21 @@ async def test_a_run_that_asks_is_killed_and_what_waits_is_sent_by_key(
     on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_hooks(on_loopback)
-    turns = [
-        answer(text("Begun.")),
-        answer(call("write_file", file_path="a.txt", content="a\n")),
-        answer(text("The word came.")),
-        answer(text("First is done.")),
-        answer(text("Second is done.")),
-    ]
-    with ModelServer(turns) as model:
+    answers = {
+        "begin": "Begun.",
+        "prefer tabs": "The word came.",
+        "first": "First is done.",
+        "second": "Second is done.",
+    }
+
+    def turn(request: Request) -> Turn:
+        asked = json.dumps(request.body["contents"][-1])
+        for prompt, words in answers.items():
+            if prompt in asked:
+                return answer(text(words))
+        return answer(call("write_file", file_path="a.txt", content="a\n"))
+
+    with ModelServer(turn) as model:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
             me = Queuer(found.app, found.pilot)
