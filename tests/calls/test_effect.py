@@ -23,8 +23,16 @@ def edit(project: Path, old: str, new: str, *, path: str = "a.txt", **more: Any)
     return effect("replace", arguments, CallContext(project=project))
 
 
-@pytest.mark.parametrize(
-    ("spelled", "real"),
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    for name in ("sub", "@kept"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("sub")
+    return tmp_path
+
+
+@each_row(
+    "spelled, real",
     [
         ("a%2etxt", "a.txt"),
         ("a%252etxt", "a%2etxt"),
@@ -38,14 +46,11 @@ def edit(project: Path, old: str, new: str, *, path: str = "a.txt", **more: Any)
         ("@kept/n.txt", "@kept/n.txt"),
     ],
 )
-def test_path_names_the_file_that_the_cli_writes(tmp_path: Path, spelled: str, real: str) -> None:
-    for name in ("sub", "@kept"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "link").symlink_to("sub")
-    found = write(tmp_path, spelled)
-    assert found.path == os.path.normpath(tmp_path / real)
+def test_path_names_the_file_that_the_cli_writes(folders: Path, spelled: str, real: str) -> None:
+    found = write(folders, spelled)
+    assert found.path == os.path.normpath(folders / real)
     assert found.arguments["file_path"] == found.path.replace("%", "%25")
-    again = effect("write_file", found.arguments, CallContext(project=tmp_path))
+    again = effect("write_file", found.arguments, CallContext(project=folders))
     assert again.path == found.path
 
 

@@ -161,6 +161,16 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def odd_place(place: Path) -> Path:
+    for name in ("plain", "UPPER.TOML"):
+        (place / name).write_text(rule(GLOB, DENY))
+    os.mkfifo(place / "pipe")
+    (place / "empty").mkdir()
+    (place / "loop.toml").symlink_to("gone")
+    return place
+
+
 def test_good_files_and_folders_have_no_findings(place: Path) -> None:
     assert check_files([place / "good.toml", place]) != ()  # the second is below the first
     assert check_files([place]) == ()
@@ -170,8 +180,8 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
     assert check_files([place]) == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "way_out"),
+@each_row(
+    "name, message, way_out",
     [
         ("missing.toml", "it does not exist", "check the path"),
         ("good.toml,other.toml", "splits paths at commas", "separately"),
@@ -182,16 +192,9 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
         ("loop.toml", "does not exist", ""),
     ],
 )
-def test_a_path_from_which_the_cli_reads_nothing(place: Path, name: str, message: str, way_out: str) -> None:
-    import os
-
-    (place / "plain").write_text(rule(GLOB, DENY))
-    (place / "UPPER.TOML").write_text(rule(GLOB, DENY))
-    os.mkfifo(place / "pipe")
-    (place / "empty").mkdir()
-    (place / "loop.toml").symlink_to("gone")
-    (finding,) = check_files([place / name])
-    assert (finding.file, finding.rule, finding.severity) == (place / name, 0, Severity.ERROR)
+def test_a_path_from_which_the_cli_reads_nothing(odd_place: Path, name: str, message: str, way_out: str) -> None:
+    (finding,) = check_files([odd_place / name])
+    assert (finding.file, finding.rule, finding.severity) == (odd_place / name, 0, Severity.ERROR)
     assert message in finding.message
     assert way_out in finding.way_out
 

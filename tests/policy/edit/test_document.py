@@ -57,7 +57,7 @@ readOnlyHint = false
 [[safety_checker]]
 toolName = "*"
 """
-ENDS = pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+ENDS = each_row("end", ["\n", "\r\n"])
 
 
 def parse(text: str, end: str = "\n") -> Document:
@@ -235,7 +235,7 @@ TOOLS = [("run_shell_command", "allow"), ("['write_file', 'replace']", "deny"), 
 
 
 @ENDS
-@pytest.mark.parametrize("at", [0, 1, 2, 3, None])
+@each_row("at", [0, 1, 2, 3, None])
 def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
     document = parse(FILE, end)
     added = document.add(ALLOW, at)

@@ -98,7 +98,7 @@ def test_a_policy_is_found_by_name_or_path(own_places: None, tmp_path: Path) -> 
 # --- reading and writing -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), "", "a = \n", "\ufeff" + TEXT])
+@each_row("text", [TEXT, TEXT.replace("\n", "\r\n"), "", "a = \n", "\ufeff" + TEXT])
 def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> None:
     path = users / "u.toml"
     path.write_bytes(text.encode())

@@ -74,7 +74,7 @@ def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(mode: ApprovalMode,
     assert {rule.tools[0] for rule in found} == (set(TOOLS[named]) if kept else set())
 
 
-@pytest.mark.parametrize("name", ["", "bad*name", "\ud800"])
+@each_row("name", ["", "bad*name", "\ud800"])
 def test_names_that_would_be_misread_are_refused_with_their_place(name: str) -> None:
     with pytest.raises(OptionError, match=r"allowedTools\[1\] \(only_tools\)"):
         rules(Permissions(only_tools=("good", name)))
@@ -127,7 +127,7 @@ def test_any_name_makes_valid_toml_that_reads_back(name: str) -> None:
 
 
 @each_row(
-    ("name", "called"),
+    "name, called",
     [
         ("mcp_My Docs_delete page", "mcp_My_Docs_delete_page"),
         (f"mcp_server_{'a' * 60}", f"mcp_server_{'a' * 19}...{'a' * 30}"),

@@ -46,7 +46,7 @@ def work(tmp_path: Path) -> Policy:
     return Policy.load(path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "call",
     [
         Call("run_shell_command", PUSH),
@@ -68,8 +68,8 @@ def test_arguments_may_be_left_out(work: Policy) -> None:
         assert decide(work, call).headless is Decision.ALLOW
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
+@each_row(
+    "call, said",
     [
         ({}, "no tool is named"),
         ({"tool": ""}, "no tool is named"),
@@ -83,7 +83,7 @@ def test_what_is_no_call_is_refused(call: dict[str, Any], said: str) -> None:
         decide(Policy(), call)
 
 
-@pytest.mark.parametrize("mode", [ApprovalMode.AUTO_EDIT, "auto_edit", "autoEdit"])
+@each_row("mode", [ApprovalMode.AUTO_EDIT, "auto_edit", "autoEdit"])
 def test_a_mode_may_be_spelled_as_in_rules(work: Policy, mode: str) -> None:
     call = Call("write_file", {"file_path": "a.txt", "content": ""})
     assert decide(work, call, "default", True).decision is Decision.ASK_USER

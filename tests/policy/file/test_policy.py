@@ -78,8 +78,8 @@ def test_one_path_will_do(tmp_path: Path) -> None:
     assert Policy.load([str(tmp_path)]) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
+@each_row(
+    "name, said",
     [
         ("none.toml", "it does not exist"),
         ("none", "it does not exist"),

@@ -68,15 +68,14 @@ def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
     assert not slow(pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
+@each_row(
+    "pattern, text",
     [
         ("(a|a)*b", "a" * 60 + "!b"),
         ("(a|aa)+$", "a" * 60 + "!"),
         ("a?" * 30 + "[ab]" * 30, "a" * 29),
         (".*.*.*[xy]", "a" * 20_000),
     ],
-    ids=["alternatives", "overlap", "optional", "adjacent"],
 )
 def test_a_pattern_that_would_run_for_ever_is_stopped(pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "LIMIT", 0.2)

@@ -36,7 +36,7 @@ def test_an_alias_is_its_tool_and_a_former_name_is_none() -> None:
 
 
 @each_row(
-    ("name", "meant"),
+    "name, meant",
     [
         ("write_fil", "write_file"),
         ("WriteFile", "write_file"),
