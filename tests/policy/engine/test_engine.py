@@ -47,6 +47,7 @@ def test_a_call_is_decided_as_promised(promise: str, cases: list[dict[str, Any]]
         answer = decide(of(case.get("rules", ())), case["call"], mode, interactive, setup=setup)
         expected = case["answer"]
         assert {name: getattr(answer, name) for name in expected} == expected, promise
+        assert answer.because.startswith(case.get("says", "")), promise
 
 
 def test_the_higher_priority_wins_whatever_the_order() -> None:
@@ -87,12 +88,6 @@ def test_each_mode_offers_its_tools_and_hides_the_others(mode: str, offered: lis
     assert [name for name in (*offered, *hidden) if engine.outcome(Call(tool=name)).offered] == offered
 
 
-def test_yolo_that_is_switched_off_stops_the_cli() -> None:
-    answer = said(tool="read_file", mode="yolo", settings={"security": {"disableYoloMode": True}})
-    assert (answer.decision, answer.offered) == (DENY, False)
-    assert "does not start" in answer.because
-
-
 @each_row("broken", [{"tools": ("",)}, {"mcp_name": ""}, {"subagent": ""}])
 def test_an_empty_name_stops_the_cli(broken: dict[str, Any]) -> None:
     one = Rule(**{"tools": ("glob",), "decision": ALLOW, "priority": 1, **broken})
@@ -104,14 +99,6 @@ def test_an_empty_name_stops_the_cli(broken: dict[str, Any]) -> None:
 # --- shell ---------------------------------------------------------------------------------------
 
 
-def test_every_part_of_a_chain_is_checked() -> None:
-    git = rule(SHELL, command_prefixes=("git",))
-    assert said(git, tool=SHELL, command="git a && git b").decision is ALLOW
-    answer = said(git, tool=SHELL, command="git a && touch q")
-    assert answer.decision is DENY
-    assert "`touch q`" in answer.because
-
-
 def test_a_denied_part_answers_with_its_own_message() -> None:
     rules = (
         rule(SHELL, command_prefixes=("git", "npm", "echo"), prefix_list=True),
@@ -119,14 +106,6 @@ def test_a_denied_part_answers_with_its_own_message() -> None:
     )
     answer = said(*rules, tool=SHELL, command="echo $(npm publish)")
     assert (answer.decision, answer.rule, answer.message) == (DENY, rules[1], "never publish")
-
-
-def test_an_ask_without_a_condition_allows_what_is_known_to_be_safe() -> None:
-    answer = said(rule(SHELL, ASK), tool=SHELL, command="ls -la")
-    assert (answer.decision, answer.headless) == (ALLOW, ALLOW)
-    assert "safe" in answer.because
-    asked = said(rule(SHELL, ASK, command_prefixes=("ls",)), tool=SHELL, command="ls -la")
-    assert asked.decision is ASK
 
 
 def test_commands_that_hold_one_another_deeply_end() -> None:
@@ -182,25 +161,6 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
         "it is never checked, because rule 1 of a.toml has already decided",
     ]
     assert answer.because == "Rule 1 of a.toml allows it."
-
-
-@each_row(
-    "rules, call, because",
-    [
-        ((), {}, "A built-in rule of Gemini CLI denies it for all arguments, so the"),
-        ((), {"tool": "mcp_srv_x"}, "No rule applies to it, which means deny in headless runs"),
-        ((), {"tool": "save_memory"}, "The tool does not exist here, so calls to it fail"),
-        ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks first. Headless runs can't"),
-        (
-            (rule(SHELL, ASK),),
-            {"tool": SHELL, "command": "ls"},
-            "Rule 1 of a.toml matches and would ask first, but Gemini CLI allows it: it is known",
-        ),
-        ((), {"tool": "search_file_content"}, "A built-in rule of Gemini CLI allows it. This is an older"),
-    ],
-)
-def test_a_sentence_says_why(rules: tuple[Rule, ...], call: dict[str, Any], because: str) -> None:
-    assert said(*rules, **call).because.startswith(because)
 
 
 def test_words_from_elsewhere_are_harmless_in_an_explanation() -> None:
