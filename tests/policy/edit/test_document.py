@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -159,22 +160,25 @@ def test_any_text_is_a_document_and_kept(text: str) -> None:
 
 
 @ENDS
-def test_one_changed_field_changes_its_value_alone(end: str) -> None:
-    document, rule = opened(FILE, 0, end)
-    text = document.replace(0, replace(rule, command_prefixes=("pytest",), priority=201)).text
-    before = '["pytest", "ruff"]  # both'
-    expected = FILE.replace(before, '["pytest"]  # both').replace("= 200", "= 201")
-    assert text == expected.replace("\n", end)
-
-
-@ENDS
-def test_a_field_comes_and_goes_on_a_line_of_its_own(end: str) -> None:
-    document, rule = opened(FILE, 1, end)
-    more = document.replace(1, replace(rule, interactive=False, mcp_name="s"))
-    lines = FILE.replace('  "replace",\n]\n', '  "replace",\n]\nmcpName = "s"\n')
-    lines = lines.replace("priority = 300\n", "priority = 300\ninteractive = false\n")
-    assert more.text == lines.replace("\n", end)
-    assert more.replace(1, rule).text == document.text
+@each_row("promise, text, index, fields, changes, returns", TABLES["changes"])
+def test_a_change_of_a_rule_changes_its_own_lines(
+    promise: str,
+    text: str | None,
+    index: int,
+    fields: dict[str, Any],
+    changes: list[list[str]],
+    returns: bool,
+    end: str,
+) -> None:
+    expected = text or FILE
+    document, rule = opened(expected, index, end)
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    changed = document.replace(index, replace(rule, **values))
+    for before, after in changes:
+        assert before in expected
+        expected = expected.replace(before, after)
+    assert changed.text == expected.replace("\n", end), promise
+    assert (changed.replace(index, rule).text == document.text) is returns, promise
 
 
 def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
@@ -185,27 +189,9 @@ def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
     assert '"replace"' not in text
 
 
-def test_a_table_of_a_rule_goes_with_all_its_lines() -> None:
-    document, rule = opened(FILE, 1)
-    text = document.replace(1, replace(rule, annotations=None)).text
-    assert text == FILE.replace("[rule.toolAnnotations]\nreadOnlyHint = false\n", "")
-
-
-def test_dotted_keys_give_way_to_one_value() -> None:
-    text = '[[rule]]\ntoolName = "x"\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\n'
-    document, rule = opened(text + 'decision = "deny"\npriority = 1\n')
+def test_dotted_keys_are_one_value() -> None:
+    _, rule = opened('[[rule]]\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\ndecision = "deny"\npriority = 1\n')
     assert rule.annotations == {"a": 1, "b": 2}
-    changed = document.replace(0, replace(rule, annotations={"a": 2}))
-    assert changed.text == text.split("toolAnn")[0] + ('toolAnnotations = { a = 2 }\ndecision = "deny"\npriority = 1\n')
-
-
-def test_older_spellings_stay_until_they_are_changed() -> None:
-    text = '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\ndeny_message = "no"\n'
-    document, rule = opened(text)
-    assert rule.deny_message == "no"
-    assert document.replace(0, replace(rule, priority=2)).text == text.replace("= 1", "= 2")
-    changed = document.replace(0, replace(rule, deny_message="never")).text
-    assert changed == text.replace('deny_message = "no"', 'denyMessage = "never"')
 
 
 def test_what_cant_be_read_in_a_rule_stays_until_it_is_set() -> None:
@@ -216,12 +202,6 @@ def test_what_cant_be_read_in_a_rule_stays_until_it_is_set() -> None:
     assert changed.text == text.replace('"ask"', '"allow"').replace('"high"', "5")
     again = changed.replace(0, replace(ALLOW, tools=("x",), modes=("yolo",)))
     assert 'modes = ["yolo"]' in again.text
-
-
-def test_a_rule_that_is_off_can_be_changed_and_stays_off() -> None:
-    document, rule = opened(FILE, 2)
-    changed = document.replace(2, replace(rule, priority=2))
-    assert changed.text == FILE.replace("#off priority = 1", "#off priority = 2")
 
 
 def test_half_a_character_is_refused_with_a_reason() -> None:
