@@ -8,6 +8,7 @@ GemtuiError
 ├── StoreUnreadable        the store exists but access to it is denied
 ├── DeletionFailed         some files of a session could not be moved to the trash or removed
 ├── RestoreFailed          a saved session can't be restored to the store
+├── MoveFailed             a project's sessions can't be given to another folder
 ├── ForkFailed             no new chat can be created from a session
 ├── MarkError              a user's name, tag or note can't be saved (also a ValueError)
 ├── MarksUnreadable        the file with the user's names, tags and notes can't be used; `.path`
@@ -149,6 +150,13 @@ class RestoreFailed(GemtuiError):
     """A saved session can't be restored.
 
     The message gives the reason and the fix.
+    """
+
+
+class MoveFailed(GemtuiError):
+    """The sessions of a project can't be given to another folder.
+
+    The message says why.
     """
 
 

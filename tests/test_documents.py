@@ -238,7 +238,7 @@ def test_the_json_of_redo_has_the_names_of_undo() -> None:
 def test_all_json_is_looked_at() -> None:
     of_runs = {"runs show", "runs stop", "runs restore", "runs queue", "runs answer", "runs say"}
     of_worktrees = {f"worktrees {name}" for name in ("list", "diff", "apply", "remove")}
-    alone = of_runs | of_worktrees | {"redo", "vault restore"}
+    alone = of_runs | of_worktrees | {"redo", "sessions move", "vault restore"}
     assert SHAPES.keys() - WORDS.keys() == alone
 
 

@@ -16,10 +16,12 @@ from gemtui.commands.session_choice import index_of_user, marks_of_user, project
 from gemtui.commands.shared_options import (
     Moment,
     cursor_option,
+    dry_run_option,
     json_option,
     project_options,
     require_one,
     since_option,
+    yes_option,
 )
 from gemtui.files import is_folder, resolved
 from gemtui.marks import Mark
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from gemtui.checkpoints.undo import InterruptedUndo
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @project_options()
 @click.option(
     "--hidden",
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
 @click.option("--files", is_flag=True, help="Include the names of the written files in the output of --json.")
 @click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
 @json_option
+@click.pass_context
 def sessions(
+    ctx: click.Context,
     project: Path | None,
     everywhere: bool,
     hidden: bool,
@@ -73,6 +77,9 @@ def sessions(
     With --live, list the sessions that are working, waiting for you, or idle, in all projects or in
     DIR. This requires gemtui's extension.
     """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+        return 0
     if live:
         require_one("--live", live, "--hidden", hidden)
         require_one("--live", live, "--limit", limit is not None)
@@ -115,6 +122,26 @@ def sessions(
         in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
     return 0
+
+
+@sessions.command()
+@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
+@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+@dry_run_option
+@yes_option
+@json_option
+def move(old: Path, new: Path, dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Give the sessions of a folder that was renamed to the folder that it is now.
+
+    OLD is the path that the project had when the sessions were made, and NEW the one it has now.
+    gemtui shows what it will change in Gemini CLI's folder, and asks; afterwards, Gemini CLI lists
+    and resumes the sessions in NEW. This is refused while a session of the project is open, while
+    OLD exists as another folder, and if NEW has sessions of its own. If it was interrupted, give
+    the same command again. Without a terminal, --yes is required; otherwise the exit code is 2.
+    """
+    from gemtui.commands.moving import move_sessions
+
+    return move_sessions(old, new, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _interrupted_undos(project: Path | None) -> Sequence[InterruptedUndo]:

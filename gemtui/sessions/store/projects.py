@@ -16,8 +16,10 @@ from gemtui.errors import reason_of
 from gemtui.files import is_file, read_small, resolved
 from gemtui.jsonfile import object_of, read_object, without_comments
 
-_ROOT_LIMIT = 64 * 1024
-_REGISTRY_LIMIT = 16 * 1024 * 1024
+MARKER = ".project_root"
+"""The name of the file that names a folder's project."""
+ROOT_LIMIT = 64 * 1024
+REGISTRY_LIMIT = 16 * 1024 * 1024
 _LONGEST = 4096
 """Maximum length of a path in characters; systems allow no more bytes than that."""
 _HASH = 64
@@ -98,14 +100,14 @@ def _trusted(home: Path) -> Iterator[str]:
     """Yield the folders that the user has decided on in the CLI's dialog, and the ones above them."""
     path = home / "trustedFolders.json"
     with suppress(OSError):
-        for folder in object_of(without_comments(read_small(path, _REGISTRY_LIMIT)), path):
+        for folder in object_of(without_comments(read_small(path, REGISTRY_LIMIT)), path):
             yield from (folder, str(recorded_path(folder).parent))
 
 
 def _marker(home: Path, key: str) -> str | None:
     for place in ("tmp", "history"):
         with suppress(OSError):
-            data = read_small(home / place / key / ".project_root", _ROOT_LIMIT)
+            data = read_small(home / place / key / MARKER, ROOT_LIMIT)
             if root := os.fsdecode(data).strip("\r\n"):
                 return root
     return None
@@ -160,7 +162,7 @@ def registered(path: Path) -> Mapping[str, str] | None:
     Returns None if the file is missing or corrupt.
     """
     with suppress(OSError):
-        projects = read_object(path, _REGISTRY_LIMIT).get("projects")
+        projects = read_object(path, REGISTRY_LIMIT).get("projects")
         if isinstance(projects, dict):
             return {root: slug for root, slug in projects.items() if isinstance(slug, str)}
     return None
@@ -173,7 +175,7 @@ def registry_problem(home: Path) -> str | None:
     """
     path = home / "projects.json"
     try:
-        read_object(path, _REGISTRY_LIMIT)
+        read_object(path, REGISTRY_LIMIT)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
