@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic, process_time
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pytest
 import textual.app
@@ -35,21 +34,14 @@ _EAGER = 50
 """Looks at the app's messages until the next ones leave it a moment: a handler waits for a thread."""
 
 _render_update = Compositor.render_update
-_frames = WeakKeyDictionary[Compositor, int]()
 
 
-def frames(app: App[Any]) -> tuple[Screen[Any], int]:
-    """Return the top screen and the number of its frames; the same pair looks the same."""
-    return app.screen, _frames.get(app.screen._compositor, 0)
-
-
-def _note_frame(
+def _draw_pictures_only(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> Any:
-    """Draw pictures at once; of a frame, note that there is a new one."""
+    """Draw pictures at once, and other frames not at all: a test draws when it looks."""
     if full or simplify:
         return _render_update(self, full, screen_stack, simplify)
-    _frames[self] = _frames.get(self, 0) + 1
     return None
 
 
@@ -136,7 +128,7 @@ async def _no_wait(min_sleep: float = 0, max_sleep: float = 0) -> None:
 def quick_pilots() -> Iterator[None]:
     """Let every pilot be quick."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compositor, "render_update", _note_frame)
+        patch.setattr(Compositor, "render_update", _draw_pictures_only)
         patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)
         patch.setattr(Pilot, "pause", _pause)
         patch.setattr(Pilot, "press", _press)
