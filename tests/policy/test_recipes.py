@@ -33,9 +33,9 @@ def decision(recipe: str, tool: str, args: dict[str, Any], mode: str, asks: bool
     return answer.decision if asks else answer.headless
 
 
-def runs(recipe: str, commands: list[str], mode: str, asks: bool) -> set[Decision]:
-    """What becomes of shell commands."""
-    return {decision(recipe, SHELL, {"command": command}, mode, asks) for command in commands}
+def runs(recipe: str, commands: list[str], mode: str, asks: bool) -> dict[str, Decision]:
+    """What becomes of each shell command."""
+    return {command: decision(recipe, SHELL, {"command": command}, mode, asks) for command in commands}
 
 
 each_mode = each_row("mode", ["default", "autoEdit", "yolo", "plan"])
@@ -54,8 +54,8 @@ def test_only_the_listed_commands_run(
     recipe: str, allowed: list[str], denied: list[str], mode: str, asks: bool
 ) -> None:
     expected = Decision.DENY if mode == "plan" else Decision.ALLOW
-    assert runs(recipe, allowed, mode, asks) == {expected}
-    assert runs(recipe, denied, mode, asks) == {Decision.DENY}
+    assert runs(recipe, allowed, mode, asks) == dict.fromkeys(allowed, expected)
+    assert runs(recipe, denied, mode, asks) == dict.fromkeys(denied, Decision.DENY)
 
 
 @each_mode
@@ -66,12 +66,13 @@ def test_read_only_allows_reading_and_nothing_else(mode: str, asks: bool) -> Non
 
     assert {name(tool, args) for tool, args in TABLES["reads"].items()} == {Decision.ALLOW}
     assert {name(tool, args) for tool, args in TABLES["acts"].items()} == {Decision.DENY}
-    assert runs("read-only", [*LOCAL, *TESTS, "ls"], mode, asks) == {Decision.DENY}
+    commands = [*LOCAL, *TESTS, "ls"]
+    assert runs("read-only", commands, mode, asks) == dict.fromkeys(commands, Decision.DENY)
 
 
 def test_the_obvious_rule_is_bypassed_and_the_check_warns_of_it() -> None:
     pushes = ["git push", "git status && git push", "bash -c 'git push'"]
-    assert runs("obvious", pushes, "yolo", False) == {Decision.DENY}
-    assert runs("obvious", ONLY_BY_ANOTHER_FORM, "yolo", False) == {Decision.ALLOW}
+    assert runs("obvious", pushes, "yolo", False) == dict.fromkeys(pushes, Decision.DENY)
+    assert set(runs("obvious", ONLY_BY_ANOTHER_FORM, "yolo", False).values()) == {Decision.ALLOW}
     found = [each.severity for each in check_text(RECIPES["obvious"], "obvious.toml")]
     assert found == [Severity.WARNING]
