@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
+from tests.cli.conftest import put
 from tests.cli.test_sessions import add_session
 from tests.terminal import Terminal
 
@@ -114,8 +115,7 @@ def test_what_can_not_be_opened_is_said_before_the_screen(
 
 def test_a_wrong_setting_names_file_and_key(store: Path, tmp_path: Path) -> None:
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text("ascii = 3")
+    put(settings, "ascii = 3")
     with terminal(folder=tmp_path) as screen:
         assert screen.wait() == 2
         said = "".join(line.rstrip() for line in screen.lines)
@@ -127,8 +127,7 @@ def test_a_wrong_setting_names_file_and_key(store: Path, tmp_path: Path) -> None
 @pytest.mark.deep
 def test_a_theme_that_is_not_there_stops_nothing(store: Path, tmp_path: Path) -> None:
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('theme = "nope"')
+    put(settings, 'theme = "nope"')
     with terminal(folder=tmp_path) as screen:
         screen.shows('There is no theme "nope". Press F2', "Change the greeting")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -20,14 +21,15 @@ from gemtui.search.indexer import update
 from gemtui.sessions.catalog.cache import FILE
 from gemtui.text import clean
 from tests.agent.test_detect import script
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, put, values
 from tests.cli.shapes import fits
 from tests.fake_cli import FakeCli
+from tests.rows import each_row
 from tests.runs.test_listing import add_run, unended
 
 
 @pytest.fixture(autouse=True)
-def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_cli(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No CLI but the one that a test makes: an empty PATH, and no usual places."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
@@ -40,7 +42,7 @@ def test_shape_and_counts(store: Path, gemtui: Gemtui) -> None:
     assert (answer.code, answer.err) == (0, "")
     fits(answer.json, "Doctor")
     found = answer.json["store"]
-    assert (found["home"], found["home_from"]) == (str(store), "GEMINI_CLI_HOME")
+    has(found, home=str(store), home_from="GEMINI_CLI_HOME")
     assert found["state"] == "ok"
     listed = gemtui.json("sessions --everywhere")["sessions"]
     every = gemtui.json("sessions --everywhere --hidden")["sessions"]
@@ -51,46 +53,48 @@ def test_shape_and_counts(store: Path, gemtui: Gemtui) -> None:
     assert found["bytes"] == sum(each["size"] for each in every)
     assert answer.json["problems"] == []
     cache = answer.json["files"]["cache"]
-    assert (cache["private"], cache["problem"]) == (True, None)
+    has(cache, private=True, problem=None)
     assert cache["bytes"] > 0
 
 
 def test_lines_are_for_people(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("doctor")
-    assert answer.code == 0
-    assert f"store     {store} (from GEMINI_CLI_HOME): readable" in answer.out
-    assert "not found, but stored sessions can still be read" in answer.out
-    assert "https://github.com/google-gemini/gemini-cli" in answer.out
-    assert f"rm -r {os.environ['XDG_CACHE_HOME']}/gemtui" in answer.out
+    answer = gemtui.ok("doctor")
+    answer.shows(
+        f"store     {store} (from GEMINI_CLI_HOME): readable",
+        "not found, but stored sessions can still be read",
+        "https://github.com/google-gemini/gemini-cli",
+        f"rm -r {os.environ['XDG_CACHE_HOME']}/gemtui",
+    )
     assert answer.out.splitlines()[-1] == "all well"
 
 
 def test_a_missing_store_is_not_broken(home: Path, gemtui: Gemtui) -> None:
-    (home / ".gemini").rmdir()
-    answer = gemtui("doctor --json")
-    assert answer.code == 0
+    shutil.rmtree(home / ".gemini")
+    answer = gemtui.ok("doctor --json")
     assert answer.json["store"]["state"] == "missing"
 
 
 def test_a_file_in_place_of_the_store_is_broken(home: Path, gemtui: Gemtui) -> None:
     place = home / ".gemini/tmp"
+    shutil.rmtree(place)
     place.write_text("")
     answer = gemtui("doctor")
     assert answer.code == 1
-    assert f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder" in answer.out
-    assert f"broken    {place} is not a folder: move it away" in answer.out
+    answer.shows(
+        f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder", f"broken    {place} is not a folder: move it away"
+    )
     assert gemtui.json("doctor")["store"]["state"] == "no_folder"
 
 
-def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+def test_the_cli_is_named_with_what_it_can(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     cli = fake_cli()
     found = gemtui.json("doctor")
     fits(found, "Doctor")
     assert found["problems"] == []
     assert found["cli"]["path"] == str(cli)
-    assert (found["cli"]["found_by"], found["cli"]["version"]) == ("GEMINI_CLI_PATH", "0.61.0")
+    has(found["cli"], found_by="GEMINI_CLI_PATH", version="0.61.0")
     able = found["cli"]["capabilities"]
-    assert (able["stream"], able["resume"], able["policies"], able["skip_trust"]) == (True, True, True, False)
+    has(able, stream=True, resume=True, policies=True, skip_trust=False)
     assert able["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
     text = gemtui("doctor").out
     assert f"0.61.0, {cli}" in text
@@ -98,7 +102,7 @@ def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtu
     assert "models: auto, pro, flash" in text
 
 
-def test_a_cli_that_does_not_start_is_broken(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_a_cli_that_does_not_start_is_broken(tmp_path: Path, gemtui: Gemtui) -> None:
     script(tmp_path / "bin/gemini", "exit 3")
     answer = gemtui("doctor")
     assert answer.code == 1
@@ -106,18 +110,18 @@ def test_a_cli_that_does_not_start_is_broken(store: Path, tmp_path: Path, gemtui
     assert gemtui.json("doctor")["cli"]["capabilities"] is None
 
 
-def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+def test_a_cli_that_is_too_old_says_so(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(help="  -m, --model  Model\n")
     answer = gemtui("doctor")
     assert answer.code == 1
     assert "is too old for runs: update it to 0.30 or newer" in answer.out
 
 
-def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> None:
+def test_what_runs_take_and_how_to_clear_them(gemtui: Gemtui) -> None:
     assert gemtui.json("doctor")["runs"]["runs"] == 0
     add_run(runs_dir(), "one")
     found = gemtui.json("doctor")["runs"]
-    assert (found["path"], found["runs"], found["private"]) == (str(runs_dir()), 1, True)
+    has(found, path=str(runs_dir()), runs=1, private=True)
     assert found["bytes"] > 0
     assert found["clear"] == "gemtui runs clear"
     text = gemtui("doctor").out
@@ -125,7 +129,7 @@ def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> No
     assert "beyond 200 runs or 500.0 MB" in text
 
 
-def test_a_run_that_waits_for_an_answer_is_named(store: Path, gemtui: Gemtui) -> None:
+def test_a_run_that_waits_for_an_answer_is_named(gemtui: Gemtui) -> None:
     owner = Owner(pid=os.getpid(), began=psutil.Process().create_time())
     gate = GateFolder.of(unended(runs_dir(), "0a1b2c3d-waits", owner))
     gate.create()
@@ -136,10 +140,9 @@ def test_a_run_that_waits_for_an_answer_is_named(store: Path, gemtui: Gemtui) ->
     assert (answer.code, "all well" in answer.out) == (0, False)
 
 
-def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
+def test_a_wrong_setting_is_broken(gemtui: Gemtui) -> None:
     config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text("ascii = 3")
+    put(config, "ascii = 3")
     answer = gemtui("doctor --json")
     assert answer.code == 1
     assert "ascii" in answer.json["files"]["config"]["problem"]
@@ -148,14 +151,11 @@ def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
     assert gemtui.json("doctor")["files"]["config"] == {"path": str(config), "found": True, "problem": None}
 
 
-def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
+def test_a_theme_is_left_to_the_app(gemtui: Gemtui) -> None:
     assert 'theme "' not in gemtui("doctor").out
     config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text('theme = "nope"')
-    answer = gemtui("doctor")
-    assert answer.code == 0
-    assert 'theme "nope" will be checked when the app starts' in answer.out
+    put(config, 'theme = "nope"')
+    gemtui.ok("doctor").shows('theme "nope" will be checked when the app starts')
 
 
 def test_unreadable_files_are_named(store: Path, gemtui: Gemtui) -> None:
@@ -163,12 +163,12 @@ def test_unreadable_files_are_named(store: Path, gemtui: Gemtui) -> None:
     bad.write_bytes(b"no session at all\n")
     answer = gemtui("doctor --json")
     assert answer.code == 1
-    assert [each["file"] for each in answer.json["store"]["unreadable"]] == [str(bad)]
+    assert values(answer.json["store"]["unreadable"], "file") == [str(bad)]
     assert str(bad) in gemtui("doctor").out
 
 
 def test_a_cache_that_can_not_be_written_is_broken(
-    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.touch()
@@ -178,20 +178,19 @@ def test_a_cache_that_can_not_be_written_is_broken(
     assert "not used" in answer.json["files"]["cache"]["problem"]
 
 
-@pytest.mark.parametrize(("command", "where"), [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")])
-def test_a_damaged_cache_is_said_once_and_is_not_broken(command: str, where: str, store: Path, gemtui: Gemtui) -> None:
+@each_row("command, where", [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")])
+def test_a_damaged_cache_is_said_once_and_is_not_broken(command: str, where: str, gemtui: Gemtui) -> None:
     gemtui("sessions")
     kept = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui" / FILE
     kept.write_bytes(b"\0" + kept.read_bytes()[1:])
-    answer = gemtui(*command.split())
-    assert answer.code == 0
+    answer = gemtui.ok(*command.split())
     said = "the cache was corrupt (its contents are corrupt) and has been rebuilt"
     assert said in getattr(answer, where)
     again = gemtui(*command.split())
     assert said not in again.out + again.err
 
 
-def test_terminal_facts(store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_terminal_facts(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TERM", "xterm\x1b[31m")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("LC_ALL", "C")
@@ -199,8 +198,8 @@ def test_terminal_facts(store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyP
     script(tmp_path / "bin/tmux", "[ $1 = display-message ] && echo foot || echo external")
     terminal = gemtui.json("doctor")["terminal"]
     assert terminal["set_clipboard"] == "external"
-    assert (terminal["notifications"], terminal["allow_passthrough"]) == (777, "external")
-    assert (terminal["no_color"], terminal["utf8"], terminal["tty"]) == (True, False, False)
+    has(terminal, notifications=777, allow_passthrough="external")
+    has(terminal, no_color=True, utf8=False, tty=False)
     text = gemtui("doctor").out
     assert clean(text) == text
     assert "tmux set -s set-clipboard on" in text
@@ -222,20 +221,19 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(store: Path
     with only_writer(folder), closing(WriteIndex(folder)) as index:
         update(index, store)
         files = len(index.rows)
-    answer = gemtui("doctor")
-    assert f"search    {folder}: index of {files} files, " in answer.out
-    assert ", readable only by you\n          it contains words from your sessions" in answer.out
+    gemtui("doctor").shows(
+        f"search    {folder}: index of {files} files, ",
+        ", readable only by you\n          it contains words from your sessions",
+    )
     found = gemtui.json("doctor")["files"]["search"]
-    assert (found["files"], found["private"], found["problem"]) == (files, True, None)
+    has(found, files=files, private=True, problem=None)
     assert found["bytes"] > 1000
     (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
-    answer = gemtui("doctor")
-    assert answer.code == 0
-    assert "not used: it is corrupt (file is not a database)" in answer.out
+    gemtui.ok("doctor").shows("not used: it is corrupt (file is not a database)")
 
 
 def test_a_long_name_of_a_row_is_followed_by_a_blank(
-    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     usage = CheckpointsUsage(folder=tmp_path, projects=1, bytes=1200)
     monkeypatch.setattr("gemtui.commands.doctor.usage_of_checkpoints", lambda _: usage)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, put
 from tests.cli.shapes import fits
 from tests.fake_cli import FakeCli
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 TYPO = GOOD + "frob = 1\n"
+
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.mark.parametrize(
@@ -24,27 +26,23 @@ TYPO = GOOD + "frob = 1\n"
     ],
 )
 def test_the_engine_s_version_beside_the_installed_one(
-    home: Path, fake_cli: FakeCli, gemtui: Gemtui, version: str, words: str, same: bool
+    fake_cli: FakeCli, gemtui: Gemtui, version: str, words: str, same: bool
 ) -> None:
     cli = fake_cli()
     cli.write_text(cli.read_text().replace("0.61.0", version))
-    answer = gemtui("doctor")
-    assert answer.code == 0
-    assert words in answer.out
+    gemtui.ok("doctor").shows(words)
     found = gemtui.json("doctor")
     fits(found, "Doctor")
     assert found["policies"]["engine"] == "0.61.0"
     assert found["policies"]["engine_is_installed"] is same
 
 
-def test_without_a_cli_nothing_is_compared(
-    home: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_cli_nothing_is_compared(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     found = gemtui.json("doctor")["policies"]
-    assert (found["engine_is_installed"], found["places"]) == (None, [])
+    has(found, engine_is_installed=None, places=[])
 
 
 def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
@@ -57,22 +55,24 @@ def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli:
     (users / "bad.toml").write_text("[[rules]]\n")
     answer = gemtui("doctor")
     assert answer.code == 1
-    assert f"broken    {users}: 1 error, Gemini CLI ignores the affected rules" in answer.out
-    assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
-    assert f"to see the findings: gemtui policy check {users}" in answer.out
+    answer.shows(
+        f"broken    {users}: 1 error, Gemini CLI ignores the affected rules",
+        f"{ours} (ours): 2 files, 0 errors, ",
+        f"to see the findings: gemtui policy check {users}",
+    )
     found = gemtui.json("doctor")
     fits(found, "Doctor")
     (of_ours, of_users) = found["policies"]["places"]
-    assert (of_ours["ours"], of_ours["files"], of_ours["errors"]) == (True, 2, 0)
-    assert (of_users["ours"], of_users["files"], of_users["errors"]) == (False, 3, 1)
+    has(of_ours, ours=True, files=2, errors=0)
+    has(of_users, ours=False, files=3, errors=1)
     assert of_users["warnings"] >= 1
     assert of_users["check"] == f"gemtui policy check {users}"
     (users / "bad.toml").unlink()
-    assert gemtui("doctor").code == 0
+    gemtui.ok("doctor")
 
 
 def test_policies_of_the_folder_s_own_settings_count_if_it_is_trusted(
-    home: Path, fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fake_cli()
     project = tmp_path / "project"
@@ -92,8 +92,7 @@ def test_settings_that_name_what_no_file_can_be_called_stop_nothing(
 ) -> None:
     fake_cli()
     settings = home / ".gemini/settings.json"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"policyPaths": [f"/{'x' * 300}", "a\0b"]}))
+    put(settings, json.dumps({"policyPaths": [f"/{'x' * 300}", "a\0b"]}))
     assert gemtui.json("doctor")["policies"]["places"] == []
-    assert gemtui("policy list").code == 0
-    assert gemtui("policy explain --tool glob --args {}").code == 0
+    gemtui.ok("policy list")
+    gemtui.ok("policy explain --tool glob --args {}")

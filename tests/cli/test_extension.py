@@ -12,7 +12,7 @@ import pytest
 
 from gemtui.extension import install as action
 from gemtui.paths import config_file, extension_dir, gemini_home
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, put
 from tests.cli.shapes import fits
 from tests.extension.stand_in import stand_in
 from tests.terminal import Terminal
@@ -29,14 +29,12 @@ def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:
     assert (before.code, before.json["version"]) == (1, 1)
     fits(before.json["extension"], "Extension")
     assert before.json["extension"]["state"] == "missing"
-    installed = gemtui("extension install --yes")
-    assert installed.code == 0
+    installed = gemtui.ok("extension install --yes")
     for word in (str(extension_dir()), str(gemini_home()), "Google does not vet", "every Gemini"):
         assert word in " ".join(installed.out.split())
-    assert gemtui("extension status").code == 0
+    gemtui.ok("extension status")
     assert gemtui.json("doctor")["extension"]["state"] == "ready"
-    removed = gemtui("extension remove --yes")
-    assert removed.code == 0
+    gemtui.ok("extension remove --yes")
     assert not extension_dir().exists()
     words = (cli.parent / "words").read_text().splitlines()
     assert words == [f"extensions link {extension_dir()} --consent", "extensions uninstall gemtui"]
@@ -47,8 +45,8 @@ def test_installing_again_asks_nobody(cli: Path, gemtui: Gemtui) -> None:
     gemtui("extension install --yes")
     (extension_dir() / "hook.sh").write_text("")
     assert gemtui("doctor").code == 1
-    assert gemtui("extension install").code == 0
-    assert gemtui("extension status").code == 0
+    gemtui.ok("extension install")
+    gemtui.ok("extension status")
     assert len((cli.parent / "words").read_text().splitlines()) == 1
 
 
@@ -59,8 +57,7 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
         (problem,) = gemtui.json("doctor")["problems"] or [""]
         return str(problem)
 
-    config_file().parent.mkdir(parents=True, exist_ok=True)
-    config_file().write_text('checkpoints = "always"\n')
+    put(config_file(), 'checkpoints = "always"\n')
     assert "has no effect: gemtui's extension is not installed" in said()
     gemtui("extension install --yes")
     assert said() == ""
@@ -77,7 +74,7 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
     assert said() == ""
     (tmp_path / "other.toml").write_text('checkpoints = "always"\n')
     assert "its hooks read the settings in" in said()
-    assert gemtui("extension install").code == 0
+    gemtui.ok("extension install")
     assert said() == ""
     starter.unlink()
     assert "can't be read" in said()
@@ -86,11 +83,11 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
 def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: Gemtui) -> None:
     manifest = extension_dir() / "gemini-extension.json"
     for words, offered in (((), False), (("--mcp",), True), ((), True), (("--no-mcp",), False)):
-        assert gemtui("extension install --yes", *words).code == 0
+        gemtui.ok("extension install --yes", *words)
         servers = json.loads(manifest.read_text()).get("mcpServers", {})
         assert (list(servers) == ["gemtui"]) is offered
         status = gemtui.json("extension status")["extension"]
-        assert (status["state"], status["mcp"]) == ("ready", offered)
+        has(status, state="ready", mcp=offered)
     refused = gemtui("extension install --mcp")
     assert refused.code == 2  # nobody can be asked
     assert "mcpServers" not in manifest.read_text()
@@ -117,8 +114,7 @@ def test_a_person_is_asked(cli: Path, tmp_path: Path) -> None:
 
 def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) -> None:
     theirs = gemini_home() / "extensions/gemtui/gemini-extension.json"
-    theirs.parent.mkdir(parents=True)
-    theirs.write_text(json.dumps({"name": "gemtui", "version": "1"}))
+    put(theirs, json.dumps({"name": "gemtui", "version": "1"}))
     assert "not gemtui's" in gemtui("extension install --yes").complaint
     assert "not installed" in gemtui("extension remove --yes").complaint
     assert theirs.exists()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, put, values
 from tests.cli.shapes import fits
-from tests.rows import table
+from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
 from tests.sessions.writes import wrote
@@ -23,8 +23,7 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     folder = tmp_path / "project"
     folder.mkdir()
     marker = home / ".gemini" / "tmp" / "proj" / ".project_root"
-    marker.parent.mkdir(parents=True)
-    marker.write_text(str(folder))
+    put(marker, str(folder))
     monkeypatch.chdir(folder)
     return folder
 
@@ -48,12 +47,8 @@ def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) 
     report = gemtui.json("files")
     fits(report, "Files")
     (file,) = report["files"]
-    assert (file["path"], file["project"]) == (str(path), str(project))
-    assert [(each["session"], each["status"]) for each in file["writes"]] == [
-        (one, "success"),
-        (two, "success"),
-        (two, "error"),
-    ]
+    has(file, path=str(path), project=str(project))
+    assert values(file["writes"], "session", "status") == [(one, "success"), (two, "success"), (two, "error")]
     lines = gemtui("files a.py").out.splitlines()
     assert [line.split()[-3:] for line in lines[1:]] == [
         [two[:8], "write_file", "error"],
@@ -72,8 +67,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     stored(home, 1, wrote(kept, "one\n", "two\n", seconds=20), wrote(new, None, "a", seconds=22))
     stored(home, 2, wrote(kept, "two\n", "three\n", seconds=40))
     stored(home, 3, wrote(project.parent / "outside.txt", None, "x", seconds=50))
-    patch = gemtui("files --patch")
-    assert patch.code == 0
+    patch = gemtui.ok("files --patch")
     left_out = f"left out: not in {project}: 1 file"
     assert [left_out, f"{project.parent}/outside.txt"] == [
         line.removeprefix("gemtui: ") for line in patch.err.splitlines()
@@ -110,18 +104,11 @@ def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project
     assert "left out: its contents before the write are not recorded: 1 file" in patch.err
 
 
-@pytest.mark.parametrize(("since", "files"), TABLES["since"])
+@each_row("since, files", TABLES["since"])
 def test_since(gemtui: Gemtui, home: Path, project: Path, since: str, files: int) -> None:
     stored(home, 1, wrote(project / "a", None, "x", seconds=20))
     stored(home, 2, wrote(project / "b", None, "x", seconds=40))
     assert len(gemtui.json("files --since", since)["files"]) == files
-
-
-def test_wrong_words(gemtui: Gemtui, home: Path) -> None:
-    assert gemtui("files --since someday").code == 2
-    assert gemtui("files --patch --json").code == 2
-    assert gemtui("files --session nosuch").code == 2
-    assert gemtui("files --everywhere --session x").code == 2
 
 
 def test_a_subagents_writes_are_its_sessions(gemtui: Gemtui, home: Path, project: Path) -> None:
@@ -131,4 +118,4 @@ def test_a_subagents_writes_are_its_sessions(gemtui: Gemtui, home: Path, project
     logs.write(path, [head, logs.user("u", "Go"), wrote(project / "a", None, "x", seconds=20)])
     (file,) = gemtui.json("files")["files"]
     (written,) = file["writes"]
-    assert (written["session"], written["subagent"]) == (parent, "abc12345")
+    has(written, session=parent, subagent="abc12345")

@@ -24,24 +24,25 @@ from tests.foreign_folder import ForeignFolder
 from tests.model_server import ModelServer, answer, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
+from tests.rows import each_row
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/processes.py", "gemtui/agent")
 
 COMMANDS = [
-    ("run", "Go", "--quiet"),
-    ("run", "Go", "--dry-run"),
-    ("runs",),
-    ("doctor",),
-    ("sessions", "--everywhere"),
-    ("policy", "list"),
-    ("policy", "explain", "--tool", "run_shell_command", "--args", '{"command": "ls"}'),
+    "run Go --quiet",
+    "run Go --dry-run",
+    "runs",
+    "doctor",
+    "sessions --everywhere",
+    "policy list",
+    'policy explain --tool run_shell_command --args {"command":"ls"}',
 ]
 
 
-def gemtui(foreign: ForeignFolder, *words: str) -> subprocess.CompletedProcess[bytes]:
+def gemtui(foreign: ForeignFolder, line: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "gemtui", *words],
+        [sys.executable, "-P", "-m", "gemtui", *line.split()],
         cwd=foreign.path,
         env={**os.environ, "PATH": foreign.path_variable, "TMUX": "/nowhere,1,0"},
         stdin=subprocess.DEVNULL,
@@ -51,19 +52,17 @@ def gemtui(foreign: ForeignFolder, *words: str) -> subprocess.CompletedProcess[b
     )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:2]))
-def test_no_command_runs_what_lies_in_its_folder(
-    foreign: ForeignFolder, fake_cli: FakeCli, words: tuple[str, ...]
-) -> None:
+@each_row("line", COMMANDS)
+def test_no_command_runs_what_lies_in_its_folder(foreign: ForeignFolder, fake_cli: FakeCli, line: str) -> None:
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
-    said = gemtui(foreign, *words)
+    said = gemtui(foreign, line)
     assert foreign.ran == []
     assert (said.returncode, b"Traceback" in said.stderr) == (0, False), said.stderr.decode()
 
 
 def test_a_run_gives_its_answer_there(foreign: ForeignFolder, fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
-    assert gemtui(foreign, "run", "Go", "--quiet").stdout == b"Hi.\n"
+    assert gemtui(foreign, "run Go --quiet").stdout == b"Hi.\n"
 
 
 def test_a_cli_in_the_folder_is_not_the_one_that_is_found(
@@ -116,8 +115,8 @@ def test_as_a_module_it_takes_nothing_more_from_the_folder(foreign: ForeignFolde
             path.unlink()
     shutil.rmtree(foreign.path / "gemtui")
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
-    for words in COMMANDS:
-        start(*words, cwd=foreign.path, environ={"PATH": foreign.path_variable})
+    for line in COMMANDS:
+        start(line, cwd=foreign.path, environ={"PATH": foreign.path_variable})
     assert foreign.ran == []
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has
 from tests.cli.shapes import fits
 from tests.sessions.stores import session, talk, uuid
 
 
 def test_a_fork_is_printed_by_its_id_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
-    answer = gemtui("fork --before 2")
-    assert answer.code == 0
+    answer = gemtui.ok("fork --before 2")
     id = answer.out.strip()
     assert f"gemtui run --resume {id}" in answer.err
     assert "More 1" not in (shown := gemtui("show", id).out)
@@ -23,10 +22,10 @@ def test_json_says_what_was_cut_and_that_nothing_is_left(gemtui: Gemtui, home: P
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
     cut = gemtui.json("fork", uuid(1), "--before", "2")
     fits(cut, "Fork")
-    assert (cut["of"], cut["before"], cut["prompt"]) == (uuid(1), 2, "More 1")
+    has(cut, of=uuid(1), before=2, prompt="More 1")
     empty = gemtui.json("fork", uuid(1), "--before", "1")
     fits(empty, "Fork")
-    assert (empty["session"], empty["file"], empty["prompt"]) == (None, None, "Hello")
+    has(empty, session=None, file=None, prompt="Hello")
     none = gemtui("fork", uuid(1), "--before", "1")
     assert (none.code, none.out) == (0, "")
     gemtui("fork", uuid(1), "--before", "4").refuses("has 2 prompts, so there is no prompt 4")

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from gemtui.runs.effective_policy import effective_policy
 from gemtui.runs.listing import runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.odd_json import spoilt
+from tests.rows import each_row, table
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/files.py", "gemtui/jsonfile.py", "gemtui/ui/app.py")
@@ -41,18 +42,10 @@ SECONDS = 90
 ONE_BY_ONE = """
 import json, sys
 from gemtui.cli import main
-for words in json.loads(sys.argv[1]):
-    code = main(words)
-    assert code in (0, 1, 2), (words, code)
+for line in json.loads(sys.argv[1]):
+    code = main(line.split())
+    assert code in (0, 1, 2), (line, code)
 """
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def endless(path: Path) -> None:
-    path.symlink_to("/dev/zero")
 
 
 def listening(path: Path) -> None:
@@ -68,42 +61,26 @@ def large(path: Path) -> None:
         file.truncate(50_000_000)
 
 
-def loop(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
-def nested(path: Path) -> None:
-    path.write_text('{"a":' * 10_000)
-
-
-def no_utf8(path: Path) -> None:
-    path.write_bytes(b"\xff\xfe{")
-
-
-def a_list(path: Path) -> None:
-    path.write_text("[1]")
-
-
-HOSTILE: dict[str, Callable[[Path], None]] = {
-    "fifo": fifo,
-    "endless": endless,
+HOSTILE: dict[str, Callable[[Path], object]] = {
+    "fifo": os.mkfifo,
+    "endless": lambda path: path.symlink_to("/dev/zero"),
     "socket": listening,
     "folder": Path.mkdir,
     "large": large,
-    "loop": loop,
-    "nested": nested,
-    "no UTF-8": no_utf8,
-    "a list": a_list,
+    "loop": lambda path: path.symlink_to(path.name),
+    "nested": lambda path: path.write_text('{"a":' * 10_000),
+    "no UTF-8": lambda path: path.write_bytes(b"\xff\xfe{"),
+    "a list": lambda path: path.write_text("[1]"),
 }
 COMMANDS = (
-    ("doctor",),
-    ("run", "Go", "--quiet"),
-    ("run", "Go", "--dry-run"),
-    ("runs",),
-    ("sessions", "--everywhere"),
-    ("policy", "list"),
-    ("policy", "check", "mine"),
-    ("policy", "explain", "--tool", "glob", "--policy", "mine"),
+    "doctor",
+    "run Go --quiet",
+    "run Go --dry-run",
+    "runs",
+    "sessions --everywhere",
+    "policy list",
+    "policy check mine",
+    "policy explain --tool glob --policy mine",
 )
 
 
@@ -142,14 +119,14 @@ def started_in(home: Path, fake_cli: FakeCli, project: Path, monkeypatch: pytest
     return project
 
 
-def put(hostile: Callable[[Path], None]) -> None:
+def put(hostile: Callable[[Path], object]) -> None:
     for path in places():
         path.parent.mkdir(parents=True, exist_ok=True)
         hostile(path)
     os.utime(run_folder(), (0, 0))
 
 
-def gemtui(*commands: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+def gemtui(*commands: str) -> subprocess.CompletedProcess[bytes]:
     """The commands one after the other in a process with bounded memory, and not for ever."""
 
     def bound() -> None:
@@ -208,15 +185,14 @@ def test_the_app_starts_among_them(started_in: Path, name: str) -> None:
         screen.shows("enter starts a run")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each_row(
+    "text, why",
     [
         ("{", "not valid JSON"),
         ("5", "not a JSON object"),
         ('{"a":' * 101 + "1" + "}" * 101, "nested more than 100 levels deep"),
         (" " * 4_000_001, "larger than 4,000,000 bytes"),
     ],
-    ids=["cut off", "a number", "deep", "large"],
 )
 def test_settings_that_can_not_be_read_are_said_with_the_way_out(started_in: Path, text: str, why: str) -> None:
     path = gemini_home() / "settings.json"
@@ -224,21 +200,11 @@ def test_settings_that_can_not_be_read_are_said_with_the_way_out(started_in: Pat
     (problem,) = settings_problems(os.environ, started_in)
     assert problem.startswith(f"{path} can't be read: {why}")
     assert "exit code 52): repair or remove it" in problem
-    said = gemtui(("run", "Go"), ("policy", "list"), ("policy", "explain", "--tool", "glob"))
+    said = gemtui("run Go", "policy list", "policy explain --tool glob")
     assert said.stderr.decode().count(problem) == 3
 
 
-SETTINGS: dict[str, Any] = {
-    "policyPaths": ["~/p.toml", "q.toml"],
-    "adminPolicyPaths": ["/etc/p"],
-    "general": {"plan": {"enabled": True}, "defaultApprovalMode": "plan"},
-    "tools": {"core": ["glob"], "allowed": ["run_shell_command(ls)"], "exclude": ["x"]},
-    "mcp": {"allowed": ["a"], "excluded": ["b"], "autoAllowInHeadless": True},
-    "mcpServers": {"a": {"trust": True, "includeTools": ["t"], "excludeTools": ["u"]}},
-    "security": {"folderTrust": {"enabled": True}, "disableYoloMode": False},
-    "admin": {"mcp": {"enabled": True}, "secureModeEnabled": False},
-    "experimental": {"taskTracker": True},
-}
+SETTINGS = table("cli/settings.json")
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 
 import gemtui as package
 from tests.patience import PATIENCE
-from tests.rows import table
+from tests.rows import each_row, table
 
 TABLES = table("cli/imports.json")
 
@@ -44,7 +44,7 @@ def test_no_core_module_loads_the_screen() -> None:
     assert not loaded & SCREEN
 
 
-@pytest.mark.parametrize("words", TABLES["no_command_loads_the_screen"])
+@each_row("words", TABLES["no_command_loads_the_screen"])
 def test_no_command_loads_the_screen(store: Path, words: list[str]) -> None:
     loaded = modules_after(f"from gemtui.cli import main\nassert main({words!r}) == 0")
     assert not loaded & SCREEN
@@ -57,15 +57,7 @@ def test_help_loads_nothing_of_the_core() -> None:
     assert not loaded & {"orjson", "platformdirs", "sqlite3", "watchfiles", "psutil", "asyncio"}
 
 
-LATER = {
-    "gemtui.agent", "gemtui.policy", "gemtui.runs", "gemtui.demo", "gemtui.commands.doctor", "gemtui.api",
-    "gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "gemtui.sessions.store.watch", "sqlite3",
-    "gemtui.kept.deletion", "gemtui.export_formats", "gemtui.ui.sessions.export",
-    "gemtui.ui.kit.dialogs", "gemtui.ui.kit.text_area", "textual.widgets._text_area",
-    "gemtui.search", "tantivy",
-    "markdown_it", "psutil", "pygments", "regress", "send2trash", "tomlkit", "tomllib",
-    "tree_sitter", "watchfiles",
-}  # fmt: skip
+LATER = set(TABLES["later"])
 """What the first rows do without: whoever imports it for them makes every start slower."""
 FIRST_ROWS = """
 import asyncio, sys

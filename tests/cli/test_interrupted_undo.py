@@ -12,7 +12,7 @@ from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import Reason
 from gemtui.checkpoints.undo import open_project
 from gemtui.runs.undo.checkpointing import project_of
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has
 from tests.runs.reviewed import recorded
 from tests.sessions.stores import uuid
 
@@ -62,14 +62,14 @@ def test_two_signals_stop_an_undo_and_every_command_says_how_to_finish_it(
     stopped = gemtui("undo", ID, "--files", "--yes", "--json")
     assert stopped.code == 128 + signal.SIGTERM
     assert stopped.json["interrupted"] == {"done": 1, "left": 1, "finish": finish}
-    assert (stopped.json["removed"], stopped.json["restored"], stopped.json["merged"]) == (["new.txt"], [], [])
+    has(stopped.json, removed=["new.txt"], restored=[], merged=[])
     assert not stopped.json["complete"]
     assert f"interrupted after 1 of 2 files; to finish, run: {finish}" in stopped.err
     words = f"An undo in {project} was interrupted after 1 of 2 files. To finish it, run: {finish}"
     doctor = gemtui("doctor --json")
     assert (doctor.code, words in doctor.json["problems"]) == (1, True)
     told = gemtui.json("checkpoints", ID)["interrupted"]
-    assert (told["kind"], told["done"], told["left"], told["finish"]) == ("undo", 1, 1, finish)
+    has(told, kind="undo", done=1, left=1, finish=finish)
     assert "all well" not in gemtui("doctor").out
     for command in (("checkpoints", ID), ("sessions",), ("sessions", "--json")):
         assert words in gemtui(*command).err

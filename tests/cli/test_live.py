@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gemtui.paths import live_dir
 from gemtui.text import clean
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, values
 from tests.cli.shapes import fits
 from tests.extension.live_files import hook_input, process, write_live
 from tests.hostile import ATTACK
@@ -24,12 +24,12 @@ def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
         answer = gemtui.json("sessions --live")
         fits(answer, "LiveSessions")
         waiting, working = answer["live"]
-        assert [each["id"] for each in answer["sessions"]] == [HAIKU]
-        assert (waiting["session"], waiting["state"], waiting["by"]) == (HAIKU, "waiting", "hook")
-        assert (waiting["pid"], waiting["project"]) == (os.getpid(), "/home/dev/proj")
+        assert values(answer["sessions"], "id") == [HAIKU]
+        has(waiting, session=HAIKU, state="waiting", by="hook")
+        has(waiting, pid=os.getpid(), project="/home/dev/proj")
         assert waiting["question"]["kind"] == "edit"
         assert waiting["question"]["diff"].endswith("+x\n")
-        assert (working["state"], working["tool"]) == ("working", "write_file")
+        has(working, state="working", tool="write_file")
         head, first, second = gemtui("sessions --live").out.splitlines()
         assert head.split() == ["STATE", "SINCE", "PROJECT", "SESSION", "ASKS"]
         assert first.split()[:3] == ["waiting", "now", "proj"]
@@ -53,7 +53,7 @@ def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(store: Path, 
         log.write(json.dumps({"$set": {"lastUpdated": datetime.now(UTC).isoformat()}}) + "\n")
     answer = gemtui("sessions --live --json")
     told = {each["session"]: each for each in answer.json["live"]}
-    assert (told[HAIKU]["state"], told[HAIKU]["by"]) == ("active", "file")
+    has(told[HAIKU], state="active", by="file")
     assert "gemtui extension install" in answer.err
 
 
@@ -63,8 +63,3 @@ def test_hostile_words_stay_harmless(store: Path, gemtui: Gemtui) -> None:
     text = gemtui("sessions --live").out
     assert "waiting" in text
     assert clean(text) == text
-
-
-def test_options_that_do_not_go_together(gemtui: Gemtui) -> None:
-    for words in (("--hidden",), ("--limit", "3")):
-        gemtui("sessions --live", *words).refuses("--live")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.paths import data_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, values
 from tests.sessions.stores import session, talk, uuid
 
 ONE, TWO = uuid(1), uuid(2)
@@ -37,10 +37,10 @@ def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, stor
 
 def test_what_is_archived_is_hidden(gemtui: Gemtui) -> None:
     gemtui("mark", TWO, "--archive", "--json")
-    assert [each["id"] for each in gemtui.json("sessions")["sessions"]] == [ONE]
+    assert values(gemtui.json("sessions")["sessions"], "id") == [ONE]
     hidden = gemtui.json("sessions --hidden")
     assert {each["id"] for each in hidden["sessions"]} == {ONE, TWO}
-    assert [(each["session"], each["archived"]) for each in hidden["marks"]] == [(TWO, True)]
+    assert values(hidden["marks"], "session", "archived") == [(TWO, True)]
     gemtui("mark", TWO, "--unarchive")
     assert len(gemtui.json("sessions")["sessions"]) == 2
 
@@ -56,7 +56,7 @@ def test_a_session_that_is_gone_keeps_its_mark(gemtui: Gemtui, store: Path) -> N
 def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
     gemtui("mark", ONE, "--name", "Mine", "--tag", "a")
     file = tmp_path / "marks.json"
-    assert gemtui("marks export --output", file).code == 0
+    gemtui.ok("marks export --output", file)
     gemtui("mark", ONE, "--name", "Another", "--untag", "a")
     assert gemtui.json("marks import", file) == {"version": 1, "changed": 1, "kept": [ONE]}
     assert gemtui.json("mark", ONE)["mark"]["name"] == "Another"
@@ -80,7 +80,7 @@ def test_with_a_file_that_cannot_be_read_the_list_goes_on(gemtui: Gemtui) -> Non
     assert refused.code == 1
     assert f"it is now {aside}" in refused.complaint
     assert aside.read_bytes() == b"something else"
-    assert gemtui("mark", ONE, "--pin").code == 0
+    gemtui.ok("mark", ONE, "--pin")
 
 
 def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Path) -> None:

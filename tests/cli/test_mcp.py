@@ -20,7 +20,7 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli, Running
-from tests.rows import table
+from tests.rows import each_row, table
 
 TABLES = table("cli/mcp.json")
 
@@ -114,7 +114,7 @@ def test_files_say_who_wrote_them(greeter: Asking) -> None:
     assert one[0]["path"].endswith(name)
 
 
-@pytest.mark.parametrize(("tool", "arguments", "what"), TABLES["what_does_not_fit_is_said"])
+@each_row("tool, arguments, what", TABLES["what_does_not_fit_is_said"])
 def test_what_does_not_fit_is_said(greeter: Asking, tool: str, arguments: dict[str, Any], what: str) -> None:
     words, bad = greeter.result(tool, **arguments)
     assert bad
@@ -150,7 +150,7 @@ class Served:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("end", ["eof", "term"])
+@each_row("end", ["eof", "term"])
 def test_the_process_says_nothing_but_answers_and_ends_well(store: Path, end: str) -> None:
     with Served() as served:
         assert served.ask(b"nonsense")["error"]["code"] == -32700

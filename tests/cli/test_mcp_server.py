@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gemtui.commands.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
+from tests.cli.conftest import has, values
 from tests.rows import each_row, table
 
 TABLES = table("cli/mcp_server.json")
@@ -59,13 +60,13 @@ def test_tools_have_a_strict_schema() -> None:
     answer: Any = server().answer(ask("tools/list"))
     (tool,) = answer["result"]["tools"]
     schema = tool["inputSchema"]
-    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    has(schema, type="object", additionalProperties=False)
     assert schema["required"] == ["text"]
     assert "$ref" not in json.dumps(schema)
     assert tool["annotations"]["readOnlyHint"]
 
 
-@each_row(("arguments", "text", "bad"), TABLES["a_call_has_a_result_or_words_for_the_model"])
+@each_row("arguments, text, bad", TABLES["a_call_has_a_result_or_words_for_the_model"])
 def test_a_call_has_a_result_or_words_for_the_model(arguments: dict[str, Any], text: str, bad: bool) -> None:
     answer: Any = server().answer(call(**arguments))
     assert answer["result"]["isError"] is bad
@@ -130,7 +131,7 @@ def test_a_line_that_is_too_long_is_passed_over() -> None:
     given = b'{"' + b"x" * (3 * LARGEST) + b"\n" + ask("ping", id="after") + b"\n" + ask("ping", 2)
     server().serve(io.BytesIO(given), out)
     answers = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [each["id"] for each in answers] == [None, "after", 2]
+    assert values(answers, "id") == [None, "after", 2]
 
 
 def test_a_slow_tool_is_given_up_and_few_are_at_work() -> None:

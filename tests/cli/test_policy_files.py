@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemtui.policy.edit import store
 from gemtui.policy.file.policy_files import policies_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, values
 from tests.cli.shapes import fits
-from tests.rows import table
+from tests.rows import each_row, table
 
 TABLES = table("cli/policy_files.json")
 
@@ -53,30 +54,12 @@ def place(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@each_row("case", table("cli/answers.json")["policies"])
+def test_answers(gemtui: Gemtui, place: Path, case: Any) -> None:
+    gemtui.answers(case)
+
+
 # --- check ---------------------------------------------------------------------------------------
-
-
-def test_a_good_policy_is_found_by_name_or_as_a_file(gemtui: Gemtui, place: Path) -> None:
-    for words in (["work"], ["work.toml"], ["good.toml"], ["./good.toml"]):
-        answer = gemtui("policy check", *words, "--strict")
-        assert (answer.code, answer.out) == (0, "")
-        assert answer.complaint.startswith("gemtui: no problems found")
-
-
-def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy check broken.toml doubtful.toml")
-    assert answer.code == 1
-    assert answer.out.splitlines() == [
-        'broken.toml: rule 1, decision: error: "ask" is not a valid decision; use allow, deny or '
-        'ask_user; Gemini CLI ignores the whole file because of this: write "ask_user"',
-        'doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "frob" and ignores it: remove it',
-    ]
-    assert answer.complaint == "gemtui: 1 error, 1 warning"
-
-
-def test_warnings_count_only_when_asked(gemtui: Gemtui, place: Path) -> None:
-    assert gemtui("policy check doubtful.toml").code == 0
-    assert gemtui("policy check doubtful.toml --strict").code == 1
 
 
 def test_the_settings_servers_tell_which_tools_get_one_name(gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
@@ -96,21 +79,13 @@ def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
     assert answer.code == 1
     assert answer.err == ""
     fits(answer.json, "Checked")
-    assert [(one["file"], one["rule"], one["field"]) for one in answer.json["findings"]] == [
+    assert values(answer.json["findings"], "file", "rule", "field") == [
         ("broken.toml", 1, "decision"),
         ("doubtful.toml", 1, "frob"),
     ]
     assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
     good = gemtui("policy check good.toml --json")
     assert (good.code, good.json) == (0, {"version": 1, "findings": [], "examples": [], "replay": None})
-
-
-def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy check gone.toml")
-    assert answer.code == 1
-    assert answer.out.startswith("gone.toml: error: it does not exist")
-    gemtui("policy check gone").refuses("there is no policy gone")
-    assert gemtui("policy check").code == 2
 
 
 def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) -> None:
@@ -141,8 +116,7 @@ def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place
 def test_all_policies_are_listed(gemtui: Gemtui, place: Path, home: Path) -> None:
     (home / ".gemini/policies").mkdir()
     (home / ".gemini/policies/u.toml").write_text(BROKEN)
-    answer = gemtui("policy list")
-    assert answer.code == 0
+    answer = gemtui.ok("policy list")
     lines = [" ".join(line.split()) for line in answer.out.splitlines()]
     assert lines[:3] == [
         "NAME RULES FINDINGS OF FILE",
@@ -159,7 +133,7 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
     settings.write_text(f'{{"policyPaths": ["{place}/good.toml"]}}')
     found = gemtui.json("policy list")
     fits(found, "Policies")
-    assert [(one["name"], one["origin"], one["loaded"]) for one in found["policies"]] == [
+    assert values(found["policies"], "name", "origin", "loaded") == [
         ("work", "ours", False),
         ("u", "user", False),
         ("good", "settings", True),
@@ -171,9 +145,7 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
 
 
 def test_no_policies_of_ours_is_said_with_a_way_out(gemtui: Gemtui, home: Path) -> None:
-    answer = gemtui("policy list")
-    assert answer.code == 0
-    assert "no gemtui policies in" in answer.complaint
+    gemtui.ok("policy list").complains("no gemtui policies in")
 
 
 def test_the_settings_of_a_project_name_policies_as_well(
@@ -188,10 +160,7 @@ def test_the_settings_of_a_project_name_policies_as_well(
     monkeypatch.chdir(project)
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
     found = gemtui.json("policy list")["policies"]
-    assert [(one["name"], one["origin"], one["rules"]) for one in found] == [
-        ("mine", "settings", 2),
-        ("a,b", "settings", 2),
-    ]
+    assert values(found, "name", "origin", "rules") == [("mine", "settings", 2), ("a,b", "settings", 2)]
 
 
 def test_without_a_command_the_help_is_said(gemtui: Gemtui) -> None:
@@ -220,11 +189,7 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
     found = gemtui.json("policy show work")
     fits(found, "PolicyRules")
     assert found["text"] == GOOD
-    assert [(one["index"], one["enabled"], one["line"]) for one in found["rules"]] == [
-        (1, True, 1),
-        (2, True, 9),
-        (0, False, 15),
-    ]
+    assert values(found["rules"], "index", "enabled", "line") == [(1, True, 1), (2, True, 9), (0, False, 15)]
     assert found["rules"][1]["fields"] == {"toolName": "*", "decision": "deny", "priority": 300, "interactive": False}
 
 
@@ -236,11 +201,7 @@ def test_what_is_no_policy_is_told_apart(gemtui: Gemtui, place: Path, command: s
     gemtui("policy", command, name).refuses(said)
 
 
-def test_an_empty_word_is_no_folder(gemtui: Gemtui, place: Path) -> None:
-    gemtui("policy check", "").refuses("FILE is empty")
-
-
-@pytest.mark.parametrize("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "\ufeff"])
+@each_row("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "a = \n", "\ufeff"])
 def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path, text: str) -> None:
     (place / "broken.toml").write_text(text)
     answer = gemtui("policy show broken.toml")
@@ -248,30 +209,13 @@ def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path
     assert answer.complaint == "gemtui: 1 error: see gemtui policy check broken.toml"
 
 
-def test_a_policy_with_findings_says_how_to_see_them(gemtui: Gemtui, place: Path) -> None:
-    answer = gemtui("policy show doubtful.toml")
-    assert answer.code == 0
-    assert answer.complaint == "gemtui: 1 warning: see gemtui policy check doubtful.toml"
-
-
-def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> None:
-    (place / "torn.toml").write_text("a = \n")
-    answer = gemtui("policy show torn.toml")
-    assert (answer.code, answer.out) == (1, "")
-    assert gemtui("policy show gone").code == 2
-
-
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
     (place / "odd.toml").write_text(
         DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
     )
     fields = gemtui.json("policy show odd.toml")["rules"][0]["fields"]
-    assert (fields["when"], fields["much"]) == ("1979-05-27T07:32:00Z", "inf")
+    has(fields, when="1979-05-27T07:32:00Z", much="inf")
     assert fields["nest"] == {"a": ["2020-01-01T00:00:00Z"]}
-
-
-def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Path) -> None:
-    gemtui("run hi --policy nowhere --dry-run").refuses("there is no policy nowhere")
 
 
 # --- examples ------------------------------------------------------------------------------------
@@ -296,10 +240,10 @@ def test_an_example_that_fails_is_an_error(gemtui: Gemtui, tmp_path: Path) -> No
     assert "line 2: expected allow, got deny by rule 1 of a.toml" in answer.out
     assert "1 of 2 examples passed" in answer.err
     found = gemtui.json("policy check", path)
-    assert [each["field"] for each in found["findings"]] == ["example"]
-    assert [(each["line"], each["passes"]) for each in found["examples"]] == [(1, True), (2, False)]
+    assert values(found["findings"], "field") == ["example"]
+    assert values(found["examples"], "line", "passes") == [(1, True), (2, False)]
     path.write_text(EXAMPLES.replace("# example: allow", "# was: allow"))
-    assert gemtui("policy check", path, "--strict").code == 0
+    gemtui.ok("policy check", path, "--strict")
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -315,8 +259,8 @@ def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
     found = again.json
     assert [len(each["rules"]) for each in found["sentences"]] == [1, 1, 1, 1]
     otherwise = {each["tool"]: each["otherwise"] for each in found["tools"]}
-    assert (otherwise["read_file"], otherwise["write_file"]) == ("allow", "deny")
-    assert gemtui("policy check goal --strict").code == 0
+    has(otherwise, read_file="allow", write_file="deny")
+    gemtui.ok("policy check goal --strict")
 
 
 def test_a_sentence_that_makes_no_rule_writes_nothing(home: Path, gemtui: Gemtui) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gemtui.runs.listing import list_runs, runs_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, put
 from tests.cli.shapes import fits
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.patience import PATIENCE
+from tests.rows import each_row
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 BROKEN = GOOD.replace("deny", "Deny")
@@ -69,10 +70,8 @@ def test_without_a_cli_settings_that_can_t_be_read_are_named(
     no_cli: None, gemtui: Gemtui, policies: Path, tmp_path: Path
 ) -> None:
     settings = tmp_path / ".gemini" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text("{")
-    answer = gemtui("policy flags careful -C", tmp_path)
-    assert f"{settings} can't be read" in answer.out
+    put(settings, "{")
+    gemtui("policy flags careful -C", tmp_path).shows(f"{settings} can't be read")
 
 
 def test_the_script_can_be_run_as_it_is(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path) -> None:
@@ -87,17 +86,14 @@ def test_the_script_can_be_run_as_it_is(fake_cli: FakeCli, gemtui: Gemtui, polic
     assert 'toolName = "write_file"' in written.read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"), [(b"\xff", r"\xff"), ("\u202eü".encode(), r"\xe2\x80\xae\xc3\xbc"), ("ü".encode(), "ü")]
-)
+@each_row("name, shown", [(b"\xff", r"\xff"), ("\u202eü".encode(), r"\xe2\x80\xae\xc3\xbc"), ("ü".encode(), "ü")])
 def test_a_file_of_any_name_can_be_named(
     fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, name: bytes, shown: str
 ) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b".toml"))
     path.write_text(GOOD)
     cli = fake_cli()
-    answer = gemtui("policy flags", path)
-    assert answer.code == 0
+    answer = gemtui.ok("policy flags", path)
     *_, command = answer.out.splitlines()
     assert f"/{shown}.toml" in command
     printed = command.replace(str(cli), "printf '%s\\0'").replace("< prompt.txt", "")
@@ -105,11 +101,7 @@ def test_a_file_of_any_name_can_be_named(
     assert done.stdout.split(b"\0")[-2] == b"--policy=" + os.fsencode(path)
 
 
-def test_a_name_that_is_none(gemtui: Gemtui) -> None:
-    gemtui("policy flags nothing").refuses("there is no policy nothing")
-
-
-@pytest.mark.parametrize("words", [("run", "Go"), ("run", "Go", "--dry-run"), ("policy", "flags")])
+@each_row("words", [("run", "Go"), ("run", "Go", "--dry-run"), ("policy", "flags")])
 def test_a_broken_policy_starts_nothing(
     fake_cli: FakeCli, gemtui: Gemtui, policies: Path, words: tuple[str, ...]
 ) -> None:
@@ -129,10 +121,10 @@ def test_what_is_hardly_meant_is_said_and_run(fake_cli: FakeCli, gemtui: Gemtui,
     fake_cli(f"print:{INIT}", f"print:{OK}")
     (policies / "typo.toml").write_text(GOOD + "frob = 1\n")
     mine = home / ".gemini/policies/mine.toml"
-    mine.parent.mkdir()
-    mine.write_text(BROKEN)
-    answer = gemtui("run Go --policy typo")
-    assert f'note: {policies}/typo.toml, rule 1, frob: Gemini CLI does not recognise the key "frob"' in answer.err
-    assert f"note: in your own policies, which every session loads: {mine}, rule 1" in answer.err
+    put(mine, BROKEN)
+    gemtui("run Go --policy typo").tells(
+        f'note: {policies}/typo.toml, rule 1, frob: Gemini CLI does not recognise the key "frob"',
+        f"note: in your own policies, which every session loads: {mine}, rule 1",
+    )
     (run,) = list_runs(runs_dir())
     assert run.exit is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, values
 from tests.cli.shapes import fits
 from tests.recover.histories import saw, wrote
 from tests.sessions import logs
@@ -29,29 +29,29 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(gemtui: Gemtui, project: Path) -> None:
     answer = gemtui("recover ./a")
     assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
-    assert "1 line known, 1 guessed" in answer.err
-    assert "line 1: known, read_file in 00000001" in answer.err
-    assert "line 2: guessed, write_file in 00000001" in answer.err
+    answer.tells(
+        "1 line known, 1 guessed", "line 1: known, read_file in 00000001", "line 2: guessed, write_file in 00000001"
+    )
 
 
 def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: Path) -> None:
     report = gemtui.json("recover", project / "a")
     fits(report, "Recovered")
-    assert (report["known"], report["guessed"], report["missing"]) == (1, 1, 0)
-    assert (report["text"], report["session"]) == ("A\nb\x1b[2J\n", uuid(1))
-    assert [(each["first"], each["tool"]) for each in report["lines"]] == [(1, "read_file"), (2, "write_file")]
+    has(report, known=1, guessed=1, missing=0)
+    has(report, text="A\nb\x1b[2J\n", session=uuid(1))
+    assert values(report["lines"], "first", "tool") == [(1, "read_file"), (2, "write_file")]
 
 
 def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemtui, project: Path) -> None:
     there, link = project / "a", project / "link"
     assert gemtui("recover a --output a --at 2000-01-01").code == 1
     assert not there.exists()
-    assert gemtui("recover a --output a").code == 0
+    gemtui.ok("recover a --output a")
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     there.write_text("mine")
     gemtui("recover a --output a").refuses("a exists: name another file, or replace it with --force")
     assert there.read_text() == "mine"
-    assert gemtui("recover a --output a --force").code == 0
+    gemtui.ok("recover a --output a --force")
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     link.symlink_to("nowhere")
     for more in ([], ["--force"]):

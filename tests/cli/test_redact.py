@@ -11,75 +11,33 @@ import pytest
 
 from gemtui.export_formats import Format
 from tests.cli.conftest import Gemtui
+from tests.conftest import DATA
 from tests.redact.secrets import ENV, KEY_LINES, PEM, SECRETS, TEXTS, TOKENS
+from tests.sessions import stores
+
+ID = "5ec2e700-0000-4000-8000-000000000000"
 
 
 def session(store: Path) -> str:
     """A session with every secret in prompt, title, thought, call, diff, screen and file name."""
     every = "\n".join([*SECRETS[: -len(TEXTS)], *(text for text, _ in TEXTS), PEM])
     env = "\n".join(f"{name}={value}" for name, value in ENV.items())
-    (token, *_) = TOKENS["github-token"]
-    time = "2026-11-20T10:00:00.000Z"
-    diff = "--- a\n+++ b\n@@ -0,0 +1,9 @@\n" + "\n".join(f"+{line}" for line in every.split("\n"))
-    calls = [
-        {
-            "id": "c1",
-            "name": "write_file",
-            "args": {"file_path": f"/home/adalove/{token}.txt", "content": every},
-            "status": "success",
-            "timestamp": time,
-            "result": [{"functionResponse": {"id": "c1", "name": "write_file", "response": {"output": every}}}],
-            "resultDisplay": {
-                "fileDiff": diff,
-                "fileName": f"{token}.txt",
-                "filePath": f"/home/adalove/{token}.txt",
-                "originalContent": "",
-                "newContent": every,
-            },
-        },
-        {
-            "id": "c2",
-            "name": "run_shell_command",
-            "args": {"command": "cat .env"},
-            "status": "success",
-            "timestamp": time,
-            "result": [
-                {
-                    "functionResponse": {
-                        "id": "c2",
-                        "name": "run_shell_command",
-                        "response": {"output": f"Output: {env}\nExit Code: 0"},
-                    }
-                }
-            ],
-            "resultDisplay": [
-                [{"text": line[: len(line) // 2]}, {"text": line[len(line) // 2 :]}]
-                for line in [*env.split("\n"), *SECRETS]
-            ],
-        },
-    ]
-    id = "5ec2e700-0000-4000-8000-000000000000"
-    records = [
-        {"sessionId": id, "projectHash": "0" * 64, "startTime": time, "lastUpdated": time},
-        {"id": "m1", "timestamp": time, "type": "user", "content": [{"text": f"{token} {every}"}]},
-        {
-            "id": "m2",
-            "timestamp": time,
-            "type": "gemini",
-            "content": json.dumps({"nested": every}),
-            "thoughts": [{"subject": token, "description": every, "timestamp": time}],
-            "model": "gemini-3.8-flash",
-            "toolCalls": calls,
-        },
-        {"id": "m3", "timestamp": time, "type": "user", "content": [{"text": f"gone {every}"}]},
-        {"$rewindTo": "m3"},
-    ]
-    chats = store / "tmp/secrets/chats"
-    chats.mkdir(parents=True)
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (chats / "session-2026-11-20T10-00-5ec2e700.jsonl").write_text(lines)
-    (store / "tmp/secrets/.project_root").write_text("/home/adalove/src")
-    return id
+    texts = {
+        "every": every,
+        "env": env,
+        "token": TOKENS["github-token"][0],
+        "added": "\n".join(f"+{line}" for line in every.split("\n")),
+        "nested": json.dumps({"nested": every}),
+    }
+    halves = [(line[: len(line) // 2], line[len(line) // 2 :]) for line in [*env.split("\n"), *SECRETS]]
+    screen = [[{"text": half} for half in line] for line in halves]
+    records = (DATA / "cli/secrets.jsonl").read_text("utf-8").replace('"«screen»"', json.dumps(screen))
+    for name, text in texts.items():
+        records = records.replace(f"«{name}»", json.dumps(text)[1:-1])
+    path = stores.session(store, ID, key="secrets")
+    path.write_text(records)
+    stores.marker(store, "secrets", "/home/adalove/src")
+    return ID
 
 
 @pytest.mark.parametrize("format", Format)
@@ -87,8 +45,7 @@ def test_no_part_of_a_secret_remains_in_an_export(store: Path, gemtui: Gemtui, f
     id = session(store)
     dropped = () if format is Format.UNIFIED else ("--dropped",)
     open = gemtui("show", id, "--format", format, *dropped).out
-    answer = gemtui("show", id, "--format", format, *dropped, "--redact")
-    assert answer.code == 0, answer.err
+    answer = gemtui.ok("show", id, "--format", format, *dropped, "--redact")
     assert "replaced " in answer.err
     assert "[redacted:" in answer.out.replace("\\", "")
     before, after = plain(open, format), plain(answer.out, format)

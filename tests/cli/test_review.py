@@ -9,7 +9,7 @@ import pytest
 
 from gemtui.errors import UndoError
 from gemtui.runs.undo import review as reviews
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has
 from tests.runs.reviewed import LINES, recorded, shell, with_checkpoints
 from tests.sessions.stores import uuid
 
@@ -38,7 +38,7 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     assert set(found) == {
         ("a.txt", "tool"), ("a.txt", "person"), ("b.txt", "shell"), ("new.txt", "tool"),
     }  # fmt: skip
-    assert (told["version"], told["session"], told["complete"]) == (1, ID, False)
+    has(told, version=1, session=ID, complete=False)
     assert "rm -rf build" in "".join(told["notes"])
     shell = next(each["hunks"][0] for each in told["files"] if each["path"] == "b.txt")
     assert shell["command"] == "sed -i s/old/new/ b.txt"
@@ -56,7 +56,7 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     assert hunks(done.json) == {key: id for key, id in found.items() if key[1] != "shell"}
     assert (project / "b.txt").read_text() == "old\n"
     ids = [found["a.txt", "tool"], found["new.txt", "tool"]]
-    assert gemtui("review", ID, *(w for id in ids for w in ("--revert", id)), "--yes").code == 0
+    gemtui.ok("review", ID, *(w for id in ids for w in ("--revert", id)), "--yes")
     assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
     assert not (project / "new.txt").exists()
     assert gemtui("redo --yes").code == gemtui("redo --yes").code == 0
@@ -75,7 +75,7 @@ def test_later_lines_that_a_revert_leaves_are_named(
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
     assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
     assert second["id"] in done.out
-    assert gemtui("redo --yes").code == 0
+    gemtui.ok("redo --yes")
     both = [word for each in (first, second) for word in ("--revert", each["id"])]
     done = gemtui("review", ID, *both, "--yes", "--json")
     assert (done.json["built_on"], len(done.json["reverted"])) == ([], 2)
@@ -109,7 +109,7 @@ def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, mo
 def test_a_folder_that_is_gone_is_not_called_unknown(project: Path, gemtui: Gemtui) -> None:
     project.rename(project.parent / "elsewhere")
     told = gemtui.json("review", ID)
-    assert (told["files"], told["complete"]) == ([], False)
+    has(told, files=[], complete=False)
     assert told["notes"] == [f"The folder of this session is gone, so its files can't be undone: {project}"]
     planned = gemtui.json("undo", ID, "--dry-run")
-    assert (planned["complete"], planned["notes"]) == (False, told["notes"])
+    has(planned, complete=False, notes=told["notes"])

@@ -23,15 +23,17 @@ from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference, GateFolder
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.trust import remember
+from gemtui.policy.file.policy_files import policies_dir
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
-from tests.cli.conftest import Gemtui, start
+from tests.cli.conftest import Gemtui, has, put, start, values
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
-from tests.rows import table
+from tests.rows import each_row, table
 from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
 from tests.runs.test_recorded_calls import loop
+from tests.sessions import logs, stores
 
 TABLES = table("cli/run.json")
 
@@ -95,12 +97,11 @@ def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: Fake
     answer = gemtui("run Go")
     assert (answer.code, answer.out) == (0, "Done.\n")
     assert "  failed: run_shell_command: exit code 3" in answer.err.splitlines()
-    assert "done, but 1 tool call failed: run_shell_command" in answer.err
-    assert "1 tool call, 1 failed; session" in answer.err
+    answer.tells("done, but 1 tool call failed: run_shell_command", "1 tool call, 1 failed; session")
     *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
     assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
     listed, _ = json.loads(gemtui("runs --json").out)["runs"]
-    assert (listed["outcome"], listed["failed"]) == ("warning", 1)
+    has(listed, outcome="warning", failed=1)
 
 
 def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
@@ -110,8 +111,10 @@ def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: F
     answer = gemtui("run Go")
     call = 'run_shell_command with arguments {"command":"true"}'
     assert (answer.code, answer.out) == (0, "Done.\n")
-    assert "done, but Gemini CLI took a call after “Go” for a repetition, and neither it nor" in answer.err
-    assert f"was done: {call}: send that prompt again" in answer.err
+    answer.tells(
+        "done, but Gemini CLI took a call after “Go” for a repetition, and neither it nor",
+        f"was done: {call}: send that prompt again",
+    )
     *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
     assert last["metadata"]["droppedCalls"] == [{"prompt": "Go", "call": call}]
     assert "warning  Gemini CLI took a call after “Go” for a repetition, and neither" in gemtui("runs show latest").out
@@ -121,8 +124,8 @@ def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", says(r"A\\u202eB\\u009b"), f"print:{OK}")
     answer = gemtui("run Go --json -m pro")
     assert (answer.code, answer.err) == (0, "")
-    events = [json.loads(line) for line in answer.out.splitlines()]
-    assert [event["type"] for event in events] == ["init", "text_delta", "text", "done"]
+    events = answer.events
+    assert values(events, "type") == ["init", "text_delta", "text", "done"]
     assert events[0]["payload"]["model"] == "pro"
     assert events[1]["payload"] == {"delta": "A\u202eB\u009b"}
     assert {event["sessionId"] for event in events} == {"s1"}
@@ -154,30 +157,29 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
 # --- how it ends ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("steps", "code", "words"),
+@each_row(
+    "steps, code, words",
     [
         ((f"print:{INIT}", says("x"), f"print:{FAIL}"), 1, "No quota left."),
         ((f"print:{INIT}", says("x")), 1, "without a result"),
         (("err:Please set an Auth method.", "exit:41"), 1, "Please set an Auth method."),
         ((f"print:{INIT}", f"print:{TURNS}", "exit:53"), 53, "continue the session (gemtui run --resume s1)"),
-        ((f"print:{INIT}", "wait"), 124, "timed out after 1s"),
         ((f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"), 1, "a policy file is broken"),
     ],
 )
 def test_exit_codes(fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str) -> None:
     fake_cli(*steps)
-    limit = ("--timeout", "1") if code == 124 else ()
-    answer = gemtui("run Go --quiet", *limit)
+    answer = gemtui("run Go --quiet")
     assert answer.code == code
     assert words in answer.complaint
 
 
-def test_an_idle_run_is_ended(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+def test_a_run_that_goes_on_is_ended_at_its_limits(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", "wait")
-    answer = gemtui("run Go --quiet --idle-timeout 0.6")
-    assert answer.code == 124
-    assert "no output for 0.6s" in answer.complaint
+    for limit, what in (("--timeout 1", "timed out after 1s"), ("--idle-timeout 0.6", "no output for 0.6s")):
+        answer = gemtui(f"run Go --quiet {limit}")
+        assert answer.code == 124
+        assert what in answer.complaint
 
 
 def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     gemtui("run Go").fails("install it from https://github.com/google-gemini/gemini-cli")
     events = [json.loads(line) for line in gemtui("run Go --json").out.splitlines()]
-    assert [event["type"] for event in events] == ["init", "error", "done"]
+    assert values(events, "type") == ["init", "error", "done"]
     assert gemtui("run Go --dry-run").code == 1
 
 
@@ -208,15 +210,15 @@ def running(fake_cli: FakeCli) -> Iterator[Any]:
     """Start `gemtui run` as a process, and give it back once the CLI has said something."""
     processes = []
 
-    def begin(*steps: str, json: bool = True) -> subprocess.Popen[bytes]:
+    def begin(*steps: str, speaks: bool = True) -> subprocess.Popen[bytes]:
         fake_cli(f"print:{INIT}", *steps)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gemtui", "run", "Go", *(["--json"] if json else [])],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        command = [sys.executable, "-m", "gemtui", "run", "Go", "--json"]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
         processes.append(process)
+        assert process.stdout is not None
+        while speaks and json.loads(process.stdout.readline())["type"] != "text_delta":
+            pass
         return process
 
     yield begin
@@ -225,22 +227,13 @@ def running(fake_cli: FakeCli) -> Iterator[Any]:
         process.communicate()
 
 
-def said(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    assert process.stdout is not None
-    event: dict[str, Any] = json.loads(process.stdout.readline())
-    return event
-
-
 def left() -> set[Any]:
     return {each for run in list_runs(runs_dir()) for each in process_tree.tagged(run.id)}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@each_row("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> None:
     process = running("orphan", says("Half"), "wait")
-    events = [said(process), said(process)]
-    while events[-1]["type"] != "text_delta":
-        events.append(said(process))
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
@@ -258,8 +251,6 @@ def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
         process = running(says("Half"), "wait")
     finally:
         signal.signal(signal.SIGHUP, before)
-    while said(process)["type"] != "text_delta":
-        pass
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
@@ -270,8 +261,6 @@ def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
 
 def test_a_second_signal_kills_at_once(running: Any) -> None:
     process = running("stubborn", says("Stubborn"), "wait")
-    while said(process)["type"] != "text_delta":
-        pass
     process.send_signal(signal.SIGINT)
     assert b"stopping" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
@@ -288,8 +277,6 @@ def test_a_second_signal_kills_at_once(running: Any) -> None:
 
 async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
     process = running(says("Half"), "wait")
-    while said(process)["type"] != "text_delta":
-        pass
     process.kill()
     process.communicate()
     (run,) = list_runs(runs_dir())
@@ -308,7 +295,7 @@ async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
 
 
 def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
-    process = running("line:10", "wait")
+    process = running("line:10", "wait", speaks=False)
     process.stdout.close()
     assert process.wait(PATIENCE) == 0
     assert process.stderr.read() == b""
@@ -316,7 +303,7 @@ def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
 
 
 def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
-    process = running(f"line:{2_000_000}", says("x"), "wait")
+    process = running(f"line:{2_000_000}", says("x"), "wait", speaks=False)
     assert process.stdout.read(1)
     while not left():
         time.sleep(0.005)
@@ -336,15 +323,9 @@ def test_prompts_from_a_file_and_from_stdin(fake_cli: FakeCli, gemtui: Gemtui, t
     fake_cli(f"print:{INIT}", f"print:{OK}")
     file = tmp_path / "prompt.md"
     file.write_bytes("\ufeff- Élan\r\nmore".encode())
-    assert gemtui("run --prompt-file", file).code == 0
+    gemtui.ok("run --prompt-file", file)
     assert prompt() == "- Élan\r\nmore"
-    done = subprocess.run(
-        [sys.executable, "-m", "gemtui", "run", "-", "--quiet"],
-        input=b"from stdin",
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = start("run - --quiet", given=b"from stdin")
     assert (done.returncode, done.stderr) == (0, b"")
     assert list_runs(runs_dir())[0].prompt == "from stdin"
 
@@ -389,15 +370,13 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
     (policies / "careful.toml").write_text("")
     own = tmp_path / "own.toml"
     own.write_text("")
-    answer = gemtui(
+    gemtui.ok(
         *("run", "Go", "-C", project, "-m", "pro", "--approval-mode", "auto_edit"),
         *("--file-write", "deny", "--shell", "allow", "--network", "ask"),
         *("--only-tool", "glob", "--only-tool", "read_file", "--allow-tool", "mcp_s_x"),
         *("--deny-tool", "write_todos", "--policy", "careful", "--policy", own),
         *("--include-directory", tmp_path, "--max-turns", "3", "--timeout", "50", "--sandbox"),
-    )
-    assert answer.code == 0
-    assert "note: headless runs can't ask" in answer.err
+    ).tells("note: headless runs can't ask")
     given = words(tmp_path)
     assert {
         "--model=pro",
@@ -440,7 +419,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert remembered.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
-@pytest.mark.parametrize(("value", "passed"), TABLES["a_trust_variable_that_has_an_effect_is_kept"])
+@each_row("value, passed", TABLES["a_trust_variable_that_has_an_effect_is_kept"])
 def test_a_trust_variable_that_has_an_effect_is_kept(
     fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, value: str, passed: str | None
 ) -> None:
@@ -452,7 +431,7 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
     assert request.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == passed
 
 
-@pytest.mark.parametrize(("given", "what"), TABLES["what_does_not_fit_starts_nothing"])
+@each_row("given, what", TABLES["what_does_not_fit_starts_nothing"])
 def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     answer = gemtui("run", *given)
@@ -470,14 +449,9 @@ def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
 
 
 def session(home: Path, id: str, project: Path, minute: int, prompt: str = "hello") -> None:
-    chats = home / ".gemini/tmp" / project.name / "chats"
-    chats.mkdir(parents=True, exist_ok=True)
-    (chats.parent / ".project_root").write_text(str(project))
-    at = f"2026-01-02T03:{minute:02}:05.000Z"
-    header = {"sessionId": id, "projectHash": "x", "startTime": at, "lastUpdated": at}
-    said = {"id": "1", "timestamp": at, "type": "user", "content": prompt}
-    path = chats / f"session-2026-01-02T03-{minute:02}-{id[:8]}.jsonl"
-    path.write_text(json.dumps(header) + "\n" + json.dumps(said) + "\n")
+    records = [logs.header(id, lastUpdated=logs.at(minute)), logs.user("1", prompt)]
+    stores.session(home / ".gemini", id, records, key=project.name, minute=f"2026-01-02T03-{minute:02}")
+    stores.marker(home / ".gemini", project.name, str(project))
 
 
 def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
@@ -490,7 +464,7 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     session(home, new, one, 2)
     session(home, elsewhere, other, 3)
     for wanted, id in (("11111111", old), ("latest", new), (old, old), (f" {old} ", old), (" latest", new)):
-        assert gemtui("run Go -C", one, "--resume", wanted).code == 0
+        gemtui.ok("run Go -C", one, "--resume", wanted)
         assert f"--resume={id}" in words(tmp_path)
     gemtui("run Go -C", one, "--resume", "3333").refuses(
         f"belongs to {other} and can only be continued there: add --cwd {other}"
@@ -514,9 +488,9 @@ def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
         gemtui("run Go -C", folder, "--resume", wanted).refuses(f"{commands} has nothing to resume")
     talk = "11111111-0000-4000-8000-000000000000"
     session(home, talk, folder, 1)
-    assert gemtui("run Go -C", folder, "--resume", "latest").code == 0
+    gemtui.ok("run Go -C", folder, "--resume", "latest")
     assert f"--resume={talk}" in words(tmp_path)
-    assert gemtui("show latest --project", folder).code == 0
+    gemtui.ok("show latest --project", folder)
 
 
 def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
@@ -524,15 +498,13 @@ def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, 
     old = "11111111-0000-4000-8000-000000000000"
     session(home, old, tmp_path, 1)
     for wanted, forked in ((old, True), ("1111:2", True), ("latest:1", False)):
-        answer = gemtui("run Go -C", tmp_path, "--fork", wanted)
-        assert answer.code == 0
+        answer = gemtui.ok("run Go -C", tmp_path, "--fork", wanted)
         resumed = [each for each in words(tmp_path) if "--resume=" in each]
         assert len(resumed) == forked
         if resumed:
             id = resumed[0].removeprefix("--resume=")
             assert id != old
-            assert "before prompt 2 of" in answer.err
-            assert f" to {id}" in answer.err
+            answer.tells("before prompt 2 of", f" to {id}")
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run Go -C", tmp_path, *words_given).code == 2
     assert "so there is no prompt 9" in gemtui("run Go -C", tmp_path, "--fork", f"{old}:9").complaint
@@ -581,8 +553,8 @@ def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert old.startswith("11111111  ")
     assert "done" in old
     newest = gemtui.json("runs")["runs"][0]
-    assert (newest["state"], newest["status"], newest["complete"]) == ("ended", "success", False)
-    assert (newest["session"], newest["cwd"]) == ("s1", str(Path.cwd()))
+    has(newest, state="ended", status="success", complete=False)
+    has(newest, session="s1", cwd=str(Path.cwd()))
     assert newest["started"].endswith("Z")
 
 
@@ -595,10 +567,10 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     assert "done, 1 denied" in gemtui("runs").out
     assert "state    done, 1 denied" in gemtui("runs show latest").out
     (run,) = gemtui.json("runs")["runs"]
-    assert (run["status"], run["outcome"], run["refused"], run["failed"]) == ("success", "refused", 1, 0)
+    has(run, status="success", outcome="refused", refused=1, failed=0)
 
 
-@pytest.mark.parametrize("mode", ["auto_edit", "yolo"])
+@each_row("mode", ["auto_edit", "yolo"])
 def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
     fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, mode: str
 ) -> None:
@@ -620,32 +592,27 @@ def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
 def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     used, end = uses("t1", "write_file", "a.txt"), f"print:{OK}"
     fake_cli(f"print:{INIT}", used, ends("t1", "denied"), says("No."), end)
-    assert gemtui("run Write").code == 0
+    gemtui.ok("run Write")
     answer = gemtui("run Write --fail-on-denied --json")
     assert answer.code == 1
     assert "gemtui: done, but 1 tool call was denied (write_file" in answer.err
     done = json.loads(answer.out.splitlines()[-1])
     (denied,) = done["metadata"]["deniedCalls"]
-    assert (denied["toolUseId"], denied["toolName"]) == ("t1", "write_file")
+    has(denied, toolUseId="t1", toolName="write_file")
     fake_cli(f"print:{INIT}", used, ends("t1", "success"), says("Yes."), end)
     answer = gemtui("run Write --fail-on-denied --json")
     assert (answer.code, "deniedCalls" in answer.out) == (0, False)
 
 
-def test_runs_are_cleared(gemtui: Gemtui) -> None:
+def test_runs_are_listed_by_two_names_and_cleared(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two")
+    assert gemtui("runs list").out == gemtui("runs").out
+    expected = gemtui.json("runs")
+    assert gemtui.json("runs list") == gemtui("runs --json list").json == expected
     assert gemtui("runs clear").complaint.startswith("gemtui: removed 2 runs from")
     assert gemtui.json("runs")["runs"] == []
     assert gemtui.json("runs clear")["removed"] == 0
-
-
-def test_the_list_of_runs_has_a_name(gemtui: Gemtui) -> None:
-    add_run(runs_dir(), "one")
-    assert gemtui("runs list").out == gemtui("runs").out
-    expected = gemtui.json("runs")
-    assert gemtui("runs list --json").json == expected
-    assert gemtui("runs --json list").json == expected
 
 
 def test_one_run_is_shown(gemtui: Gemtui) -> None:
@@ -660,7 +627,7 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     assert second.isprintable()
     shown = gemtui.json("runs show latest")
     assert shown["version"] == 1
-    assert (shown["run"]["id"], shown["run"]["session"]) == ("11111111-2222", "s1")
+    has(shown["run"], id="11111111-2222", session="s1")
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
 
 
@@ -674,22 +641,19 @@ def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(gem
     assert "-new\n         +other␛\n" in out
     assert "in question 4\n         the file has no readable text\n" in out
     told = gemtui.json("runs show latest")["run"]["differences"]
-    assert [(each["number"], each["found"]) for each in told] == [(3, "other\x1b\n"), (4, None)]
+    assert values(told, "number", "found") == [(3, "other\x1b\n"), (4, None)]
 
 
 def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_path: Path) -> None:
     steps = [uses("t1", "write_file", "a.txt"), ends("t1"), uses("t2", "replace", r"\\u001b[31mb")]
     fake_cli(f"print:{INIT}", *steps, ends("t2", "error"), says("Done."), f"print:{OK}")
-    assert gemtui("run go --trust").code == 0
+    gemtui.ok("run go --trust")
     answer = gemtui("runs show latest")
     assert "files    1 file, line counts unknown\n         ? a.txt\n" in answer.out
     assert "\x1b" not in answer.out
     assert "b not written" in answer.out
     files = gemtui.json("runs show latest")["run"]["files"]
-    assert [(each["letter"], each["status"], each["by"]) for each in files] == [
-        ("?", "written", "tool"),
-        ("?", "not written", "tool"),
-    ]
+    assert values(files, "letter", "status", "by") == [("?", "written", "tool"), ("?", "not written", "tool")]
     assert files[0]["path"].endswith("/a.txt")
 
 
@@ -716,19 +680,15 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
     assert start("run --help").stdout.startswith(b"Usage: gemtui run")
 
 
-@pytest.mark.parametrize("option", ["--only-tool", "--allow-tool", "--deny-tool"])
-@pytest.mark.parametrize("command", TABLES["a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note"])
+@each_row("option", ["--only-tool", "--allow-tool", "--deny-tool"])
+@each_row("command", ["run x --dry-run", "policy flags careful"])
 def test_a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note(
-    gemtui: Gemtui, home: Path, fake_cli: FakeCli, option: str, command: tuple[str, ...]
+    gemtui: Gemtui, home: Path, fake_cli: FakeCli, option: str, command: str
 ) -> None:
     fake_cli()
-    careful = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies/careful.toml"
-    careful.parent.mkdir(parents=True)
-    careful.write_text("")
-    gemtui(*command, option, "read_fil").refuses(f"{option}: 'read_fil' is not a tool's name: did you mean read_file?")
-    answer = gemtui(*command, option, "nosuch")
-    assert answer.code == 0
-    assert "gemtui knows no tool called 'nosuch'" in answer.out
+    put(policies_dir() / "careful.toml", "")
+    gemtui(command, option, "read_fil").refuses(f"{option}: 'read_fil' is not a tool's name: did you mean read_file?")
+    gemtui.ok(command, option, "nosuch").shows("gemtui knows no tool called 'nosuch'")
 
 
 # --- a quota that is used up ---------------------------------------------------------------------
@@ -739,7 +699,7 @@ QUOTA = (
 )
 
 
-@pytest.mark.parametrize(("spoke", "sent"), [(True, "Continue where you stopped."), (False, "go")])
+@each_row("spoke, sent", [(True, "Continue where you stopped."), (False, "go")])
 def test_a_run_that_waits_for_its_quota_continues_by_itself(
     fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoke: bool, sent: str
 ) -> None:

@@ -25,7 +25,7 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
-from tests.rows import table
+from tests.rows import each_row, table
 from tests.terminal import Terminal
 
 TABLES = table("cli/run_ask.json")
@@ -167,7 +167,7 @@ def test_without_a_terminal_nothing_is_started(on_loopback: GeminiCli, words: tu
     assert "--ask needs a terminal" in err
 
 
-@pytest.mark.parametrize(("tool", "args"), TABLES["no_argument_is_left_out"])
+@each_row("tool, args", TABLES["no_argument_is_left_out"])
 def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path) -> None:
     question = Question(request=ApprovalRequest(tool_name=tool, arguments=args))
     asked = Conversation(GateFolder(tmp_path), tmp_path).asked(question)

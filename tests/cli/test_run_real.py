@@ -14,7 +14,7 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, values
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
@@ -48,7 +48,7 @@ def test_events_as_json(on_loopback: GeminiCli) -> None:
         code, out, err = finish(begin(on_loopback, model, "Write", "--json"))
     assert (code, err) == (0, "")
     events: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
-    assert [event["type"] for event in events] == [
+    assert values(events, "type") == [
         "init",
         "text_delta",
         "text",
@@ -104,7 +104,7 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCl
         assert finish(begin(on_loopback, model, "Go"))[0] == 0
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
     refused, plain = gemtui.json("runs")["runs"]
-    told = [(each["outcome"], each["refused"], each["failed"]) for each in (refused, plain)]
+    told = values((refused, plain), "outcome", "refused", "failed")
     assert told == [("refused", 1, 1), ("warning", 0, 1)], "an exit code is a failure and no refusal"
     _, first, second = gemtui("runs").out.splitlines()
     assert "done, 1 denied" in first

@@ -11,7 +11,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import drop_kept, keep_before
 from gemtui.runs.listing import prune_runs, runs_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, put, values
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines
 from tests.runs.test_listing import add_run
@@ -23,8 +23,7 @@ FIRST, SECOND = "11111111-a", "22222222-b"
 def real(home: Path) -> Path:
     """The one session of the store."""
     path = home / ".gemini/tmp/greeter/chats/session-2026-01-02T03-04-0a1b2c3d.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(REAL)
+    put(path, REAL)
     return path
 
 
@@ -48,11 +47,11 @@ def twice(home: Path, real: Path) -> RunFolder:
 
 
 def ids(gemtui: Gemtui) -> list[str]:
-    return [run["id"] for run in gemtui.json("runs")["runs"]]
+    return values(gemtui.json("runs")["runs"], "id")
 
 
 def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui) -> None:
-    assert [run["only_copy_of"] for run in gemtui.json("runs")["runs"]] == [None, None]
+    assert values(gemtui.json("runs")["runs"], "only_copy_of") == [None, None]
     cleared = gemtui.json("runs clear")
     assert cleared == {"version": 1, "removed": 2, "left": 0, "only_copies": []}
 
@@ -112,7 +111,7 @@ def test_a_file_that_was_changed_in_its_place_is_put_back_as_the_run_left_it(
 ) -> None:
     real.write_bytes(now)
     real.unlink()
-    assert gemtui("runs restore", SECOND).code == 0
+    gemtui.ok("runs restore", SECOND)
     assert real.read_bytes() == REAL + MORE
     drop_kept(twice)
     assert not [each.name for each in twice.path.iterdir() if "now" in each.name]
@@ -153,7 +152,7 @@ def test_a_run_gives_what_neither_store_nor_vault_has(twice: RunFolder, real: Pa
     gemtui("vault restore", ID).fails("already in its place")
     real.unlink()
     assert gemtui("vault restore ffff").code == 2
-    assert gemtui("vault restore", ID[:8]).code == 0
+    gemtui.ok("vault restore", ID[:8])
     assert real.exists()
 
 
@@ -172,7 +171,7 @@ def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> No
     assert f"run 22222222 has the only copy of session {ID}" in " ".join(report.split())
     assert report.splitlines()[-1] == "no problems"
     (named,) = gemtui.json("doctor")["runs"]["only_copies"]
-    assert (named["run"], named["session"]) == (SECOND, ID)
+    has(named, run=SECOND, session=ID)
 
 
 def test_a_run_whose_session_is_gone_at_its_end_fails(
@@ -184,5 +183,5 @@ def test_a_run_whose_session_is_gone_at_its_end_fails(
     assert answer.code == 1
     assert f"{real} is missing: a copy is in" in answer.err
     chats.unlink()
-    assert gemtui("runs restore latest").code == 0
+    gemtui.ok("runs restore latest")
     assert real.read_bytes() == REAL

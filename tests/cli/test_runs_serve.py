@@ -19,7 +19,7 @@ from gemtui.agent.run_folder import RUN_TAG, Exit, Owner
 from gemtui.paths import config_file, state_dir
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.listing import find_run, runs_dir
-from tests.cli.conftest import Gemtui, start
+from tests.cli.conftest import Gemtui, has, start, values
 from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -48,8 +48,7 @@ def asker(home: object, tmp_path: Path) -> Iterator[Asker]:
 
 
 def listed(gemtui: Gemtui, *words: str) -> list[dict[str, Any]]:
-    answer = gemtui("runs questions", *words, "--json")
-    assert answer.code == 0
+    answer = gemtui.ok("runs questions", *words, "--json")
     assert answer.json["version"] == 1
     found: list[dict[str, Any]] = answer.json["questions"]
     return found
@@ -69,11 +68,11 @@ def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(asker: Aske
     asker.question(1)
     (found,) = listed(gemtui)
     assert {*found, *found["effect"]} == told_names("a question"), "as assets/commands.md has it"
-    assert (found["run"], found["number"], found["tool"]) == ("run", 1, "write_file")
+    has(found, run="run", number=1, tool="write_file")
     effect = found["effect"]
-    assert (effect["path"], effect["before"]) == (str(place), "one\n")
+    has(effect, path=str(place), before="one\n")
     assert "-one\n+two\n" in effect["diff"]
-    assert (found["changed"], found["refusal"]) == (False, None)
+    has(found, changed=False, refusal=None)
     told = gemtui("runs questions run")
     assert "\x1b" not in told.out
     assert f"gemtui runs answer run {found['id']} allow" in told.out
@@ -109,7 +108,7 @@ def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui
     asker.later("write_file", file_path="a%2etxt", content="two\n")
     asker.question(1)
     (shown,) = listed(gemtui)
-    assert (shown["effect"]["names"], shown["effect"]["executable"]) == (1, False)
+    has(shown["effect"], names=1, executable=False)
     assert (shown["arguments"]["file_path"], shown["requested"]["file_path"]) == (str(place), "a%2etxt")
     told = gemtui("runs questions run").out
     assert "names (hard links)" not in told
@@ -144,18 +143,16 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     waiting = asker.later("run_shell_command", command="make all")
     asker.question(1)
     assert listed(gemtui)[0]["similar"].startswith("commands that start with make")
-    assert gemtui("runs answer run 1 allow --similar").code == 0
+    gemtui.ok("runs answer run 1 allow --similar")
     assert waiting.result() is not None
     assert through(asker.call("run_shell_command", command="make all"))
 
 
-@pytest.mark.parametrize(("words", "what"), TABLES["an_answer_that_names_nothing_is_a_usage_error"])
-def test_an_answer_that_names_nothing_is_a_usage_error(
-    asker: Asker, gemtui: Gemtui, words: list[str], what: str
-) -> None:
+def test_an_answer_that_names_nothing_is_a_usage_error(asker: Asker, gemtui: Gemtui) -> None:
     asker.files.ask(ASKED)
-    gemtui("runs answer", *words).refuses(what)
-    assert not asker.files.is_answered(1)
+    for words, what in TABLES["an_answer_that_names_nothing_is_a_usage_error"]:
+        gemtui("runs answer", *words).refuses(what)
+        assert not asker.files.is_answered(1)
 
 
 @pytest.mark.parametrize("sign", ["tag", "parent"])
@@ -182,11 +179,11 @@ def test_a_run_says_from_where_each_answer_came(asker: Asker, gemtui: Gemtui) ->
         talk = Conversation.of(run, source)
         assert talk.deny(talk.asked(question))
     asker.files.ask(replace(ASKED, number=5))
-    assert gemtui("runs answer run 5 deny").code == 0
+    gemtui.ok("runs answer run 5 deny")
     asker.files.ask(replace(ASKED, number=6))
     shown = gemtui.json("runs show run")["run"]["questions"]
     assert list(shown[0]) == ["tool", "about", "subagent", "consent", "reason", "from"]
-    assert [each["from"] for each in shown] == ["pane", "shell", "terminal", "library", "terminal", None]
+    assert values(shown, "from") == ["pane", "shell", "terminal", "library", "terminal", None]
     assert json.loads((asker.files.path / "answer-1.json").read_text())["from"] == "pane"
     assert "by gemtui runs answer: run_shell_command" in gemtui("runs show run").out
 
@@ -202,19 +199,17 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
         1,
         "gemtui: run run has ended: queue a prompt for later with gemtui runs queue",
     )
-    queued = gemtui("runs queue run", "and then")
-    assert queued.code == 0
-    assert "when the run ends" in queued.complaint
+    gemtui.ok("runs queue run", "and then").complains("when the run ends")
 
 
 def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> None:
     said = gemtui("runs say run", "use \x1b tabs", "--json")
     assert list(said.json) == names(SHAPES["runs say"])
-    assert gemtui("runs queue run", "then test").code == 0
+    gemtui.ok("runs queue run", "then test")
     told = gemtui("runs queue run")
     assert told.out == "use ␛ tabs\nthen test\n"
     waiting = gemtui.json("runs queue run")["waiting"]
-    assert [each["text"] for each in waiting] == ["use \x1b tabs", "then test"]
+    assert values(waiting, "text") == ["use \x1b tabs", "then test"]
     assert "use \\x1b tabs" in str(asker.hook("AfterTool", tool_name="glob", tool_input={}))
     next_prompt = asker.hook("AfterAgent")
     assert next_prompt is not None

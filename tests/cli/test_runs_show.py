@@ -11,6 +11,7 @@ from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.cli import main
 from gemtui.runs.listing import runs_dir
 from gemtui.transcript.model import Consent
+from tests.cli.conftest import values
 from tests.runs.test_listing import add_run
 
 
@@ -28,7 +29,7 @@ def test_what_a_run_asked_is_told(own_places: None, capsysbinary: pytest.Capture
     assert "asked    waits: write_file a.txt" in told
     main(["runs", "show", run.id, "--json"])
     questions = json.loads(capsysbinary.readouterr().out)["run"]["questions"]
-    assert [each["consent"] for each in questions] == ["denied", "waits"]
+    assert values(questions, "consent") == ["denied", "waits"]
 
 
 def test_what_waits_is_named_listed_and_said_where_it_goes(

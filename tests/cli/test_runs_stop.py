@@ -10,7 +10,7 @@ from gemtui.agent import process_tree
 from gemtui.paths import prompts_file
 from gemtui.runs.listing import runs_dir
 from gemtui.ui.run.prompt_sources import History
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_orphans import kill_watchers, start
 
@@ -27,7 +27,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
 def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
     answer = gemtui("runs --json")
     (run,) = answer.json["runs"]
-    assert (run["state"], run["pids"]) == ("orphaned", sorted(each.pid for each in process_tree.tagged(orphan)))
+    has(run, state="orphaned", pids=sorted(each.pid for each in process_tree.tagged(orphan)))
     listed = gemtui("runs")
     assert "orphaned" in listed.out
     assert f"gemtui runs stop {orphan[:8]}" in listed.complaint

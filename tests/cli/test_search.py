@@ -9,16 +9,19 @@ import pytest
 
 from gemtui.paths import cache_dir
 from gemtui.search import matching
-from tests.cli.conftest import Answer, Gemtui
+from tests.cli.conftest import Answer, Gemtui, has, values
 from tests.cli.shapes import fits
+from tests.rows import each_row
 from tests.sessions import logs, stores
 
 GREETER = "/home/dev/src/greeter"
 MAIN_OTHER = "/home/dev/notes"
 INVESTIGATED = "379b10d4-2d75-4878-b7af-f507dc35be26"
 
+pytestmark = pytest.mark.usefixtures("store")
 
-def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
+
+def test_shape_and_facts(gemtui: Gemtui) -> None:
     answer = gemtui("search --everywhere --json the greeting")
     assert (answer.code, answer.err) == (0, "")
     fits(answer.json, "Search")
@@ -29,10 +32,10 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     for hit in hits:
         words = {hit["snippet"][start:end].lower() for start, end in hit["spans"]}
         assert words <= {"the", "greeting"}
-    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    assert values(hits, "score") == sorted((hit["score"] for hit in hits), reverse=True)
 
 
-def test_every_session_that_matches_is_found_with_a_large_limit(store: Path, gemtui: Gemtui) -> None:
+def test_every_session_that_matches_is_found_with_a_large_limit(gemtui: Gemtui) -> None:
     few = gemtui.json("search --everywhere --limit 2 tool:shell")
     all_hits = gemtui.json("search --everywhere --limit 100000 tool:shell")
     assert len(few["hits"]) == 2
@@ -68,13 +71,13 @@ def test_pages_have_each_hit_once_while_sessions_come(
     gemtui("search hello --everywhere", *cursor, "--json").refuses("belongs to another query")
 
 
-def test_what_a_subagent_said_counts_as_its_session_s(store: Path, gemtui: Gemtui) -> None:
+def test_what_a_subagent_said_counts_as_its_session_s(gemtui: Gemtui) -> None:
     hits = gemtui.json("search --everywhere objective")["hits"]
     said = {(hit["session"], hit["subagent"] is not None) for hit in hits}
     assert (INVESTIGATED, True) in said
 
 
-def test_lines_are_grouped_by_session(store: Path, gemtui: Gemtui) -> None:
+def test_lines_are_grouped_by_session(gemtui: Gemtui) -> None:
     answer = gemtui("search --everywhere --limit 3", "greeting printed")
     heads = [line for line in answer.out.splitlines() if not line.startswith(" ")]
     assert answer.code == 0
@@ -82,58 +85,28 @@ def test_lines_are_grouped_by_session(store: Path, gemtui: Gemtui) -> None:
     assert "  user        Use the investigator to find where the greeting is printed" in answer.out
 
 
-def test_one_project_is_searched_if_it_is_named(store: Path, gemtui: Gemtui) -> None:
+def test_one_project_is_searched_if_it_is_named(gemtui: Gemtui) -> None:
     here = gemtui.json("search --project", GREETER, "file")
     everywhere = gemtui.json("search --everywhere file")
     assert {hit["project"] for hit in here["hits"]} == {GREETER}
     assert here["total_sessions"] < everywhere["total_sessions"]
 
 
-def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search --everywhere qqxxyyzz")
-    assert (answer.code, answer.out) == (1, "")
-    assert answer.complaint == "gemtui: no matches: to search dropped messages, add --dropped"
-    answer = gemtui("search --everywhere --json qqxxyyzz")
-    assert answer.code == 1
-    assert answer.json == {
-        "version": 1,
-        "query": "qqxxyyzz",
-        "complete": True,
-        "total_sessions": 0,
-        "hits": [],
-        "next_cursor": None,
-    }
-
-
-def test_an_incomplete_search_without_hits_only_says_so(
-    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_incomplete_search_without_hits_only_says_so(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gemtui.search.search.AT_ONCE", 0)  # no file is small enough to be sure
     answer = gemtui("search --everywhere qqxxyyzz")
     assert answer.code == 1
     assert answer.complaint.startswith("gemtui: no matches so far: the search index is still")
 
 
-def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
-    gemtui("search", " ").fails("give words")
-
-
-def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("search --everywhere", 'is:odd "greeting')
-    assert (answer.code, answer.out) == (1, "")
-    assert 'a closing quotation mark " is missing (searched as words)' in answer.err
-
-
 def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) -> None:
     said = [logs.header(), logs.user("u", "a secret"), logs.gemini("g", "no"), {"$rewindTo": "u"}]
     stores.session(home / ".gemini", stores.uuid(1), said)
     assert gemtui("search secret").code == 1
-    answer = gemtui("search --dropped secret")
-    assert answer.code == 0
-    assert "user        a secret" in answer.out
+    gemtui.ok("search --dropped secret").shows("user        a secret")
 
 
-def test_the_index_is_brought_up_to_date_if_asked_for(store: Path, gemtui: Gemtui) -> None:
+def test_the_index_is_brought_up_to_date_if_asked_for(gemtui: Gemtui) -> None:
     assert gemtui.json("doctor")["files"]["search"]["files"] is None
     without = gemtui("search --everywhere --json greeting")
     made = gemtui("search --index --everywhere --json greeting")
@@ -150,26 +123,24 @@ def places(answer: Answer) -> set[tuple[str, str]]:
     return {(hit["session"], hit["message"]) for hit in answer.json["hits"]}
 
 
-def test_an_index_that_can_not_be_written_is_said(store: Path, gemtui: Gemtui) -> None:
+def test_an_index_that_can_not_be_written_is_said(gemtui: Gemtui) -> None:
     cache_dir().mkdir(parents=True, exist_ok=True)
     (cache_dir() / "search").write_text("no folder")
-    answer = gemtui("search --index --everywhere greeting")
-    assert answer.code == 0
-    assert "the search index can't be written" in answer.err
+    gemtui.ok("search --index --everywhere greeting").tells("the search index can't be written")
 
 
-def test_tags_and_pins_narrow_down(store: Path, gemtui: Gemtui) -> None:
-    assert gemtui("mark", INVESTIGATED, "--tag", "later").code == 0
+def test_tags_and_pins_narrow_down(gemtui: Gemtui) -> None:
+    gemtui.ok("mark", INVESTIGATED, "--tag", "later")
     found = gemtui.json("search --everywhere", "tag:later greeting")
     assert {hit["session"] for hit in found["hits"]} == {INVESTIGATED}
 
 
-def test_lines_name_a_session_as_its_user_does(store: Path, gemtui: Gemtui) -> None:
+def test_lines_name_a_session_as_its_user_does(gemtui: Gemtui) -> None:
     gemtui("mark", INVESTIGATED, "--name", "What calls greet")
     assert "What calls greet" in gemtui("search --everywhere objective").out
 
 
-@pytest.mark.parametrize("command", [("search", "needle"), ("sessions", "--everywhere")])
+@each_row("command", [("search", "needle"), ("sessions", "--everywhere")])
 def test_a_project_known_only_by_its_hash_has_a_short_name(
     home: Path, gemtui: Gemtui, command: tuple[str, ...]
 ) -> None:
@@ -179,19 +150,14 @@ def test_a_project_known_only_by_its_hash_has_a_short_name(
     assert (f" {key[:8]}… " in said, key[:9] in said) == (True, False)
 
 
-@pytest.mark.parametrize("words", [["--json"], []])
+@each_row("words", [["--json"], []])
 def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> None:
     evil = "needle \x1b]0;title\x07 \u202e evil\r\nnext"
     stores.session(home / ".gemini", stores.uuid(1), [logs.header(), logs.user("u", evil)])
-    answer = gemtui("search", *words, "needle")
-    assert answer.code == 0
+    answer = gemtui.ok("search", *words, "needle")
     assert not {"\x1b", "\x07", "\u202e", "\r"} & set(answer.out)
     if words:
         assert json.loads(answer.out)["hits"][0]["spans"] == [[0, 6]]
-
-
-def test_project_and_everywhere_exclude_each_other(store: Path, gemtui: Gemtui) -> None:
-    gemtui("search --everywhere --project", GREETER, "x").refuses("can't be combined")
 
 
 def test_the_prompts_of_lost_sessions_are_found_after_all_others(store: Path, gemtui: Gemtui) -> None:
@@ -202,8 +168,7 @@ def test_the_prompts_of_lost_sessions_are_found_after_all_others(store: Path, ge
     fits(answer, "Search")
     assert [hit["session"] for hit in answer["hits"] if hit.get("lost")] == ["aaaa1111-2"]
     last = answer["hits"][-1]
-    assert (last["session"], last["kind"], last["snippet"]) == ("aaaa1111-2", "user", "Greeting come from?")
-    assert last["project"] == GREETER
+    has(last, session="aaaa1111-2", kind="user", snippet="Greeting come from?", project=GREETER)
     assert "aaaa1111-2" in gemtui("search --everywhere where greeting come").out
     for query, found in {
         "where greeting": True,

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from gemtui.text import clean
-from tests.cli.conftest import Gemtui, start
+from tests.cli.conftest import Gemtui, has, start, values
 from tests.cli.shapes import fits
 from tests.conftest import RECORDED
 from tests.patience import PATIENCE
-from tests.rows import table
+from tests.rows import each_row, table
 from tests.terminal import Terminal
 
 TABLES = table("cli/sessions.json")
@@ -29,7 +29,7 @@ GREETER = "/home/dev/src/greeter"
 
 
 def ids(answer: Any) -> list[str]:
-    return [each["id"] for each in answer["sessions"]]
+    return values(answer["sessions"], "id")
 
 
 def add_session(
@@ -59,11 +59,11 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     by_id = {each["id"]: each for each in answer.json["sessions"]}
     session = by_id[FULL]
     assert session["title"].startswith("Change the greeting from hello to bye")
-    assert (session["title_source"], session["kind"]) == ("prompt", "main")
+    has(session, title_source="prompt", kind="main")
     assert session["project"].endswith("/greeter")
-    assert (session["prompts"], session["tool_calls"], session["tool_failures"]) == (1, 8, 2)
+    has(session, prompts=1, tool_calls=8, tool_failures=2)
     assert session["failed_calls"] == 3
-    moments = [each["updated"] for each in answer.json["sessions"]]
+    moments = values(answer.json["sessions"], "updated")
     assert moments == sorted(moments, reverse=True), "newest first"
 
 
@@ -128,12 +128,6 @@ def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gem
     assert paged == whole
 
 
-@pytest.mark.parametrize("cursor", ["x", "", "e30", "WyJoaXRzIl0"])
-def test_what_is_no_cursor_is_refused(store: Path, gemtui: Gemtui, cursor: str) -> None:
-    for words in (("sessions",), ("search", "hello")):
-        gemtui(*words, "--cursor", cursor, "--json").refuses("not a next_cursor")
-
-
 def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -149,8 +143,6 @@ def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemt
     ):
         answer = gemtui("sessions --project", mine, "--json", *words)
         assert ids(answer.json) == [f"{day:08}-aaaa" for day in found]
-    assert gemtui("sessions --since someday").code == 2
-    assert gemtui("sessions --since 2026-10-18 --live").code == 2
 
 
 def test_the_current_folder_decides(
@@ -187,7 +179,7 @@ def table_of(columns: int, folder: Path) -> list[str]:
         return [line.rstrip() for line in screen.lines if line.strip()]
 
 
-@pytest.mark.parametrize(("columns", "heads"), TABLES["columns_make_room_for_titles"])
+@each_row("columns, heads", TABLES["columns_make_room_for_titles"])
 def test_columns_make_room_for_titles(store: Path, tmp_path: Path, columns: int, heads: str) -> None:
     title = "A title that needs quite some room to be told from the others " * 3
     add_session(store, "a-project-with-a-long-name", "44444444-x", title)
@@ -227,7 +219,7 @@ def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Ge
         lines = gemtui("sessions --everywhere").out.splitlines()
         shown = [line.split()[0] for line in lines if "A prompt" in line]
         assert file.stem in shown
-        assert file.stem in [each["id"] for each in gemtui.json("sessions --everywhere")["sessions"]]
+        assert file.stem in values(gemtui.json("sessions --everywhere")["sessions"], "id")
         for id in shown:
             assert gemtui("show", id).code == 0, id
 
@@ -244,7 +236,7 @@ def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(store: Path, g
     assert session["project"] == "/x/\x1b]0;owned\x07y"
 
 
-@pytest.mark.parametrize("there", [True, False])
+@each_row("there", [True, False])
 def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool) -> None:
     if not there:
         (home / ".gemini").rmdir()
@@ -261,19 +253,10 @@ def test_a_project_without_sessions_says_where_there_are_some(store: Path, tmp_p
     assert "gemtui sessions --everywhere" in answer.complaint
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_project_that_is_not_there(store: Path, gemtui: Gemtui, form: list[str]) -> None:
-    answer = gemtui("sessions --project /nope", *form)
-    assert answer.code == 1
-    assert answer.complaint.startswith("gemtui: /nope does not exist and has no sessions: ")
-    assert gemtui("sessions --project", GREETER, *form).code == 0, "gone, with sessions"
-
-
 def test_a_limit_keeps_the_newest(store: Path, gemtui: Gemtui) -> None:
     every = ids(gemtui.json("sessions --everywhere"))
     assert ids(gemtui.json("sessions --everywhere --limit 3")) == every[:3]
     assert len(gemtui("sessions --everywhere --limit 3").out.splitlines()) == 4
-    assert gemtui("sessions --limit 0").code == 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -298,8 +281,7 @@ def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:
     (chats / "session-2026-11-20T10-00-deadbeef.jsonl").write_bytes(b"\xff\x00\x80 not json")
     (chats / "session-2026-11-20T10-01-deadbeef.json").write_bytes(b"[" * 5000)
     (chats / "session-2026-11-20T10-02-deadbeef.jsonl").mkdir()
-    answer = gemtui("sessions --everywhere --json")
-    assert answer.code == 0
+    answer = gemtui.ok("sessions --everywhere --json")
     assert len(answer.json["sessions"]) > 10
     assert answer.complaint == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
 
@@ -367,7 +349,7 @@ def test_a_folder_with_nothing_to_show_lists_all(
     assert ids(gemtui.json("sessions --project", here)) == []
 
 
-@pytest.mark.parametrize(("summary", "title"), TABLES["a_summary_that_is_json_is_no_title"])
+@each_row("summary, title", TABLES["a_summary_that_is_json_is_no_title"])
 def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary: str, title: str) -> None:
     path = add_session(store, "mine", "11111111-aaaa", "Say hi")
     with path.open("a") as file:
@@ -382,4 +364,3 @@ def test_written_files_are_counted_and_listed_only_where_they_are_asked_for(gemt
     for one, other in zip(counted, listed, strict=True):
         assert one | {"files_written": other["files_written"]} == other
         assert one["files_written_count"] == len(other["files_written"])
-    assert gemtui("sessions --files").code == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.paths import config_file
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, put, values
 from tests.cli.shapes import fits
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
@@ -27,7 +27,7 @@ def test_its_json(gemtui: Gemtui) -> None:
     report = gemtui.json("stats")
     fits(report, "Stats")
     assert report["totals"]["sessions"] == 2
-    assert [each["project"] for each in report["projects"]] == ["/src/one", "/src/two"]
+    assert values(report["projects"], "project") == ["/src/one", "/src/two"]
     one = gemtui.json("stats --project /src/one")
     assert (one["project"], one["totals"]["sessions"]) == ("/src/one", 1)
     assert one["totals"]["tokens"]["total"] == gemtui.json("sessions")["sessions"][0]["tokens"]["total"]
@@ -50,8 +50,7 @@ def test_nothing_to_count(gemtui: Gemtui) -> None:
 
 def test_with_wrong_prices_numbers_are_shown_without_costs(gemtui: Gemtui) -> None:
     path = config_file().with_name("prices.toml")
-    path.parent.mkdir(parents=True)
-    path.write_text("models = 1")
+    put(path, "models = 1")
     answer = gemtui("stats")
     assert (answer.code, answer.out.splitlines()[0]) == (0, "2 sessions, 2 prompts")
     assert "$" not in answer.out

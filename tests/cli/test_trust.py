@@ -20,7 +20,7 @@ def test_a_trusted_folder_is_listed_and_removed(gemtui: Gemtui, tmp_path: Path, 
     gemtui("run Go -C", folder)
     assert gemtui("trust").out == f"{folder}\n"
     assert gemtui.json("trust list") == {"version": 1, "folders": [{"path": str(folder), "place": "same"}]}
-    assert gemtui("trust remove", folder).code == 0
+    gemtui.ok("trust remove", folder)
     gemtui("run Go -C", folder)
     last, first = (run.folder.request() for run in list_runs(runs_dir()))
     assert first is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gemtui.paths import config_file, hooked_dir
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, values
 from tests.cli.test_undo_real import OF_SUBAGENT, SUBAGENT, files, git
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -44,7 +44,7 @@ def test_a_session_of_the_plain_cli_is_undone(
         on_loopback.start(model, "Go on.") as running,
     ):
         results = [each for each in running.finish() if each["type"] == "tool_result"]
-    assert [each["status"] for each in results] == ["success"] * 4
+    assert values(results, "status") == ["success"] * 4
     assert set(files(project)) == {"kept.txt", "made", "new.txt", "new/a.txt"}
     reviewed = gemtui.json("review")
     owners = [(f["path"], h["owner"]) for f in reviewed["files"] for h in f["hunks"]]
@@ -57,6 +57,6 @@ def test_a_session_of_the_plain_cli_is_undone(
     assert files(project) == before
     assert list(hooked_dir().iterdir()) == []
     told = gemtui.json("checkpoints")["checkpoints"]
-    assert [(each["prompt"], each["tool"]) for each in told][:3] == [
+    assert values(told, "prompt", "tool")[:3] == [
         (1, None), (1, "run_shell_command"), (1, "write_file"),
     ]  # fmt: skip

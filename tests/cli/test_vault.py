@@ -40,7 +40,7 @@ def test_it_says_that_it_is_off_and_what_the_cli_removes_next(gemtui: Gemtui, ch
 
 def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) -> None:
     size = chat.stat().st_size
-    assert gemtui("vault on").code == 0
+    gemtui.ok("vault on")
     assert gemtui.json("vault")["vault"]["bytes"]["shared"] == size
     chat.unlink()
     status = gemtui.json("vault")
@@ -80,8 +80,7 @@ def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(ge
     session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about"), logs.gemini("g", "")])
     ghost = session(home / ".gemini", uuid(2), [logs.header(uuid(2)), logs.context()])
     status = gemtui("vault status")
-    assert "/about: contains nothing to resume" in status.out
-    assert f"{ghost.name}: contains nothing to resume" in status.out
+    status.shows("/about: contains nothing to resume", f"{ghost.name}: contains nothing to resume")
     doctor = gemtui("doctor").out
     assert "Gemini CLI deletes 2 session files at its next start; to list them: gemtui vault status" in doctor
     assert "all well" not in doctor
@@ -104,7 +103,7 @@ def test_the_first_to_become_too_old_is_told_with_the_day(gemtui: Gemtui, home: 
 def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) -> None:
     gemtui("vault on")
     chat.unlink()
-    assert gemtui("vault off").code == 0
+    gemtui.ok("vault off")
     assert gemtui.json("vault")["kept"] == [uuid(1)]
     assert gemtui.json("vault on") == {"version": 1, "on": True, "new": 0}
 
@@ -131,9 +130,7 @@ def test_a_damaged_session_is_named_restored_and_what_was_there_is_kept_until_pr
     gemtui("vault on")
     data = chat.read_bytes()
     chat.write_bytes(bad := data.replace(b"Where", b"There"))
-    status = gemtui("vault status")
-    assert f"{uuid(1)[:8]}" in status.out
-    assert "Where is it?: damaged in its place" in status.out
+    gemtui("vault status").shows(f"{uuid(1)[:8]}", "Where is it?: damaged in its place")
     assert gemtui.json("search where --everywhere")["hits"]
     done = gemtui.json("vault restore", uuid(1)[:8])
     assert done["restored"] == [str(chat)]
@@ -159,8 +156,6 @@ def test_a_session_without_its_first_line_has_an_id_that_restore_accepts(
     assert "from 20" not in status
     for path in (chat, other):
         assert f"{path.stem} " in status
-        restored = gemtui("vault restore", path.stem)
-        assert restored.code == 0
-        assert f"restored {path}" in restored.err
+        gemtui.ok("vault restore", path.stem).tells(f"restored {path}")
         assert path.read_bytes().partition(b"\n")[2] == data[path]
     assert "would delete nothing" in gemtui("vault status").out

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Gemtui, start
+from tests.cli.conftest import Gemtui, put, start
 from tests.cli.test_sessions import add_session
 from tests.patience import PATIENCE
-from tests.rows import table
+from tests.rows import each_row, table
 
 TABLES = table("cli/words.json")
 
@@ -27,10 +28,9 @@ def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
     assert "_GEMTUI_COMPLETE=bash_source" in answer.out
 
 
-@pytest.mark.parametrize("command", TABLES["every_command_has_help"])
+@each_row("command", TABLES["every_command_has_help"])
 def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
-    answer = gemtui(command, "--help")
-    assert answer.code == 0
+    answer = gemtui.ok(command, "--help")
     assert answer.out.startswith(f"Usage: gemtui {command}")
 
 
@@ -42,33 +42,17 @@ def test_version(gemtui: Gemtui) -> None:
     assert re.fullmatch(r"gemtui \d+\.\d+\.\d+\n", gemtui("--version").out)
 
 
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (["sesions"], "no command or folder is named 'sesions': did you mean gemtui sessions?"),
-        (["/no/such/folder"], "no command or folder is named '/no/such/folder'"),
-        ([__file__], f"is a file: to open a session file, use gemtui --session {__file__}"),
-        (["nosuch", "--x"], "no command or folder is named 'nosuch': see gemtui --help"),
-        ([str(Path(__file__).parent), "--x"], "No such option '--x': see gemtui --help"),
-        (["--bad"], "No such option '--bad': see gemtui --help"),
-        (["show"], "Missing argument 'ID': see gemtui show --help"),
-        (["show", "x", "--format", "pdf"], "'pdf' is not one of"),
-        (["sessions", "extra"], "No such command 'extra': see gemtui sessions --help"),
-        (["stats", "extra"], "unexpected extra argument"),
-        (["sessions", "--project", ".", "--everywhere"], "can't be combined"),
-        (["--ascii", "sessions"], "work only for the app"),
-        (["x\x1b]52;c;eA==\x07\u202ey"], "no command or folder is named 'x␛]52;c;eA==␇⟨U+202E⟩y'"),
-    ],
-)
-def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what: str) -> None:
-    answer = gemtui(*words)
-    assert answer.code == 2
-    assert answer.out == ""
-    assert what in answer.complaint
-    assert answer.complaint.isprintable()
+@each_row("case", table("cli/answers.json")["sessions"])
+def test_answers(store: Path, gemtui: Gemtui, case: Any) -> None:
+    gemtui.answers(case)
 
 
-@pytest.mark.parametrize("words", TABLES["without_a_terminal_the_app_names_what_to_use"])
+def test_a_file_is_no_folder_and_a_folder_has_no_such_option(gemtui: Gemtui) -> None:
+    gemtui(__file__).refuses(f"is a file: to open a session file, use gemtui --session {__file__}")
+    gemtui(Path(__file__).parent, "--x").refuses("No such option '--x': see gemtui --help")
+
+
+@each_row("words", TABLES["without_a_terminal_the_app_names_what_to_use"])
 def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[str]) -> None:
     done = start(*words)
     assert done.returncode == 2
@@ -84,7 +68,7 @@ def test_module_and_command_are_the_same() -> None:
     assert done.stdout == start("--version").stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], ["sessions", "--everywhere"], ["doctor"]])
+@each_row("words", [["--help"], ["sessions", "--everywhere"], ["doctor"]])
 def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -100,7 +84,7 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
+@each_row("closed", [">&-", ">&- 2>&-", "2>&-"])
 def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
     for words in ("sessions --json", "show latest", "--help", "doctor"):
         line = f"{sys.executable} -m gemtui {words} {closed}"
@@ -109,7 +93,7 @@ def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-@pytest.mark.parametrize("words", [["sessions", "--json"], ["--help"], ["--version"]])
+@each_row("words", [["sessions", "--json"], ["--help"], ["--version"]])
 def test_a_full_disk_is_said(store: Path, words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -132,10 +116,9 @@ def test_a_path_that_the_locale_has_no_bytes_for_is_said(store: Path) -> None:
 
 def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui) -> None:
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text("nonsense = [")
-    assert gemtui("sessions --json").code == 0
-    assert gemtui("show latest").code == 0
+    put(settings, "nonsense = [")
+    gemtui.ok("sessions --json")
+    gemtui.ok("show latest")
 
 
 def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:

@@ -17,14 +17,11 @@ from gemtui.runs.worktrees import make_worktree
 from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import repository
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, has, values
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
-from tests.rows import table
 from tests.test_documents import SHAPES, names
-
-TABLES = table("cli/worktrees.json")
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/worktree_records.py")
 
@@ -45,9 +42,9 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     put(two.tree, b"other", b"right\n")
     listed = gemtui.json("worktrees")
     assert list(listed) == names(SHAPES["worktrees list"])
-    assert [each["name"] for each in listed["worktrees"]] == [two.name, one.name]
+    assert values(listed["worktrees"], "name") == [two.name, one.name]
     assert listed["worktrees"][1]["branch"] == one.branch
-    assert (listed["worktrees"][1]["files"], listed["worktrees"][1]["not_applied"]) == (2, 2)
+    has(listed["worktrees"][1], files=2, not_applied=2)
     assert one.name in gemtui("worktrees list").out
 
     patch = gemtui("worktrees diff one")
@@ -57,7 +54,7 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     told = gemtui.json("worktrees diff", one.branch)
     assert list(told) == names(SHAPES["worktrees diff"])
     files = told["files"]
-    assert [(each["path"], each["change"]) for each in files] == [("binary", "added"), ("other", "modified")]
+    assert values(files, "path", "change") == [("binary", "added"), ("other", "modified")]
     both = gemtui.json("worktrees diff one two")
     assert [(each["path"], each["right"] is None) for each in both["files"]] == [("binary", True), ("other", False)]
     assert "+right" in gemtui("worktrees diff one two").out
@@ -78,7 +75,7 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert gemtui("worktrees remove nothing").code == 2
     removed = gemtui.json("worktrees remove one two --yes")
     assert list(removed) == names(SHAPES["worktrees remove"])
-    assert [each["branch_left"] for each in removed["removed"]] == [False, False]
+    assert values(removed["removed"], "branch_left") == [False, False]
     assert list_worktrees() == ()
 
 
@@ -103,11 +100,6 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
         capture_output=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert made.name in done.stdout.decode(), done.stderr
-
-
-@pytest.mark.parametrize(("words", "why"), TABLES["options_that_don_t_go_together"])
-def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:
-    gemtui("run Hello", *words).refuses(why)
 
 
 def run(cli: GeminiCli, model: ModelServer, *words: str) -> tuple[int, str, str]:
@@ -143,10 +135,10 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     assert (ran.cwd, ran.worktree) == (str(worktree.folder), worktree.branch)
     shown = gemtui.json("worktrees")["worktrees"][0]
     assert (shown["files"], shown["runs"][0]["id"]) == (2, ran.id)
-    assert gemtui("worktrees apply latest --yes").code == 0
+    gemtui.ok("worktrees apply latest --yes")
     assert (top / "a.txt").read_text() == "hi\n"
     assert (top / "tracked").read_text() == "one\ntwo\n"
-    assert gemtui("worktrees remove latest --yes").code == 0
+    gemtui.ok("worktrees remove latest --yes")
     assert not worktree.tree.exists()
     assert not list((top / ".git").glob("worktrees/*"))
 
