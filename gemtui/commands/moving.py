@@ -74,3 +74,4 @@ def _lines(move: ProjectMove) -> Iterator[Clean]:
     yield clean_line(f"will belong to {move.new}, by these changes in Gemini CLI's folder:")
     for step in move.steps:
         yield clean_line(f"  {step.words}")
+    yield Clean("End Gemini CLI in this project first.")

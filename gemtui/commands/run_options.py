@@ -259,8 +259,8 @@ def _require_here(session: Summary, folder: Path) -> None:
     if not is_folder(Path(session.project)):
         raise click.UsageError(
             f"session {session.id} belongs to {session.project}, which is not there any more, and Gemini CLI continues "
-            f"a session only in its own folder: create or restore that folder, then add --cwd {session.project}, "
-            f"or start a new session"
+            f"a session only in its own folder: if it was renamed, use gemtui sessions move {session.project} NEW, "
+            f"otherwise create or restore that folder, then add --cwd {session.project}, or start a new session"
         )
     raise click.UsageError(
         f"session {session.id} belongs to {session.project} and can only be continued there: "

@@ -472,7 +472,7 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     assert gemtui("run Go -C", tmp_path, "--resume", "latest").code == 2
     other.rmdir()
     gemtui("run Go -C", one, "--resume", "3333").refuses(
-        f"belongs to {other}, which is not there any more", "create or restore that folder"
+        f"belongs to {other}, which is not there any more", f"gemtui sessions move {other} NEW"
     )
 
 

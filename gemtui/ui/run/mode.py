@@ -169,7 +169,10 @@ class RunMode:
         """
         folder = summary.folder
         if folder is None or not is_folder(folder):
-            self._app.show_message("This session can't be continued, because its folder no longer exists.")
+            self._app.show_message(
+                "This session can't be continued, because its folder no longer exists. If it was renamed, use gemtui "
+                "sessions move in a shell."
+            )
         elif Flag.LIVE in summary.flags:
             self._app.show_message("This session can't be continued yet, because it is still being written.")
         else:
