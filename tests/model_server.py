@@ -44,6 +44,16 @@ def call(name: str, /, **args: Any) -> Part:
     return {"functionCall": {"name": name, "args": args}}
 
 
+def writes(path: str, content: str) -> Part:
+    """A call that writes a file."""
+    return call("write_file", file_path=path, content=content)
+
+
+def shell(command: str) -> Part:
+    """A call that runs a shell command."""
+    return call("run_shell_command", command=command)
+
+
 def usage(prompt: int = 100, answer: int = 20, thoughts: int = 0, cached: int = 0) -> Part:
     """Token counters as the API sends them: the prompt includes what was cached."""
     return {

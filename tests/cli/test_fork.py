@@ -9,17 +9,13 @@ from tests.cli.shapes import fits
 from tests.sessions.stores import session, talk, uuid
 
 
-def test_a_fork_is_printed_by_its_id_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
+def test_a_fork_says_what_was_cut_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
     answer = gemtui.ok("fork --before 2")
     id = answer.out.strip()
     assert f"gemtui run --resume {id}" in answer.err
     assert "More 1" not in (shown := gemtui("show", id).out)
     assert "Answer 0" in shown
-
-
-def test_json_says_what_was_cut_and_that_nothing_is_left(gemtui: Gemtui, home: Path) -> None:
-    session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
     cut = gemtui.json("fork", uuid(1), "--before", "2")
     fits(cut, "Fork")
     has(cut, of=uuid(1), before=2, prompt="More 1")

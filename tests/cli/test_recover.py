@@ -26,19 +26,15 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(gemtui: Gemtui, project: Path) -> None:
+def test_a_lost_file_is_told_with_where_each_line_is_from(gemtui: Gemtui, project: Path) -> None:
     answer = gemtui("recover ./a")
     assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
     answer.tells(
         "1 line known, 1 guessed", "line 1: known, read_file in 00000001", "line 2: guessed, write_file in 00000001"
     )
-
-
-def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: Path) -> None:
     report = gemtui.json("recover", project / "a")
     fits(report, "Recovered")
-    has(report, known=1, guessed=1, missing=0)
-    has(report, text="A\nb\x1b[2J\n", session=uuid(1))
+    has(report, known=1, guessed=1, missing=0, text="A\nb\x1b[2J\n", session=uuid(1))
     assert values(report["lines"], "first", "tool") == [(1, "read_file"), (2, "write_file")]
 
 

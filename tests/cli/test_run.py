@@ -98,9 +98,9 @@ def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: Fake
     assert (answer.code, answer.out) == (0, "Done.\n")
     assert "  failed: run_shell_command: exit code 3" in answer.err.splitlines()
     answer.tells("done, but 1 tool call failed: run_shell_command", "1 tool call, 1 failed; session")
-    *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
+    *_, last = gemtui("run Go --json").events
     assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
-    listed, _ = json.loads(gemtui("runs --json").out)["runs"]
+    listed, _ = gemtui.json("runs")["runs"]
     has(listed, outcome="warning", failed=1)
 
 
@@ -115,7 +115,7 @@ def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: F
         "done, but Gemini CLI took a call after “Go” for a repetition, and neither it nor",
         f"was done: {call}: send that prompt again",
     )
-    *_, last = (json.loads(line) for line in gemtui("run Go --json").out.splitlines())
+    *_, last = gemtui("run Go --json").events
     assert last["metadata"]["droppedCalls"] == [{"prompt": "Go", "call": call}]
     assert "warning  Gemini CLI took a call after “Go” for a repetition, and neither" in gemtui("runs show latest").out
 
@@ -187,7 +187,7 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     gemtui("run Go").fails("install it from https://github.com/google-gemini/gemini-cli")
-    events = [json.loads(line) for line in gemtui("run Go --json").out.splitlines()]
+    events = gemtui("run Go --json").events
     assert values(events, "type") == ["init", "error", "done"]
     assert gemtui("run Go --dry-run").code == 1
 

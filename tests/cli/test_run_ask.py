@@ -22,7 +22,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.rows import each_row, table
@@ -55,13 +55,13 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     project = on_loopback.project
     turns = [
-        answer(call("write_file", file_path="a.txt", content="a\n")),
-        answer(call("write_file", file_path="b.txt", content="b\n")),
-        answer(call("run_shell_command", command="echo asked > ran.txt")),
-        answer(call("run_shell_command", command="git add a.txt")),
-        answer(call("run_shell_command", command="git add ran.txt")),
-        answer(call("write_file", file_path="c.txt", content="c\n")),
-        answer(call("run_shell_command", command="git add c.txt")),
+        answer(writes("a.txt", "a\n")),
+        answer(writes("b.txt", "b\n")),
+        answer(shell("echo asked > ran.txt")),
+        answer(shell("git add a.txt")),
+        answer(shell("git add ran.txt")),
+        answer(writes("c.txt", "c\n")),
+        answer(shell("git add c.txt")),
         answer(text("All done.")),
     ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
@@ -111,7 +111,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
 @pytest.mark.usefixtures("relaunching")
 def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
-    turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]
+    turns = [answer(writes("a.txt", "a\n")), answer(text("On."))]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
         ready(terminal, 1)
         terminal.press("x\r")
@@ -133,7 +133,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 def test_with_json_it_asks_at_the_terminal_and_ends_with_it(on_loopback: GeminiCli, tmp_path: Path) -> None:
     put_hooks(on_loopback)
     project, out = on_loopback.project, tmp_path / "out"
-    turns = [answer(call("write_file", file_path=f"{name}.txt", content="x")) for name in "ab"]
+    turns = [answer(writes(f"{name}.txt", "x")) for name in "ab"]
     with ModelServer(turns) as model:
         options = ("-C", str(project), "-m", MODEL, "--approval-mode", "default", "--ask", "--json")
         words = [sys.executable, "-c", LEADS, str(out), "-m", "gemtui", "run", *options, "go"]

@@ -15,7 +15,7 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, values
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, call, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
@@ -43,7 +43,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 @pytest.mark.usefixtures("relaunching")
 @pytest.mark.every_run
 def test_events_as_json(on_loopback: GeminiCli) -> None:
-    turns = [answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")), answer(text("Done."))]
+    turns = [answer(text("I will."), writes("a.txt", "hi\n")), answer(text("Done."))]
     with ModelServer(turns) as model:
         code, out, err = finish(begin(on_loopback, model, "Write", "--json"))
     assert (code, err) == (0, "")
@@ -68,7 +68,7 @@ def test_events_as_json(on_loopback: GeminiCli) -> None:
 @pytest.mark.usefixtures("relaunching")
 def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: Path) -> None:
     mark = tmp_path / "asleep"
-    turns = [answer(call("run_shell_command", command=f"touch {mark}; sleep 600"))]
+    turns = [answer(shell(f"touch {mark}; sleep 600"))]
     with ModelServer(turns) as model:
         process = begin(on_loopback, model, "Sleep")
         while not mark.exists():
@@ -96,11 +96,11 @@ def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> N
 
 
 def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
-    shell = answer(call("run_shell_command", command="exit 3"))
-    write = answer(call("write_file", file_path="a.txt", content="hi"))
+    failing = answer(shell("exit 3"))
+    write = answer(writes("a.txt", "hi"))
     deny = on_loopback.folder / "deny.toml"
     deny.write_text('[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n')
-    with ModelServer([shell, answer(text("So.")), shell, write, answer(text("So."))]) as model:
+    with ModelServer([failing, answer(text("So.")), failing, write, answer(text("So."))]) as model:
         assert finish(begin(on_loopback, model, "Go"))[0] == 0
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
     refused, plain = gemtui.json("runs")["runs"]

@@ -14,9 +14,11 @@ from gemtui.runs.listing import prune_runs, runs_dir
 from tests.cli.conftest import Gemtui, has, put, values
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines
+from tests.rows import table
 from tests.runs.test_listing import add_run
 
 FIRST, SECOND = "11111111-a", "22222222-b"
+NOTHING_RESTORED = table("cli/nothing_restored.json") | {"session": ID, "run": SECOND}
 
 
 @pytest.fixture
@@ -81,16 +83,7 @@ def test_the_newest_state_is_put_back(twice: RunFolder, real: Path, gemtui: Gemt
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
     again = gemtui("runs restore", SECOND, "--json")
     assert again.code == 1
-    assert again.json == {
-        "version": 1,
-        "session": ID,
-        "run": SECOND,
-        "restored": [],
-        "removed": [],
-        "in_the_way": [],
-        "replaced": None,
-        "renewed": False,
-    }
+    assert again.json == NOTHING_RESTORED
     assert gemtui.json("sessions --everywhere")["sessions"][0]["messages"] == 4
 
 
@@ -131,16 +124,7 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
     answer = gemtui(word, "restore", ID, "--json")
     assert (answer.code, answer.json) == (
         0,
-        {
-            "version": 1,
-            "session": ID,
-            "run": SECOND,
-            "restored": [str(real)],
-            "removed": [str(ghost)],
-            "in_the_way": [],
-            "replaced": None,
-            "renewed": True,
-        },
+        NOTHING_RESTORED | {"restored": [str(real)], "removed": [str(ghost)], "renewed": True},
     )
     assert real.read_bytes().startswith(REAL + lines(old) + b'{"$set":{"lastUpdated":"')
     assert not ghost.exists()

@@ -22,7 +22,7 @@ from gemtui.runs.listing import find_run, runs_dir
 from tests.cli.conftest import Gemtui, has, start, values
 from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, text, writes
 from tests.real_cli import GeminiCli
 from tests.rows import table
 from tests.runs.test_gate import Asker, through, until
@@ -238,11 +238,7 @@ def test_a_run_of_the_real_cli_is_served_from_another_terminal(on_loopback: Gemi
     config_file().parent.mkdir(parents=True)
     words = json.dumps(["sh", "-c", 'cat >> "$0"', str(told)])
     config_file().write_text(f"on_ask = {words}\non_ask_after = 1\non_end = {words}\n")
-    turns = [
-        answer(call("write_file", file_path="a.txt", content="a\n")),
-        answer(call("write_file", file_path="b.txt", content="b\n")),
-        answer(text("All done.")),
-    ]
+    turns = [answer(writes("a.txt", "a\n")), answer(writes("b.txt", "b\n")), answer(text("All done."))]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
         terminal.shows("? Gemini asks: write_file a.txt", "y allow")
         (first,) = served("runs", "questions")["questions"]

@@ -24,31 +24,21 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
     return run.folder.id
 
 
-def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
-    answer = gemtui("runs --json")
-    (run,) = answer.json["runs"]
-    has(run, state="orphaned", pids=sorted(each.pid for each in process_tree.tagged(orphan)))
+def test_a_run_with_nobody_in_charge_is_named_kept_and_stopped_once(gemtui: Gemtui, orphan: str) -> None:
+    pids = sorted(each.pid for each in process_tree.tagged(orphan))
+    (run,) = gemtui.json("runs")["runs"]
+    has(run, state="orphaned", pids=pids)
+    way_out = f"gemtui runs stop {orphan[:8]}"
     listed = gemtui("runs")
-    assert "orphaned" in listed.out
-    assert f"gemtui runs stop {orphan[:8]}" in listed.complaint
-
-
-def test_doctor_names_it_as_a_problem(gemtui: Gemtui, orphan: str) -> None:
-    answer = gemtui("doctor --json")
-    assert answer.code == 1
-    assert answer.json["runs"]["orphaned"] == [orphan]
-    assert any(f"gemtui runs stop {orphan[:8]}" in each for each in answer.json["problems"])
-
-
-def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
+    listed.shows("orphaned")
+    listed.complains(way_out)
+    doctor = gemtui("doctor --json")
+    assert (doctor.code, doctor.json["runs"]["orphaned"]) == (1, [orphan])
+    assert any(way_out in problem for problem in doctor.json["problems"])
     assert gemtui.json("runs clear") == {"version": 1, "removed": 0, "left": 1, "only_copies": []}
     assert (runs_dir() / orphan).is_dir()
-
-
-def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
-    pids = sorted(each.pid for each in process_tree.tagged(orphan))
-    answer = gemtui("runs stop", orphan[:8], "--json")
-    assert (answer.code, answer.json) == (0, {"version": 1, "run": orphan, "stopped": pids})
+    answer = gemtui.ok("runs stop", orphan[:8], "--json")
+    assert answer.json == {"version": 1, "run": orphan, "stopped": pids}
     assert process_tree.tagged(orphan) == set()
     again = gemtui("runs stop", orphan)
     assert (again.code, again.complaint) == (1, "gemtui: this run has no running processes")

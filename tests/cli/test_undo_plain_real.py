@@ -8,7 +8,7 @@ from gemtui.paths import config_file, hooked_dir
 from tests.cli.conftest import Gemtui, values
 from tests.cli.test_undo_real import OF_SUBAGENT, SUBAGENT, files, git
 from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, call, shell, text
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs", "gemtui/extension")
@@ -31,7 +31,7 @@ def test_a_session_of_the_plain_cli_is_undone(
     git(project, "add", ".")
     before = files(project)
     turns = [
-        call("run_shell_command", command=COMMAND),
+        shell(COMMAND),
         call("read_file", file_path="keep.txt"),
         call("write_file", file_path=str(project / "new.txt"), content="x" * 100_000),
         call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Gemtui, has
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, call, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
@@ -20,9 +20,9 @@ SED = "sed -i s/two/TWO/ keep.txt && chmod +x keep.txt"
 NAMED = "@new%2fa%2etxt"
 """A path that the CLI reads as `new/a.txt`."""
 PROMPTS = (
-    ("Write.", call("write_file", file_path=NAMED, content="one\n")),
-    ("Remove.", call("run_shell_command", command="rm -rf src && mkdir -p gen && echo g > gen/x")),
-    ("Change.", call("run_shell_command", command=SED)),
+    ("Write.", writes(NAMED, "one\n")),
+    ("Remove.", shell("rm -rf src && mkdir -p gen && echo g > gen/x")),
+    ("Change.", shell(SED)),
 )
 
 
@@ -105,19 +105,13 @@ STASH = "git stash -u && git checkout -q other"
 GENERATE = "rm -rf src && mkdir -p gen/deep && for i in 1 2 3; do echo $i > gen/deep/$i; done"
 SUBAGENT = "generalist"
 AGENT_TURNS: tuple[tuple[Mapping[str, Any], ...], ...] = (
-    (call("write_file", file_path="new/a.txt", content="one\n"),),
-    (
-        call("replace", file_path="keep.txt", instruction="-", old_string="one", new_string="ONE"),
-        call("run_shell_command", command=SED),
-    ),
-    (call("run_shell_command", command=GENERATE),),
-    (call("run_shell_command", command=STASH),),
+    (writes("new/a.txt", "one\n"),),
+    (call("replace", file_path="keep.txt", instruction="-", old_string="one", new_string="ONE"), shell(SED)),
+    (shell(GENERATE),),
+    (shell(STASH),),
     (call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),),
 )
-OF_SUBAGENT = (
-    call("write_file", file_path="new/a.txt", content="by a subagent\n"),
-    call("run_shell_command", command="mv keep.txt kept.txt"),
-)
+OF_SUBAGENT = (writes("new/a.txt", "by a subagent\n"), shell("mv keep.txt kept.txt"))
 
 
 def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str) -> ModelServer:
@@ -183,7 +177,7 @@ def test_prompts_with_git_commands_and_a_subagent_are_undone_and_forked(
     ids = [session, undone["session"], *(each["session"] for each in forks)]
     before = plain_list(on_loopback)
     assert [id for id in ids if id not in before] == []
-    another = (call("run_shell_command", command="rm keep.txt && git stash list > list"),)
+    another = (shell("rm keep.txt && git stash list > list"),)
     model = ask(gemtui, monkeypatch, another, "--resume", undone["session"], "Elsewhere.")
     sent = [part for each in model.asked[0].body["contents"] for part in each["parts"]]
     called = [part["functionCall"]["name"] for part in sent if "functionCall" in part]

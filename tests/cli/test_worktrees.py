@@ -18,7 +18,7 @@ from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import repository
 from tests.cli.conftest import Gemtui, has, values
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, answer, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.test_documents import SHAPES, names
@@ -119,11 +119,7 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     top = repository(on_loopback.project)
     trust.remember(top)
     before = files_of(top)
-    turns = [
-        answer(call("write_file", file_path="a.txt", content="hi\n")),
-        answer(call("run_shell_command", command="echo two >> tracked; pwd")),
-        answer(text("Done.")),
-    ]
+    turns = [answer(writes("a.txt", "hi\n")), answer(shell("echo two >> tracked; pwd")), answer(text("Done."))]
     with ModelServer(turns) as model:
         code, out, err = run(on_loopback, model, "-m", MODEL, "--worktree", "Write a.txt")
     assert (code, out.strip()) == (0, "Done."), err
