@@ -19,6 +19,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from gemtui.calls.paths import recorded_path
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
 from gemtui.search.indexer import IndexerState, IndexProgress
@@ -155,7 +156,7 @@ class SearchScreen(SearchedScreen[OpenedHit]):
     def _values_now(self) -> Mapping[Field, Sequence[str]]:
         """Return the values to suggest for each search field, most frequent first."""
         sessions = self._snapshot.sessions
-        projects = Counter(Path(each.project).name for each in sessions if each.project)
+        projects = Counter(recorded_path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
         return {
             Field.TAG: tags_in_use(self._marks),

@@ -10,7 +10,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.sessions import logs
-from tests.sessions.stores import session, talk, typed, uuid
+from tests.sessions.stores import marker, session, talk, typed, uuid
 from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 
 
@@ -85,6 +85,16 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.press("ctrl+u")
         await me.type("leaps tool:glob")
         await me.sees("No matches")
+
+
+async def test_a_project_of_windows_completes_by_its_name(store: Path) -> None:
+    marker(store, "zebra", r"c:\users\ada\zebra")
+    session(store, uuid(5), key="zebra")
+    async with person(store, WIDE) as me:
+        await begin(me)
+        await me.type("project:zeb")
+        await me.press("tab")
+        await me.until(lambda: me.app.screen.query_one(Input).value == "project:zebra")
 
 
 async def test_what_could_not_be_read_stands_apart_from_the_count(store: Path) -> None:
