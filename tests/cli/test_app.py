@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.paths import config_file
 from tests.cli.conftest import put
 from tests.cli.test_sessions import add_session
 from tests.terminal import Terminal
@@ -114,8 +115,7 @@ def test_what_can_not_be_opened_is_said_before_the_screen(
 
 
 def test_a_wrong_setting_names_file_and_key(store: Path, tmp_path: Path) -> None:
-    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    put(settings, "ascii = 3")
+    put(config_file(), "ascii = 3")
     with terminal(folder=tmp_path) as screen:
         assert screen.wait() == 2
         said = "".join(line.rstrip() for line in screen.lines)
@@ -126,8 +126,7 @@ def test_a_wrong_setting_names_file_and_key(store: Path, tmp_path: Path) -> None
 
 @pytest.mark.deep
 def test_a_theme_that_is_not_there_stops_nothing(store: Path, tmp_path: Path) -> None:
-    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    put(settings, 'theme = "nope"')
+    put(config_file(), 'theme = "nope"')
     with terminal(folder=tmp_path) as screen:
         screen.shows('There is no theme "nope". Press F2', "Change the greeting")
 

@@ -13,7 +13,7 @@ import pytest
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.run_folder import Owner
 from gemtui.checkpoints.prune import CheckpointsUsage
-from gemtui.paths import cache_dir
+from gemtui.paths import cache_dir, config_file
 from gemtui.runs.listing import runs_dir
 from gemtui.search.file_list import index_folder
 from gemtui.search.index import WriteIndex, only_writer
@@ -141,7 +141,7 @@ def test_a_run_that_waits_for_an_answer_is_named(gemtui: Gemtui) -> None:
 
 
 def test_a_wrong_setting_is_broken(gemtui: Gemtui) -> None:
-    config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
+    config = config_file()
     put(config, "ascii = 3")
     answer = gemtui("doctor --json")
     assert answer.code == 1
@@ -153,8 +153,7 @@ def test_a_wrong_setting_is_broken(gemtui: Gemtui) -> None:
 
 def test_a_theme_is_left_to_the_app(gemtui: Gemtui) -> None:
     assert 'theme "' not in gemtui("doctor").out
-    config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    put(config, 'theme = "nope"')
+    put(config_file(), 'theme = "nope"')
     gemtui.ok("doctor").shows('theme "nope" will be checked when the app starts')
 
 

@@ -365,9 +365,8 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
     fake_cli(f"print:{INIT}", f"print:{OK}")
     project = tmp_path / "project"
     project.mkdir()
-    policies = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies"
-    policies.mkdir(parents=True)
-    (policies / "careful.toml").write_text("")
+    policies = policies_dir()
+    put(policies / "careful.toml", "")
     own = tmp_path / "own.toml"
     own.write_text("")
     gemtui.ok(

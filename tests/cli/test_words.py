@@ -12,26 +12,13 @@ from typing import Any
 
 import pytest
 
+from gemtui.paths import config_file
 from tests.cli.conftest import Gemtui, put, start
 from tests.cli.test_sessions import add_session
 from tests.patience import PATIENCE
 from tests.rows import each_row, table
 
 TABLES = table("cli/words.json")
-
-
-def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
-    answer = gemtui("--help")
-    assert (answer.code, answer.err) == (0, "")
-    for word in ("sessions", "search", "doctor", "--session", "--demo", "--ascii", "--version"):
-        assert word in answer.out
-    assert "_GEMTUI_COMPLETE=bash_source" in answer.out
-
-
-@each_row("command", TABLES["every_command_has_help"])
-def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
-    answer = gemtui.ok(command, "--help")
-    assert answer.out.startswith(f"Usage: gemtui {command}")
 
 
 def test_the_help_of_the_app_on_a_folder_names_no_command(gemtui: Gemtui) -> None:
@@ -115,8 +102,7 @@ def test_a_path_that_the_locale_has_no_bytes_for_is_said(store: Path) -> None:
 
 
 def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui) -> None:
-    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
-    put(settings, "nonsense = [")
+    put(config_file(), "nonsense = [")
     gemtui.ok("sessions --json")
     gemtui.ok("show latest")
 
