@@ -6,9 +6,9 @@ import pytest
 
 from gemtui.paths import config_file, hooked_dir
 from tests.cli.conftest import Gemtui, values
-from tests.cli.test_undo_real import OF_SUBAGENT, SUBAGENT, files, git
+from tests.cli.test_undo_real import SUBAGENT, answering, files, git
 from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, shell, text
+from tests.model_server import call, shell
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs", "gemtui/extension")
@@ -36,13 +36,7 @@ def test_a_session_of_the_plain_cli_is_undone(
         call("write_file", file_path=str(project / "new.txt"), content="x" * 100_000),
         call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),
     ]
-    main = iter([*map(answer, turns), answer(text("Done."))])
-    end = call("complete_task", result={"response": "Written."})
-    inner = iter([answer(*OF_SUBAGENT), answer(end)])
-    with (
-        ModelServer(lambda r: next(inner if "complete_task" in r.tools else main)) as model,
-        on_loopback.start(model, "Go on.") as running,
-    ):
+    with answering(*([turn] for turn in turns)) as model, on_loopback.start(model, "Go on.") as running:
         results = [each for each in running.finish() if each["type"] == "tool_result"]
     assert values(results, "status") == ["success"] * 4
     assert set(files(project)) == {"kept.txt", "made", "new.txt", "new/a.txt"}

@@ -114,12 +114,17 @@ AGENT_TURNS: tuple[tuple[Mapping[str, Any], ...], ...] = (
 OF_SUBAGENT = (writes("new/a.txt", "by a subagent\n"), shell("mv keep.txt kept.txt"))
 
 
-def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str) -> ModelServer:
-    """Run a prompt in yolo whose answer is `turn`; the model's server knows what it was sent."""
-    main = iter([answer(*turn), answer(text("Done."))])
+def answering(*turns: Sequence[Mapping[str, Any]]) -> ModelServer:
+    """A model that makes these calls, and that writes two files as a subagent."""
+    main = iter([*(answer(*turn) for turn in turns), answer(text("Done."))])
     end = call("complete_task", result={"response": "Written."})
     inner = iter([answer(*OF_SUBAGENT), answer(end)])
-    with ModelServer(lambda r: next(inner if "complete_task" in r.tools else main)) as model:
+    return ModelServer(lambda r: next(inner if "complete_task" in r.tools else main))
+
+
+def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str) -> ModelServer:
+    """Run a prompt in yolo whose answer is `turn`; the model's server knows what it was sent."""
+    with answering(turn) as model:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         done = gemtui("run --approval-mode yolo", *words)
     assert done.code == 0, done.err
