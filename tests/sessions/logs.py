@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,26 @@ def reply(id: str, call_id: str, seconds: float = 4, **response: Any) -> Record:
 
 def restore(*records: Record) -> Record:
     return {"$set": {"messages": list(records), "lastUpdated": at(9)}}
+
+
+def raw(line: str) -> orjson.Fragment:
+    """A line as it stands."""
+    return orjson.Fragment(line)
+
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    builder.__name__: builder for builder in (header, context, user, info, gemini, call, reply, restore, raw)
+}
+
+
+def built(value: dict[str, Any]) -> Any:
+    """Read a record of a table: `{"gemini": ["g", "Yes"], "model": "x"}` for `gemini("g", "Yes", model="x")`."""
+    name = next(iter(value), "")
+    if name not in BUILDERS:
+        return value
+    options = dict(value)
+    arguments = options.pop(name)
+    return BUILDERS[name](*arguments, **options)
 
 
 def lines(records: Iterable[object]) -> bytes:
