@@ -8,6 +8,7 @@ import pytest
 
 from gemtui import CliNotFound, detect_cli
 from tests.fake_cli import HELP, FakeCli
+from tests.rows import table
 
 
 def test_fit_to_run(fake_cli: FakeCli) -> None:
@@ -26,19 +27,7 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert found.to_dict()["capabilities"] is None
 
 
-@pytest.mark.parametrize(
-    ("version", "help", "problem"),
-    [
-        ("exit 3", "exit 3", "ended with exit code 3: reinstall Gemini CLI"),
-        ("echo no number", "exit 0", "printed no version: reinstall Gemini CLI"),
-        ("echo 0.8.2", "echo '  -m, --model  Model'", "Gemini CLI 0.8.2 is too old"),
-        (
-            "echo 0.29.0",
-            "echo '  -o, --output-format  F [choices: \"stream-json\"]'",
-            "Gemini CLI 0.29.0 is too old for runs: update it to 0.30 or newer",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("version", "help", "problem"), table("agent/detected.json"))
 def test_broken_or_too_old(fake_cli: FakeCli, version: str, help: str, problem: str) -> None:
     script = f'#!/bin/sh\nif [ "$1" = --version ]; then {version}; else {help}; fi\n'
     fake_cli().write_text(script)

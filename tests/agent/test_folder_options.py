@@ -15,6 +15,7 @@ from gemtui.paths import state_dir
 from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.file.policy_files import policies_dir
 from gemtui.policy.model.rules import ApprovalMode
+from tests.rows import table
 
 pytestmark = pytest.mark.usefixtures("own_places")
 
@@ -95,14 +96,7 @@ def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) 
     assert options_for(project) == AgentOptions(cwd=project, model="m")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", "[]", "{}", '{"folder":1}'),
-        *('{"folder":"x","permissions":{"a":"deny"}}', '{"folder":"x","approval_mode":"auto"}'),
-        '{"folder":"x","only_tools":"read_file"}',
-    ],
-)
+@pytest.mark.parametrize("text", table("agent/folder_options.json"))
 def test_a_broken_file_is_named_and_made_anew(project: Path, text: str) -> None:
     remember_options(careful(project))
     (path,) = files()

@@ -25,6 +25,7 @@ from gemtui.errors import OptionError
 from gemtui.runs.listing import runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
 from tests.patience import PATIENCE
+from tests.rows import table
 
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 Fake = Callable[..., UnguardedAdapter]
@@ -380,16 +381,7 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
     assert process_tree.tagged(run.folder.id) == set()
 
 
-@pytest.mark.parametrize(
-    ("prompt", "given", "words"),
-    [
-        ("caf\udce9", {}, r"the prompt is not valid UTF-8 \(character 4\): convert it"),
-        ("x", {"model": "a\udce9"}, r"'--model=a\\udce9' is not valid UTF-8"),
-        ("x", {"environment": {"A": "\udcff"}}, r"'A=\\udcff' is not valid UTF-8"),
-        ("x", {"environment": {"A": "\0"}}, r"'A=\\x00' is not valid UTF-8 or contains a NUL"),
-        ("x", {"cwd": "b\udcff"}, r"b\\udcff' is not valid UTF-8 or contains a NUL character: rename it"),
-    ],
-)
+@pytest.mark.parametrize(("prompt", "given", "words"), table("agent/gemini.json"))
 async def test_what_is_not_utf8_starts_nothing(
     fake: Fake, tmp_path: Path, prompt: str, given: dict[str, Any], words: str
 ) -> None:

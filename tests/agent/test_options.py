@@ -11,23 +11,11 @@ import pytest
 from gemtui.agent.options import AgentOptions, OptionKind, run_options
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import CAPABILITIES
-from tests.rows import each_row
+from tests.rows import each_row, table
 
 
 @each_row("field", ["only_tools", "approved_tools", "disallowed_tools"])
-@each_row(
-    ("name", "problem"),
-    [
-        ("run_shel_command", "'run_shel_command' is not a tool's name: did you mean run_shell_co"),
-        ("Read_File", "did you mean read_file?"),
-        ("ShellTool", "did you mean run_shell_command?"),
-        ("shell", "did you mean run_shell_command?"),
-        ("BASH", "did you mean run_shell_command?"),
-        ("", "'' is not a tool's name"),
-        ("web*", "'web*' contains *"),
-        ("a\udc80", "contains an incomplete character"),
-    ],
-)
+@each_row("name, problem", table("agent/options.json"))
 def test_a_mistaken_tool_name_is_refused_by_the_constructor(field: str, name: str, problem: str) -> None:
     with pytest.raises(OptionError) as caught:
         AgentOptions(**cast(Any, {field: ("glob", name)}))

@@ -12,6 +12,7 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.rows import table
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 TYPO = '[[rule]]\ntoolName = "wirte_file"\ndecision = "allow"\npriority = 100\n'
@@ -23,17 +24,7 @@ def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:
     return command_of("x", options, machine, folder=Path("/runs/r"), session_id=None).notes
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[[rules]]\n", ", rules: Gemini CLI does not recognise the table [[rules]]"),
-        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is not a valid decision'),
-        (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is not a whole number"),
-        (GOOD + 'modes = ["auto_edit"]\n', 'write "autoEdit"'),
-        (GOOD + 'argsPattern = "(?P<x>y)"\n', ", rule 1, argsPattern: "),
-        ("rule = [\n", ": "),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), table("agent/policy_errors.json"))
 def test_a_broken_file_keeps_the_run_from_starting(tmp_path: Path, text: str, words: str) -> None:
     policy = tmp_path / "mine.toml"
     policy.write_text(text)

@@ -20,7 +20,7 @@ from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import aftermath_of, backup_of
 from gemtui.runs.listing import list_runs, runs_usage
 from tests.odd_json import ODD, spoilt
-from tests.rows import each_row
+from tests.rows import each_row, table
 
 REQUEST = Request(
     id="one",
@@ -93,7 +93,7 @@ async def test_output_that_is_no_file_ends_as_a_run_without_words(folder: RunFol
     assert folder.prompt_text() == ""
 
 
-@each_row("pid", [0, -1, 2**31, 2**40, 2**63, -(2**40)])
+@each_row("pid", table("agent/run_folder.json"))
 def test_a_number_that_is_no_pid_is_nobody(pid: int) -> None:
     assert not owner_lives(Owner(pid=pid, began=0))
 

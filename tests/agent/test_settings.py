@@ -16,6 +16,7 @@ from gemtui.agent.run_folder import LARGEST_PROMPT
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, settings_unread, system_settings
 from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode
+from tests.rows import table
 
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")
@@ -131,19 +132,7 @@ def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.Mo
     assert [*map(str, found)] == [*names]
 
 
-@pytest.mark.parametrize(
-    ("of_user", "of_project", "mode"),
-    [
-        ({}, {}, "default"),
-        ({"defaultApprovalMode": "auto_edit"}, {}, "auto_edit"),
-        ({"defaultApprovalMode": "auto_edit"}, {"defaultApprovalMode": "default"}, "default"),
-        ({"defaultApprovalMode": "yolo"}, {}, "default"),
-        ({"defaultApprovalMode": "plan"}, {"plan": {"enabled": True}}, "plan"),
-        ({"defaultApprovalMode": "plan"}, {"plan": {"enabled": False}}, "default"),
-        ({"defaultApprovalMode": ["plan"]}, {"plan": 5}, "default"),
-        ("plan", {}, "default"),
-    ],
-)
+@pytest.mark.parametrize(("of_user", "of_project", "mode"), table("agent/settings.json"))
 def test_the_usual_mode_is_that_of_the_settings(tmp_path: Path, of_user: object, of_project: object, mode: str) -> None:
     for place, general in (("home", of_user), ("project", of_project)):
         folder = tmp_path / place / ".gemini"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +27,9 @@ from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.run_folder import Limit
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.wire import WireDelta, parse_line
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("agent/stream.json")
 
 STREAMS = Path(__file__).parent.parent / "data/streams"
 Object = dict[str, Any]
@@ -113,37 +114,19 @@ def test_later_inits_are_dropped_and_their_session_counts() -> None:
     assert done(said).resume_token == "s2"
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"toolName": "t", "toolUseId": "i", "input": {"a": 1}},
-        {"tool_name": "t", "tool_id": "i", "parameters": '{"a": 1}'},
-        {"functionCall": {"name": "t", "id": "i", "args": {"a": 1}}},
-        {"value": {"function_call": {"name": "t", "callId": "i", "arguments": {"a": 1}}}},
-    ],
-)
+@each_row("event", TABLES["a tool use in all its forms"])
 def test_a_tool_use_in_all_its_forms(event: Object) -> None:
     said = events([INIT, {"type": "tool_use"} | event, OK], EXITED)
     assert said[1].payload == ToolUse(tool_name="t", tool_use_id="i", input={"a": 1})
 
 
-@pytest.mark.parametrize(("given", "read"), [("words", {"raw": "words"}), (7, {}), (None, {})])
+@each_row("given, read", TABLES["an input that is no object"])
 def test_an_input_that_is_no_object(given: object, read: Object) -> None:
     said = events([INIT, {"type": "tool_use", "input": given}, OK], EXITED)
     assert said[1].payload == ToolUse(tool_name="unknown_tool", tool_use_id="tool-1", input=read)
 
 
-@each_row(
-    ("more", "status"),
-    [
-        ({"status": "success"}, ResultStatus.SUCCESS),
-        ({"status": "denied", "is_error": True}, ResultStatus.DENIED),
-        ({"status": "success", "isError": True}, ResultStatus.ERROR),
-        ({"status": "error", "error": {"type": "policy_violation"}}, ResultStatus.DENIED),
-        ({"status": "error", "error": {"type": "tool_not_registered"}}, ResultStatus.DENIED),
-        ({"status": "error", "error": {"type": "edit_no_occurrence_found"}}, ResultStatus.ERROR),
-    ],
-)
+@each_row("more, status", TABLES["how a tool ended"])
 def test_how_a_tool_ended(more: Object, status: ResultStatus) -> None:
     said = events([INIT, use(), {"type": "tool_result", "tool_id": "t1"} | more, OK], EXITED)
     payload = said[2].payload

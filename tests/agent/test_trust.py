@@ -10,6 +10,9 @@ import pytest
 
 from gemtui.agent.trust import FolderTrust, TrustState, folder_settings, forget, remember, trust_of, trusted_folders
 from gemtui.errors import OptionError
+from tests.rows import table
+
+TABLES = table("agent/trust.json")
 
 
 @pytest.fixture
@@ -34,21 +37,7 @@ def test_an_unknown_folder_is_asked_about(home: Path, environ: dict[str, str]) -
     assert must_ask(home, environ)
 
 
-@pytest.mark.parametrize(
-    ("levels", "asks"),
-    [
-        ({"a": "TRUST_FOLDER"}, False),
-        ({"a": "DO_NOT_TRUST"}, True),
-        ({"b": "TRUST_FOLDER"}, True),
-        ({"b": "TRUST_PARENT"}, False),
-        ({"a/b": "TRUST_FOLDER"}, True),
-        ({"a": "SOMETHING_NEW"}, True),
-        ({"a": "TRUST_FOLDER", "b": "SOMETHING_NEW"}, True),
-        ({"a": "DO_NOT_TRUST", "abc": "TRUST_PARENT"}, False),
-        ({"a": "TRUST_FOLDER", "": "DO_NOT_TRUST"}, False),
-        ({"link": "TRUST_FOLDER"}, False),
-    ],
-)
+@pytest.mark.parametrize(("levels", "asks"), TABLES["the clis own list counts"])
 def test_the_clis_own_list_counts(home: Path, environ: dict[str, str], levels: dict[str, str], asks: bool) -> None:
     rules(home, **levels)
     place = home.parent / "a/project"
@@ -70,17 +59,7 @@ def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, 
     assert not must_ask(home, environ)
 
 
-@pytest.mark.parametrize(
-    ("variables", "by_nobody", "by_gemtui", "by_cli"),
-    [
-        ("GEMINI_CLI_TRUST_WORKSPACE=true", "cli", "cli", "cli"),
-        ("GEMINI_CLI_TRUST_WORKSPACE=false", "forbidden", "forbidden", "forbidden"),
-        ("GEMINI_CLI_TRUST_WORKSPACE=1", "nobody", "gemtui", "cli"),
-        ("GEMINI_CLI_TRUST_WORKSPACE=", "nobody", "gemtui", "cli"),
-        ("GEMINI_RESTRICTED_MODE=true GEMINI_CLI_TRUST_WORKSPACE=true", *["forbidden"] * 3),
-        ("GEMINI_RESTRICTED_MODE=1", "nobody", "gemtui", "cli"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "by_nobody", "by_gemtui", "by_cli"), TABLES["the environment has the last word"])
 def test_the_environment_has_the_last_word(
     home: Path, environ: dict[str, str], variables: str, by_nobody: str, by_gemtui: str, by_cli: str
 ) -> None:
