@@ -6,6 +6,7 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,22 @@ from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Author
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
+
+
+def record(data: dict[str, Any]) -> dict[str, Any]:
+    """A record of a session that the table names by its author's text."""
+    match data:
+        case {"user": text, **more}:
+            return logs.user("u", text) | more
+        case {"gemini": text, **more}:
+            return logs.gemini("g", text) | more
+    return data
+
+
+TABLES = table("kept/cleanup.json", record)
 
 NOW = logs.START + timedelta(days=31)
 
@@ -54,30 +68,13 @@ def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -
     }
 
 
-CALL = {"functionCall": {"name": "glob"}}
-
-
 @each_row(
-    ("records", "stays"),
+    "records, stays",
     [
-        ([logs.user("u", "hello")], True),
-        ([logs.user("u", " \n/resume"), logs.gemini("g", "")], False),
-        ([logs.user("u", "?help"), logs.info("i", "Request cancelled."), logs.gemini("g", " \ufeff")], False),
-        ([logs.user("u", "/help"), logs.gemini("g", "Here it is.")], True),
-        ([logs.user("u", "/help"), logs.gemini("g", "", thoughts=[{"subject": "s"}])], True),
+        *TABLES["a session goes unless the cli could resume something"],
         ([logs.user("u", "/help"), logs.gemini("g", "", toolCalls=[logs.call("c")])], True),
-        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [CALL]}], True),
-        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [{"text": "", "thought": False}]}], True),
-        ([logs.user("u", "/help"), logs.gemini("g", "") | {"content": [{"text": " "}, " "]}], False),
-        ([logs.user("u", "")], False),
-        ([logs.user("u", "") | {"content": None}], False),
-        ([logs.user("u", "/x") | {"displayContent": "hello"}], False),
-        ([logs.user("u", "hello") | {"displayContent": "/x"}], True),
-        ([logs.user("u", "<hook_context>a</hook_context> hello")], False),
         ([logs.context(), logs.reply("r", "c")], True),
-        ([{"type": "user", "timestamp": logs.at(1), "content": "hello"}], False),
         ([logs.user("u", "hello"), logs.restore(logs.context())], False),
-        ([logs.user("u", "hello"), {"$rewindTo": "u"}], False),
     ],
 )
 def test_a_session_goes_unless_the_cli_could_resume_something(
@@ -185,7 +182,7 @@ def test_settings_of_an_untrusted_project_spare_no_session(store: Path, tmp_path
     assert found(store, tmp_path, *settings, trusted=False) == Retention(age=timedelta(days=7), age_text="7d")
 
 
-@pytest.mark.parametrize("wrong", [{"maxAge": "soon"}, {"maxAge": "1h"}, {"maxAge": "0d"}, {"maxCount": 0}])
+@pytest.mark.parametrize("wrong", TABLES["wrong settings switch it off as the cli does"])
 def test_wrong_settings_switch_it_off_as_the_cli_does(store: Path, tmp_path: Path, wrong: object) -> None:
     assert not found(store, tmp_path, wrong).enabled
 

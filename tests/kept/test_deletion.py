@@ -13,6 +13,7 @@ from gemtui.errors import DeletionFailed
 from gemtui.kept.deletion import Deletion, Trash, delete_planned, plan_deletion, restore_trashed
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
+from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
 
@@ -161,9 +162,7 @@ def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
 # --- what a hostile store asks for ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "id", ["chats", "memory", "tool-outputs", "..", ".", "../../..", "a/b", "", "chats\0", uuid(2)]
-)
+@pytest.mark.parametrize("id", table("kept/deletion.json"))
 def test_an_id_in_a_header_opens_no_other_folder(id: str, home: Path) -> None:
     with_everything(home)
     path = home / "tmp/proj/chats/session-2026-11-20T23-04-evil.jsonl"
