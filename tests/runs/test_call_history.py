@@ -13,8 +13,10 @@ from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.store.store import SessionKind
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.sessions import logs, stores
+
+TABLES = table("runs/call_history.json")
 
 HOMES = sorted(stores.DATA.glob("**/.gemini"))
 
@@ -69,20 +71,11 @@ def test_a_projects_calls(tmp_path: Path) -> None:
     assert found[0].project == Path("/home/dev/two")
 
 
-@pytest.mark.parametrize(
-    ("stored", "ended"),
-    [
-        ({"status": "success"}, CallStatus.SUCCEEDED),
-        ({"status": "error", "result": None, "resultDisplay": "No such file"}, CallStatus.FAILED),
-        ({"status": "cancelled"}, CallStatus.CANCELLED),
-        ({"status": "executing"}, CallStatus.UNKNOWN),
-        ({"status": "error", "result": None, "resultDisplay": "Tool execution denied by policy."}, CallStatus.DENIED),
-    ],
-)
+@pytest.mark.parametrize(("stored", "ended"), TABLES["how it ended"])
 def test_how_it_ended(tmp_path: Path, stored: dict[str, Any], ended: CallStatus) -> None:
     stores.session(tmp_path, "s1", asked(logs.call("c", **stored)))
     (found,) = calls_in(stores.read(tmp_path))
-    assert found.ended is ended
+    assert found.ended == ended
 
 
 def test_names_and_arguments_are_as_recorded(tmp_path: Path) -> None:
@@ -118,7 +111,7 @@ def test_steps_are_small_and_say_how_far_they_are(tmp_path: Path, monkeypatch: p
     assert (steps[-1].done, steps[-1].total) == (3, 3)
 
 
-@pytest.mark.parametrize("args", [{"content": "x" * 60}, {"todos": [{"x" * 20: ["x" * 30]}, 1]}])
+@pytest.mark.parametrize("args", TABLES["large arguments end a step"])
 def test_large_arguments_end_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any]) -> None:
     monkeypatch.setattr(call_history, "BATCH_SIZE", 100)
     large = [logs.call(f"c{place}", args=args) for place in range(4)]

@@ -47,6 +47,9 @@ from gemtui.runs.gate.verification import PutBackError, restore_former
 from gemtui.transcript.model import Consent
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
+from tests.rows import table
+
+TABLES = table("runs/gate.json")
 
 Hook = Callable[..., dict[str, Any] | None]
 
@@ -292,10 +295,7 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     assert asker.gate.stopped
 
 
-@pytest.mark.parametrize(
-    ("named", "real"),
-    [("@a.py", "a.py"), ("a\0.py", "a.py"), ("a%2epy", "a.py"), ("sub%2fa.py", "sub/a.py"), ("a%252epy", "a%252epy")],
-)
+@pytest.mark.parametrize(("named", "real"), TABLES["a path is pinned to the file that the cli would write"])
 def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, named: str, real: str) -> None:
     answer = asker.later("write_file", file_path=named, content="1")
     asked = asker.question(1)
@@ -804,17 +804,7 @@ def test_only_a_command_that_runs_beside_a_write_may_change_its_file(asker: Aske
     assert [each.found for each in asker.files.differences()] == ["evil"]
 
 
-@pytest.mark.parametrize(
-    ("text", "told", "right"),
-    [
-        (None, "error", True),
-        ("1", "error", False),
-        ("1", "result", True),
-        (None, "result", True),
-        ("2", "result", False),
-        ("2", "end", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "told", "right"), TABLES["a write whose result no hook told of is compared"])
 def test_a_write_whose_result_no_hook_told_of_is_compared(
     asker: Asker, text: str | None, told: str, right: bool
 ) -> None:
@@ -866,14 +856,7 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
     assert answer.result() == {"decision": "deny", "reason": TROUBLE}
 
 
-@pytest.mark.parametrize(
-    ("tool", "given"),
-    [
-        ("web_fetch", {"prompt": "a"}),
-        ("run_shell_command", {"command": "make", "dir_path": "."}),
-        ("mcp_things_make", {"path": "a", "size": 1.0}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "given"), TABLES["what ran is what was allowed or the run ends"])
 def test_what_ran_is_what_was_allowed_or_the_run_ends(asker: Asker, tool: str, given: dict[str, Any]) -> None:
     asker.hook("SessionStart")
     told = asker.answered(1, Approval.allow(), tool, **given)
@@ -947,22 +930,7 @@ def test_a_process_gets_three_more_prompts(asker: Asker) -> None:
     assert [each.text for each in queue.prompts()] == ["prompt 3", "prompt 4"]
 
 
-@pytest.mark.parametrize(
-    ("commands", "goes_on"),
-    [
-        (["a"], True),
-        (["a", "b"], True),
-        (["a", "a"], False),
-        (["b", "a", "a"], False),
-        (["a", "a", "b"], True),
-        (list("abab"), False),
-        (list("babcabcab"), False),
-        (list("abcdeabcde"), False),
-        (list("abcdefabcdef"), True),
-        (list("abcdefghijklmnopqrstuvw"), True),
-        (list("abcdefghijklmnopqrstuvwx"), False),
-    ],
-)
+@pytest.mark.parametrize(("commands", "goes_on"), TABLES["a process that the cli may take for a loop gets no prompt"])
 def test_a_process_that_the_cli_may_take_for_a_loop_gets_no_prompt(
     asker: Asker, commands: list[str], goes_on: bool
 ) -> None:

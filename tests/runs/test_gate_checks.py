@@ -14,6 +14,9 @@ from gemtui.errors import GateError
 from gemtui.extension.content import NAME, write
 from gemtui.paths import extension_dir
 from gemtui.runs.gate.checks import check_gate
+from tests.rows import table
+
+TABLES = table("runs/gate_checks.json")
 
 
 @pytest.fixture
@@ -43,17 +46,7 @@ def test_all_is_well(store: Path) -> None:
     check(store, extensions=[NAME, "other"])
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ({"hooksConfig": {"enabled": False}}, "hooksConfig.enabled"),
-        ({"hooksConfig": {"disabled": [NAME]}}, "hooksConfig.disabled"),
-        ({"tools": {"sandbox": True}}, "tools.sandbox"),
-        ({"tools": {"sandbox": "docker"}}, "tools.sandbox"),
-        ({"tools": {"disableLLMCorrection": False}}, "tools.disableLLMCorrection from .*settings"),
-        ({"security": {"toolSandboxing": True}}, "security.toolSandboxing from .*settings"),
-    ],
-)
+@pytest.mark.parametrize(("value", "words"), TABLES["settings that keep hooks away"])
 def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, words: str) -> None:
     settings(store, value)
     with pytest.raises(GateError, match=words):
@@ -67,15 +60,7 @@ def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, 
         check(store, cwd=project.parent)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"extensions": ["other"]}, "add gemtui"),
-        ({"extensions": ["none"]}, "add gemtui"),
-        ({"sandbox": True}, "sandbox"),
-        ({"environment": {"GEMINI_SANDBOX": "podman"}}, "GEMINI_SANDBOX"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), TABLES["options that keep hooks away"])
 def test_options_that_keep_hooks_away(store: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(GateError, match=words):
         check(store, **options)
@@ -122,13 +107,7 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
         check_gate(options, environ, version=version)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX", "GEMINI_WRITE_SYSTEM_MD"),
-        *("GIT_TRACE2_EVENT", "NODE_COMPILE_CACHE", "RIPGREP_CONFIG_PATH", "GIT_DIR"),
-    ],
-)
+@pytest.mark.parametrize("name", TABLES["a variable of an env file that reaches into hooks"])
 def test_a_variable_of_an_env_file_that_reaches_into_hooks(store: Path, tmp_path: Path, name: str) -> None:
     project = tmp_path / "above/project"
     project.mkdir(parents=True)

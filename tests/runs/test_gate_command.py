@@ -24,6 +24,9 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.runs.gate.policy import GatePolicy, Judgement, Way
 from gemtui.transcript.seal import new_seal, sealed
+from tests.rows import each_row, table
+
+TABLES = table("runs/gate_command.json")
 
 SEAL = new_seal()
 
@@ -66,9 +69,7 @@ def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, 
         assert (engine.outcome(call).decision is Decision.DENY) is denied
 
 
-@pytest.mark.parametrize(
-    ("repository", "denied"), [(".git", True), ("../.git", True), ("a/b/.git", True), ("a", False)]
-)
+@pytest.mark.parametrize(("repository", "denied"), TABLES["no search runs a command that the mode denies"])
 def test_no_search_runs_a_command_that_the_mode_denies(tmp_path: Path, repository: str, denied: bool) -> None:
     project = tmp_path / "project"
     (project / repository).mkdir(parents=True)
@@ -122,7 +123,7 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
     assert GATE not in rerun_line(request, folder)
 
 
-@pytest.mark.parametrize(("value", "corrects"), [(None, False), (True, False), (False, True), (0, True)])
+@each_row("value, corrects", TABLES["a model may rewrite texts wherever the check says so"])
 def test_a_model_may_rewrite_texts_wherever_the_check_says_so(value: object, corrects: bool) -> None:
     setup = Setup(workspace=Path("/nowhere"), settings={"tools": {"disableLLMCorrection": value}})
     assert GatePolicy(Policy(), setup, ApprovalMode.DEFAULT).corrects is corrects

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from gemtui.runs.gate.proposal import comparable, line_end_changes
-from tests.rows import each_row
+from tests.rows import each_row, table
 
 
-@each_row(
-    ("before", "after", "told"),
-    [
-        ("a\n", "b\n", []),
-        (None, "a\r\n", [r"all lines end with \r\n"]),
-        ("a\n", "a\r\n", [r"line endings change from \n to \r\n"]),
-        ("a\r\nb\r\n", "a\nb\r\n", [r"mixed line endings: ␍ marks \r\n"]),
-        ("a\n", "a", ["the newline at the end is removed"]),
-        ("a", "a\n", ["a newline is added at the end"]),
-        (None, "a", ["no newline at the end"]),
-        ("", "", []),
-    ],
-)
+@each_row("before, after, told", table("runs/line_ends.json"))
 def test_line_ends_are_told(before: str | None, after: str, told: list[str]) -> None:
     assert list(line_end_changes(before, after)) == told
 

@@ -22,7 +22,9 @@ from gemtui.runs.ending import Status
 from gemtui.runs.outcome import RunOutcome, RunProgress, plain_message, refusal_words, retry_words
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
-from tests.rows import each_row
+from tests.rows import each_row, table
+
+TABLES = table("runs/outcome.json")
 
 STREAMS = Path(__file__).parent.parent / "data/streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
@@ -267,27 +269,7 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
     assert found.headline == "Done, but a policy names a tool that does not exist: globx"
 
 
-@each_row(
-    ("code", "headline"),
-    [
-        (41, "Gemini CLI is not logged in"),
-        (42, "Gemini CLI did not accept the prompt or the session"),
-        (44, "The sandbox can't be used"),
-        (52, "A settings file of Gemini CLI is broken or forbids this run"),
-        (54, "A tool failed, so the run could not continue"),
-        (55, "Gemini CLI does not trust this folder"),
-        (130, "The run was cancelled"),
-        (144, "Gemini did not accept the request (400)"),
-        (173, "Too many requests, or the quota is used up (429)"),
-        (244, "Gemini is overloaded or unavailable (500)"),
-        (151, "Gemini rejected the request (407)"),
-        (-9, "Gemini CLI was killed by something else (SIGKILL)"),
-        (137, "Gemini CLI was killed by something else (SIGKILL)"),
-        (-24, "Gemini CLI was killed by something else (SIGXCPU)"),
-        (-31, "Gemini CLI was killed by something else (SIGSYS)"),
-        (7, "Gemini CLI failed (exit code 7)"),
-    ],
-)
+@each_row("code, headline", TABLES["an exit code alone has words"])
 def test_an_exit_code_alone_has_words(code: int, headline: str) -> None:
     found = said(code=code)
     assert (found.status, found.headline) == (Status.FAILED, headline)
@@ -303,8 +285,8 @@ def test_a_program_that_could_not_be_started() -> None:
     assert "supervisor process was killed" in lost.headline
 
 
-@pytest.mark.parametrize(
-    ("problem", "headline"),
+@each_row(
+    "problem, headline",
     [
         (UNGATED, "The run was stopped because gemtui could not ask you"),
         (PASSED, "The run was stopped because gemtui could not ask you"),
@@ -390,14 +372,6 @@ def test_retries_on_the_way_are_counted() -> None:
     assert recorded("err429retry").detail == "Gemini CLI retried 2 times"
 
 
-@pytest.mark.parametrize(
-    ("message", "plain"),
-    [
-        ('[API Error: {"error":{"code":403,"message":"No."}}]', "No."),
-        ("[API Error: Used up.]\nWait.", "Used up.\nWait."),
-        ("[API Error: [1]]", "[1]"),
-        ("something else", "something else"),
-    ],
-)
+@each_row("message, plain", TABLES["api errors are unwrapped"])
 def test_api_errors_are_unwrapped(message: str, plain: str) -> None:
     assert plain_message(message) == plain

@@ -11,21 +11,10 @@ import pytest
 from gemtui.agent.settings import CliSettings
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.runs.effective_policy import effective_policy
+from tests.rows import table
 
 
-@pytest.mark.parametrize(
-    ("value", "names"),
-    [
-        (["a.toml", "b.toml"], ["a.toml", "b.toml"]),
-        ("a.toml", ["a.toml"]),
-        ("a.toml,b.toml", ["a.toml,b.toml"]),
-        (["~/c.toml", "~c.toml", "a.toml", "a.toml"], ["~/c.toml", "~c.toml", "a.toml"]),
-        (["", 7, None, "nul\0", "b.toml"], ["b.toml"]),
-        ([], []),
-        (7, []),
-        ({"a": "a.toml"}, []),
-    ],
-)
+@pytest.mark.parametrize(("value", "names"), table("runs/policy_paths.json"))
 def test_everybody_reads_policy_paths_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object, names: list[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.runs.gate.proposal import Form, Proposal, proposal_of
+from tests.rows import table
 
 
 def proposed(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal:
@@ -126,15 +127,6 @@ def test_other_arguments_are_json(tmp_path: Path) -> None:
             found.changed(bad)
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
-    [
-        ("write_file", {"file_path": 3, "content": []}),
-        ("write_file", {"file_path": "a", "content": None}),
-        ("replace", {"file_path": "a"}),
-        ("run_shell_command", {"command": ["ls"]}),
-        ("write_file", {}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "args"), table("runs/proposal.json"))
 def test_arguments_of_any_shape_are_shown(tmp_path: Path, tool: str, args: Mapping[str, Any]) -> None:
     assert proposed(tool, args, tmp_path).form is Form.ARGUMENTS

@@ -16,6 +16,7 @@ from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.user_commands import CommandFailure, UserCommands, keep_failure, report_failures, run_program
 from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import OK, FakeCli, says
+from tests.rows import each_row, table
 from tests.runs.test_gate import Asker, until
 
 __all__ = ["gemtui"]
@@ -88,16 +89,7 @@ def test_the_end_of_a_run_is_told_without_what_the_run_adds(
     assert not {"SECRET", "GEMTUI_RUN"} & found["environ"].keys()
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["no-such-program"], "was not found"),
-        (["./here"], "was not found"),
-        (["sh", "-c", "echo a; echo why >&2; exit 3"], "failed with exit code 3: why"),
-        (["sh", "-c", "sleep 60 & wait"], "took longer than 0.3 s and was killed"),
-        (["sh", "-c", "exec cat >/dev/null"], None),
-    ],
-)
+@each_row("words, why", table("runs/user_commands.json"))
 def test_why_a_program_failed(words: list[str], why: str | None) -> None:
     found = run_program(tuple(words), b"x" * 1_000_000, limit=0.3 if "60" in words[-1] else 30)
     assert found == why or (why is not None and str(found).startswith(why))
