@@ -12,8 +12,9 @@ import pytest
 
 from gemtui.kept.deletion import plan_deletion
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.store import SessionKind
+from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import (
     LONG_AGO,
@@ -33,65 +34,25 @@ from tests.sessions.stores import (
 ID = uuid(1)
 
 
-def in_use(home: Path) -> Path:
-    return only(read(home)).path
+def stored(home: Path, file: dict[str, Any]) -> Path:
+    """Write a file of a table's row."""
+    records = talk(ID, **file["talk"]) if "talk" in file else [logs.header(ID, **file["head"]), *file["records"]]
+    if file.get("form") == "json":
+        return legacy(home, ID, records[1:-1], key="proj", seconds=file["talk"]["seconds"])
+    return session(home, ID, records, key=file.get("key", "proj"), minute=file.get("minute", "2026-11-20T23-04"))
 
 
-def test_the_last_update_decides(tmp_path: Path) -> None:
-    old = legacy(tmp_path, ID, talk(ID)[1:-1], key="proj", seconds=5)
-    new = session(tmp_path, ID, talk(ID, seconds=6))
-    found = only(read(tmp_path))
-    assert found.files == (new, old)
-    assert [copy.path for copy in found.copies] == [old]
-    assert found.copies[0].flags >= {Flag.DUPLICATE}
-    assert Flag.DUPLICATE not in found.flags
-
-
-def test_an_old_cli_that_goes_on_with_the_json_wins_again(tmp_path: Path) -> None:
-    new = session(tmp_path, ID, talk(ID, seconds=6))
-    old = legacy(tmp_path, ID, talk(ID, turns=3)[1:-1], key="proj", seconds=7)
-    assert only(read(tmp_path)).files == (old, new)
-
-
-def test_of_two_with_the_same_update_the_one_with_more_messages_wins(tmp_path: Path) -> None:
-    session(tmp_path, ID, talk(ID, turns=1), minute="2026-11-20T23-09")
-    more = session(tmp_path, ID, talk(ID, turns=2))
-    assert in_use(tmp_path) == more
-
-
-def test_a_ghost_never_wins(tmp_path: Path) -> None:
-    real = session(tmp_path, ID, talk(ID, seconds=5))
-    ghost = session(
-        tmp_path, ID, [logs.header(ID, lastUpdated=logs.at(900)), logs.context()],
-        minute="2026-11-20T23-19",
-    )  # fmt: skip
-    found = only(read(tmp_path))
-    assert found.files == (real, ghost)
-    assert not found.hidden
-    assert found.copies[0].flags >= {Flag.GHOST, Flag.DUPLICATE}
-    assert Flag.EMPTY not in found.copies[0].flags
-    assert found.copies[0].hidden
-
-
-def test_what_the_cli_noted_down_is_no_conversation(tmp_path: Path) -> None:
-    notes = [logs.info(f"i{number}", "Update available") for number in range(9)]
-    real = session(tmp_path, ID, talk(ID, seconds=5))
-    noted = session(tmp_path, ID, [logs.header(ID, lastUpdated=logs.at(900)), *notes], minute="2026-11-20T23-19")
-    found = only(read(tmp_path))
-    assert found.files == (real, noted)
-    assert Flag.GHOST in found.copies[0].flags
-    real.unlink()
-    alone = only(read(tmp_path))
-    assert (Flag.EMPTY in alone.flags, alone.hidden, alone.messages) == (True, True, 9)
-
-
-def test_a_failed_prompt_is_more_than_an_empty_start(tmp_path: Path) -> None:
-    failed = [logs.header(ID), logs.context(), logs.user("u", "Do it"), logs.restore()]
-    kept = session(tmp_path, ID, failed)
-    session(tmp_path, ID, [logs.header(ID, lastUpdated=logs.at(900))], minute="2026-11-20T23-19")
-    found = only(read(tmp_path))
-    assert found.path == kept
-    assert found.title_source == "failed_prompt"
+@each_row("promise, row", table("session_files/merge.json", logs.built).items())
+def test_files_of_a_session_are_told_as_promised(tmp_path: Path, promise: str, row: dict[str, Any]) -> None:
+    home = tmp_path / promise
+    files = [stored(home, file) for file in row.pop("files")]
+    found = only(read(home))
+    facts = found.to_dict() | {
+        "order": [files.index(path) for path in found.files],
+        "flags": [sorted(file.flags - {Flag.LIVE}) for file in (found, *found.copies)],
+        "hidden": [file.hidden for file in (found, *found.copies)],
+    }
+    assert {name: facts[name] for name in row} == row, promise
 
 
 def test_migration_copies_know_the_project_from_each_other(tmp_path: Path) -> None:
@@ -198,28 +159,12 @@ def test_a_subagent_never_stands_for_a_session(tmp_path: Path) -> None:
     assert found[SessionKind.SUBAGENT].parent == uuid(2)
 
 
-def test_a_subagent_at_the_top_is_told_by_its_header(tmp_path: Path) -> None:
-    session(tmp_path, ID, [logs.header(ID, kind="subagent"), logs.user("u", "Find it")])
-    assert only(read(tmp_path)).hidden
-
-
 def test_newest_first_by_last_update_else_by_the_files_time(tmp_path: Path) -> None:
     session(tmp_path, uuid(1), talk(uuid(1), seconds=50))
     session(tmp_path, uuid(2), talk(uuid(2), seconds=70))
     timeless = [{"sessionId": uuid(3), "projectHash": "0"}, logs.user("u", "Hello")]
     set_time(session(tmp_path, uuid(3), timeless), logs.START.timestamp() + 60)
     assert [each.id for each in read(tmp_path).sessions] == [uuid(2), uuid(3), uuid(1)]
-
-
-@pytest.mark.parametrize("paths", ["header", "writes"])
-def test_paths_met_in_sessions_name_a_hash_folder(paths: str, tmp_path: Path) -> None:
-    root = "/home/dev/src/deep"
-    more = {"directories": ["/elsewhere", root]} if paths == "header" else {}
-    call = logs.call("c", name="write_file", args={"file_path": f"{root}/pkg/a.py"})
-    calls = [call] if paths == "writes" else []
-    records = [logs.header(ID, **more), logs.user("u", "Hi"), logs.gemini("g", "", toolCalls=calls)]
-    session(tmp_path, ID, records, key=hashed(root))
-    assert only(read(tmp_path)).project == root
 
 
 def test_the_current_folder_names_a_hash_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,76 +180,6 @@ def test_live_is_what_is_written_now_and_not_what_is_copied_now(tmp_path: Path) 
     session(tmp_path, uuid(3))
     live = {each.id: Flag.LIVE in each.flags for each in read(tmp_path).sessions}
     assert live == {uuid(1): False, uuid(2): True, uuid(3): False}
-
-
-# --- titles and counts ---------------------------------------------------------------------------
-
-
-def titled(home: Path, *records: object) -> Summary:
-    session(home, ID, [logs.header(ID), logs.context(), *records])
-    return only(read(home))
-
-
-@pytest.mark.parametrize(
-    ("prompts", "title"),
-    [
-        (["Fix it"], "Fix it"),
-        (["/help", "?", "Fix it"], "Fix it"),
-        (["/help", "?"], "/help"),
-        (["\n\n   spread \t out\nsecond line"], "spread out"),
-        (["x" * 5000], "x" * 200),
-        (["<state_snapshot>all that was</state_snapshot>", "Go on"], "Go on"),
-    ],
-)
-def test_titles_from_prompts(prompts: list[str], title: str, tmp_path: Path) -> None:
-    found = titled(tmp_path, *(logs.user(f"u{i}", text) for i, text in enumerate(prompts)))
-    assert (found.title, found.title_source) == (title, "prompt")
-
-
-def test_what_was_typed_is_the_title(tmp_path: Path) -> None:
-    record = logs.user("u", "Explain @a.py\n--- Content from referenced files ---\nx = 1")
-    found = titled(tmp_path, record | {"displayContent": "Explain @a.py"})
-    assert found.title == "Explain @a.py"
-
-
-def test_a_summary_is_the_title(tmp_path: Path) -> None:
-    found = titled(tmp_path, logs.user("u", "Hi"), {"$set": {"summary": " Greets\n\tthe user "}})
-    assert (found.title, found.title_source) == ("Greets the user", "summary")
-
-
-def test_an_empty_start(tmp_path: Path) -> None:
-    found = titled(tmp_path)
-    assert (found.title, found.title_source) == ("(empty)", "none")
-    assert found.flags - {Flag.LIVE} == {Flag.EMPTY}
-    assert found.hidden
-
-
-def test_a_failed_prompt_beside_a_good_one_is_no_failed_session(tmp_path: Path) -> None:
-    good = (logs.user("u1", "Works"), logs.gemini("g1", "Yes"))
-    found = titled(tmp_path, *good, logs.user("u2", "Fails"), logs.restore(logs.context(), *good))
-    assert found.title == "Works"
-    assert Flag.FAILED_PROMPT not in found.flags
-
-
-def test_a_compressed_session_keeps_its_first_prompt_as_title(tmp_path: Path) -> None:
-    snapshot = logs.user("s", "<state_snapshot>all that was</state_snapshot>", 9)
-    found = titled(tmp_path, logs.user("u1", "Build it"), logs.gemini("g1", "Done"), logs.restore(snapshot))
-    assert (found.title, found.title_source) == ("Build it", "prompt")
-    assert Flag.BURIED in found.flags
-
-
-def test_unknown_tokens_are_null_and_known_ones_are_summed(tmp_path: Path) -> None:
-    some = {"input": 5, "output": 1, "total": 6}
-    found = titled(
-        tmp_path,
-        logs.user("u", "Hi"),
-        logs.gemini("g1", "a", tokens=some),
-        logs.gemini("g2", "b", tokens=None),
-        logs.gemini("g3", "c", tokens=some | {"cached": 0}),
-    )
-    assert found.to_dict()["tokens"] == {
-        "input": 10, "output": 2, "cached": 0, "thoughts": None, "tool": None, "total": 12,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("junk", [7, "soon", "0001-01-01T00:00:00+23:59", None, [], {}])
