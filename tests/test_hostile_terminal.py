@@ -101,7 +101,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to_the_end()
         walk.to("\x1b[F", shows="message 6 of 6")
         walk.to("/", shows="find in this transcript")
-        walk.to("boom", shows=" of 7")
+        walk.to("boom", shows=" of 80")
         walk.to("\r", shows="n/N match")
         terminal.press("n", "N", "n")
         walk.to(".", shows="message 7 of 7")
