@@ -17,6 +17,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 from tests.foreign_folder import ForeignFolder
+from tests.rows import each_row, table
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -24,10 +25,10 @@ NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def call(name: str, path: str, status: ToolStatus = ToolStatus.SUCCESS, id: str = "t1", **args: Any) -> ToolCall:
     """A call as a stream tells it: what it changed is not in there."""
     given = {"file_path": path, **args}
-    ok = status is ToolStatus.SUCCESS
+    ok = status == ToolStatus.SUCCESS
     change = requested_change(kind_of(name), given, None) if ok else None
     now = datetime.now(UTC)
-    return ToolCall(id=id, name=name, args=given, status=status, display=change, time=now)
+    return ToolCall(id=id, name=name, args=given, status=ToolStatus(status), display=change, time=now)
 
 
 def write(path: str, content: str, **more: Any) -> ToolCall:
@@ -45,6 +46,10 @@ class Project:
         self.path = folder
         self.tracker = FileTracker(folder)
         self.shells: list[tuple[float, float]] = []
+
+    def put(self, texts: dict[str, str]) -> None:
+        for name, text in texts.items():
+            (self.path / name).write_text(text)
 
     def git(self, *words: str) -> None:
         name = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -90,65 +95,30 @@ def project(tmp_path: Path) -> Project:
     return Project(folder)
 
 
+@each_row("promise, case", table("runs/file_tracker.json").items())
+def test_what_became_of_the_files_is_told(tmp_path: Path, promise: str, case: dict[str, Any]) -> None:
+    folder = tmp_path / promise
+    folder.mkdir()
+    project = Project(folder)
+    project.put(case.get("before", {}))
+    project.begin()
+    project.put(case.get("written", {}))
+    if "shell" in case:
+        project.shell(case["shell"])
+    assert project.said(*(call(**made) for made in case.get("calls", ()))) == case["rows"]
+
+
 # --- by shell ------------------------------------------------------------------------------------
-
-
-def test_what_a_shell_command_created_changed_and_deleted(project: Project) -> None:
-    (project.path / "old.txt").write_text("one\ntwo\n")
-    (project.path / "kept.txt").write_text("one\n")
-    (project.path / "gone.txt").write_text("one\ntwo\nthree\n")
-    project.begin()
-    project.shell("echo three >> old.txt; mkdir new; seq 4 > new/made.txt; rm gone.txt")
-    assert project.said() == ["A new/made.txt +4 -0 by shell", "D gone.txt +0 -3 by shell", "M old.txt +1 -0 by shell"]
-
-
-def test_what_changes_outside_a_command_is_seen(project: Project) -> None:
-    project.begin()
-    (project.path / "mine.txt").write_text("x\n")
-    assert project.said() == ["A mine.txt +1 -0 seen"]
-
-
-def test_what_is_as_it_was_or_made_and_deleted_by_shell_is_no_row(project: Project) -> None:
-    (project.path / "old.txt").write_text("one\n")
-    project.begin()
-    project.shell("cat old.txt > copy.txt; rm copy.txt")
-    assert project.said() == []
-
-
-def test_a_rewrite_with_the_same_bytes_says_so(project: Project) -> None:
-    (project.path / "a.txt").write_text("one\n")
-    (project.path / "b.txt").write_text("one\n")
-    project.begin()
-    project.shell("echo one > a.txt")
-    (project.path / "b.txt").write_text("one\n")
-    assert project.said(write("b.txt", "one\n")) == [
-        "M a.txt +0 -0 by shell, same content",
-        "M b.txt +0 -0 same content",
-    ]
-
-
-def test_a_file_that_is_moved_is_gone_here_and_new_there(project: Project) -> None:
-    (project.path / "a.txt").write_text("one\n")
-    project.begin()
-    project.shell("mv a.txt b.txt")
-    assert project.said() == ["A b.txt +1 -0 by shell", "D a.txt +0 -1 by shell"]
 
 
 def test_a_folder_that_is_deleted_is_told_by_its_files(project: Project) -> None:
     (project.path / "src").mkdir()
-    (project.path / "src/a.txt").write_text("one\n")
+    project.put({"src/a.txt": "one\n"})
     project.begin()
     project.shell("rm -r src")
     seen = {project.path / "src": time.time()}
     rows = project.tracker.rows((), project.tracker.changes_after(seen), project.shells)
     assert [row.path.name for row in rows] == ["a.txt"]
-
-
-def test_a_folder_in_the_place_of_a_file_leaves_it_deleted(project: Project) -> None:
-    (project.path / "a").write_text("one\n")
-    project.begin()
-    project.shell("rm a; mkdir a; echo x > a/b.txt")
-    assert project.said() == ["A a/b.txt +1 -0 by shell", "D a +0 -1 by shell"]
 
 
 # --- what is known -------------------------------------------------------------------------------
@@ -163,11 +133,10 @@ def test_where_nothing_is_known_of_before_nothing_is_said(project: Project) -> N
 
 
 def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project) -> None:
-    (project.path / "old.txt").write_text("one\n")
+    project.put({"old.txt": "one\n"})
     began = time.time_ns() - 3_600_000_000_000
     project.tracker.record_before(began)
-    (project.path / "old.txt").write_text("one\ntwo\n")
-    (project.path / "new.txt").write_text("new\n")
+    project.put({"old.txt": "one\ntwo\n", "new.txt": "new\n"})
     assert project.said() == ["? new.txt seen", "? old.txt seen"]
 
 
@@ -175,7 +144,7 @@ def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project
 def test_git_knows_what_a_large_file_held(project: Project) -> None:
     project.git("init", "-q")
     lines = "".join(f"line {number}\n" for number in range(40_000))
-    (project.path / "large.txt").write_text(lines)
+    project.put({"large.txt": lines})
     project.git("add", ".")
     project.git("commit", "-qm", "x")
     project.begin()
@@ -186,10 +155,10 @@ def test_git_knows_what_a_large_file_held(project: Project) -> None:
 @NEEDS_GIT
 def test_a_file_that_had_changes_of_its_own_is_compared_with_them(project: Project) -> None:
     project.git("init", "-q")
-    (project.path / "a.txt").write_text("one\n")
+    project.put({"a.txt": "one\n"})
     project.git("add", ".")
     project.git("commit", "-qm", "x")
-    (project.path / "a.txt").write_text("one\nmine\n")
+    project.put({"a.txt": "one\nmine\n"})
     project.begin()
     project.shell("echo theirs >> a.txt; git -c user.name=a -c user.email=b commit -qam y")
     assert project.said() == ["M a.txt +1 -0 by shell"]
@@ -198,7 +167,7 @@ def test_a_file_that_had_changes_of_its_own_is_compared_with_them(project: Proje
 @NEEDS_GIT
 def test_what_git_ignores_is_no_row(project: Project) -> None:
     project.git("init", "-q")
-    (project.path / ".gitignore").write_text("*.log\n")
+    project.put({".gitignore": "*.log\n"})
     project.begin()
     project.shell("echo x > out.log; echo x > out.txt")
     assert project.said() == ["A out.txt +1 -0 by shell"]
@@ -207,7 +176,7 @@ def test_what_git_ignores_is_no_row(project: Project) -> None:
 @NEEDS_GIT
 def test_however_much_git_ignores_the_rest_is_found(project: Project) -> None:
     project.git("init", "-q")
-    (project.path / ".gitignore").write_text("*.log\n")
+    project.put({".gitignore": "*.log\n"})
     project.begin()
     project.shell("for n in $(seq 300); do echo x > $n.log; done; mkdir z; echo x > z/out.txt")
     assert project.said() == ["A z/out.txt +1 -0 by shell"]
@@ -238,7 +207,7 @@ def test_looking_runs_no_command_that_a_repository_names(
 @NEEDS_GIT
 def test_what_git_alters_on_the_way_into_a_folder_is_not_taken_from_it(project: Project) -> None:
     project.git("init", "-q")
-    (project.path / ".gitattributes").write_text("*.txt text eol=crlf\n")
+    project.put({".gitattributes": "*.txt text eol=crlf\n"})
     content = b"".join(b"%d\n" % number for number in range(90_000))
     (project.path / "a.txt").write_bytes(content)
     project.git("add", ".")
@@ -247,12 +216,6 @@ def test_what_git_alters_on_the_way_into_a_folder_is_not_taken_from_it(project: 
     project.begin()
     project.shell("echo >> a.txt")
     assert project.said() == ["M a.txt by shell"]
-
-
-def test_what_is_no_text_or_too_large_has_no_numbers(project: Project) -> None:
-    project.begin()
-    project.shell("head -c 99 /dev/zero > a.bin; head -c 4000001 /dev/zero > b.bin; ln -s /etc c")
-    assert project.said() == ["A a.bin by shell, not text", "A b.bin by shell, larger than 4,000,000 bytes"]
 
 
 def test_a_fifo_is_not_waited_for(project: Project) -> None:
@@ -265,35 +228,8 @@ def test_a_fifo_is_not_waited_for(project: Project) -> None:
 # --- by tools ------------------------------------------------------------------------------------
 
 
-def test_two_edits_that_cancel_change_nothing(project: Project) -> None:
-    (project.path / "a.txt").write_text("x\nkept\n")
-    project.begin()
-    calls = edit("a.txt", "x", "y"), edit("a.txt", "y", "x", id="t2")
-    (project.path / "a.txt").write_text("x\nkept\n")
-    assert project.said(*calls) == ["M a.txt +0 -0 same content"]
-
-
-def test_a_file_of_a_tool_that_shell_changes_has_the_numbers_of_now(project: Project) -> None:
-    project.begin()
-    (project.path / "a.txt").write_text("one\n")
-    project.shell("echo two >> a.txt")
-    assert project.said(write("./a.txt", "one\n")) == ["A a.txt +2 -0"]
-
-
-def test_a_written_file_that_shell_deletes(project: Project) -> None:
-    (project.path / "old.txt").write_text("one\ntwo\n")
-    project.begin()
-    (project.path / "old.txt").write_text("one\n")
-    (project.path / "new.txt").write_text("one\n")
-    project.shell("rm old.txt new.txt")
-    assert project.said(write("old.txt", "one\n"), write("new.txt", "one\n", id="t2")) == [
-        "D new.txt +0 -0 by shell, created and then deleted",
-        "D old.txt +0 -2 by shell",
-    ]
-
-
 def test_without_a_look_before_the_sum_stays_and_says_so(project: Project) -> None:
-    (project.path / "a.txt").write_text("3\n2\n")
+    project.put({"a.txt": "3\n2\n"})
     calls = edit("a.txt", "1", "2\n2"), edit("a.txt", "2", "3", id="t2")
     assert project.said(*calls) == ["M a.txt +3 -2 summed"]
 
@@ -301,7 +237,7 @@ def test_without_a_look_before_the_sum_stays_and_says_so(project: Project) -> No
 def test_a_folder_by_another_name_is_the_same_file(project: Project, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(project.path)
-    (project.path / "a.txt").write_text("one\n")
+    project.put({"a.txt": "one\n"})
     calls = write("a.txt", "one\n"), write(str(project.path / "a.txt"), "one\n", id="t2")
     rows = FileTracker(link).rows(calls)
     assert [(row.path, row.calls) for row in rows] == [(link / "a.txt", ("t1", "t2"))]
@@ -312,46 +248,14 @@ def test_a_folder_by_another_name_is_the_same_file(project: Project, tmp_path: P
 OPEN = ToolStatus.UNCONFIRMED
 
 
-def test_an_unconfirmed_write_that_the_disk_has(project: Project) -> None:
-    (project.path / "b.txt").write_text("old\n")
-    project.begin()
-    (project.path / "a.txt").write_text("one\n")
-    (project.path / "b.txt").write_text("new\n")
-    calls = write("a.txt", "one\n", status=OPEN), edit("b.txt", "old", "new", status=OPEN)
-    assert project.said(*calls) == [
-        "A a.txt +1 -0 no result, but the change is on disk",
-        "M b.txt +1 -1 no result, but the change is on disk",
-    ]
-
-
-def test_an_unconfirmed_write_that_was_not_made(project: Project) -> None:
-    (project.path / "b.txt").write_text("old\n")
-    (project.path / "c.txt").write_text("other\n")
-    project.begin()
-    calls = [write("a.txt", "one\n", status=OPEN), edit("b.txt", "old", "new", status=OPEN)]
-    calls += [write("c.txt", "one\n", status=OPEN)]
-    assert project.said(*calls) == ["? a.txt not written", "? b.txt not written", "? c.txt not written"]
-
-
-def test_an_unconfirmed_write_of_which_the_disk_tells_nothing(project: Project) -> None:
-    (project.path / "a.txt").write_text("other\n")
-    project.begin()
-    (project.path / "a.txt").write_text("on")
-    assert project.said(write("a.txt", "one\n", status=OPEN)) == ["M a.txt +1 -1 seen, the last write is unconfirmed"]
+def test_an_unconfirmed_write_without_a_look_before_stays_one(project: Project) -> None:
     path = project.path / "a.txt"
+    path.write_text("on")
     assert [row.words for row in FileTracker(path.parent).rows([write("a.txt", "x", status=OPEN)])] == ["unconfirmed"]
 
 
-def test_a_last_write_that_was_not_made_leaves_the_one_before(project: Project) -> None:
-    project.begin()
-    (project.path / "a.txt").write_text("one\n")
-    calls = write("a.txt", "one\n"), edit("a.txt", "one", "two", status=OPEN, id="t2")
-    assert project.said(*calls) == ["A a.txt +1 -0 the last write did not happen"]
-
-
 def test_of_a_past_run_the_disk_settles_only_what_it_did_not_change_since(project: Project) -> None:
-    (project.path / "a.txt").write_text("one\n")
-    (project.path / "b.txt").write_text("later\n")
+    project.put({"a.txt": "one\n", "b.txt": "later\n"})
     ended = datetime.fromtimestamp(time.time() - 3600, UTC)
     past = FileTracker(project.path, ended=ended)
     calls = [write(name, "one\n", status=OPEN) for name in ("a.txt", "b.txt", "c.txt")]
@@ -363,8 +267,7 @@ def test_of_a_past_run_the_disk_settles_only_what_it_did_not_change_since(projec
 
 
 def test_the_difference_of_a_seen_file(project: Project) -> None:
-    (project.path / "a.txt").write_text("one\ntwo\n")
-    (project.path / "gone.txt").write_text("one\n")
+    project.put({"a.txt": "one\ntwo\n", "gone.txt": "one\n"})
     project.begin()
     project.shell("echo three >> a.txt; rm gone.txt; echo new > new.txt")
     found = {name: project.tracker.difference(project.path / name, ()) for name in NAMES}
@@ -381,7 +284,7 @@ NAMES = ("a.txt", "gone.txt", "new.txt")
 
 
 def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project) -> None:
-    (project.path / "a.txt").write_text("one\n")
+    project.put({"a.txt": "one\n"})
     found = project.tracker.difference(project.path / "a.txt", ())
     assert (found.diff, found.text) == (None, "one\n")
     assert "unknown" in found.why
