@@ -14,27 +14,15 @@ from gemtui.search.search import Search
 from gemtui.sessions.catalog.listing import Listing, SessionRow, View
 from gemtui.sessions.catalog.query import parse_query
 from tests.deep import some_of
+from tests.rows import each_row, table
 from tests.search.test_oracle import NOW, indexed, message, written
 from tests.sessions import logs, stores
 
+TABLES = table("search/fields.json")
 SEVERAL = st.lists(
     st.one_of(message, message, st.lists(message, max_size=3).map(lambda records: logs.restore(*records))), max_size=6
 )
-ASKED = (
-    "tool:shell",
-    "tool:run",
-    "tool:read",
-    "tool:other",
-    "is:failed",
-    "model:x",
-    "file:a",
-    "file:a.py is:failed",
-    "tool:shell is:failed",
-    "tool:shell -is:failed",
-    "is:failed !tool:shell",
-    "!tool:shell",
-    "-is:failed",
-)
+ASKED: list[str] = TABLES["asked"]
 
 
 def both(home: Path, search: Search, asked: str) -> tuple[set[str], set[str]]:
@@ -50,16 +38,6 @@ def both(home: Path, search: Search, asked: str) -> tuple[set[str], set[str]]:
     return listed, found
 
 
-CALLS: tuple[dict[str, Any], ...] = (
-    {"name": "replace", "args": {"file_path": "src/message_list.py", "old_string": "a", "new_string": "b"}},
-    {"name": "write_file", "args": {"file_path": "/home/ada/proj/Été/NOTES.md", "content": "x"}},
-    {"name": "run_shell_command", "args": {"command": "ls"}},
-    {"name": "mcp_git_hub_listIssues", "args": {"owner": "ada"}},
-    {"name": "read_background_output", "args": {"pid": 1}},
-    {"args": {"x": 1}},
-    {"name": "read_many_files", "args": {"paths": ["docs/a.md", "docs/b.md"]}},
-)
-"""A session each."""
 MIXED, CHILD = 7, 8
 """The numbers of a session with several calls and of its subagent."""
 
@@ -86,7 +64,7 @@ def mixed(home: Path) -> None:
 def searched(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     home = tmp_path / ".gemini"
     stores.marker(home, "proj", "/home/ada/proj")
-    for number, made in enumerate(CALLS):
+    for number, made in enumerate(TABLES["calls"]):
         id = stores.uuid(number)
         call = {**logs.call("t1"), "name": "", **made, "status": "error" if number == 2 else "success"}
         stores.session(home, id, [logs.header(id), logs.gemini("g1", "", toolCalls=[call])])
@@ -98,67 +76,7 @@ def searched(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         yield home, search
 
 
-@pytest.mark.parametrize(
-    ("asked", "numbers"),
-    [
-        ("tool:edit", [0, 7]),
-        ("tool:replace", [0, 7]),
-        ("tool:write", [1, 7]),
-        ("tool:file", [1, 6, 7]),
-        ("tool:shell", [2, 4, 7]),
-        ("tool:shell_command", [2, 7]),
-        ("tool:SHELL", [2, 4, 7]),
-        ("tool:ell", []),
-        ("tool:back", [4]),
-        ("tool:mcp", [3]),
-        ("tool:git_hub", [3]),
-        ("tool:issues", []),
-        ("tool:listissues", [3]),
-        ("tool:unknown", [5]),
-        ("tool:_", []),
-        ('tool:"shell command"', [2, 7]),
-        ("file:message", [0]),
-        ("file:src/mess", [0]),
-        ("file:list.py", [0]),
-        ("file:.py", [0, 7]),
-        ("file:essage", []),
-        ("file:été/notes", [1]),
-        ("file:ÉTÉ/notes", [1]),
-        ("file:ete", []),
-        ("file:/", []),
-        ("file:home/ada", [1]),
-        ("is:failed", [2, 7]),
-        ("tool:shell is:failed", [2]),
-        ("tool:edit file:notes", []),
-        ("model:gemini-x tool:edit", [0, 7]),
-        ("project:PROJ tool:edit", [0, 7]),
-        ("file:core", [7]),
-        ("file:core tool:read", [7]),
-        ("file:core tool:read is:failed", []),
-        ("file:core tool:read -is:failed", [7]),
-        ("file:core tool:write is:failed", [7]),
-        ("file:core is:failed", [7]),
-        ("file:core tool:edit", []),
-        ("file:core file:helper", []),
-        ("file:helper", [7]),
-        ("file:helper is:failed", [7]),
-        ("file:helper -tool:edit", []),
-        ("file:helper !tool:write", [7]),
-        ("file:core -tool:read -tool:write", []),
-        ("file:docs/b", [6]),
-        ("file:docs/a file:docs/b", [6]),
-        ("file:plan.txt", [7]),
-        ("file:plan.txt -tool:read", [7]),
-        ("file:plan.txt tool:read", []),
-        ("is:failed -tool:shell", [7]),
-        ("is:failed !tool:edit !tool:write", [2]),
-        ("!tool:shell", [0, 1, 3, 5, 6]),
-        ("-tool:edit -tool:shell", [1, 3, 5, 6]),
-        ("-file:.py", [1, 2, 3, 4, 5, 6]),
-        ("-is:failed", [0, 1, 3, 4, 5, 6]),
-        ("-is:failed -tool:mcp project:proj", [0, 1, 4, 5, 6]),
-    ],
-)
+@each_row("asked, numbers", TABLES["fields"])
 def test_the_list_and_the_search_find_the_same_sessions(searched: Any, asked: str, numbers: list[int]) -> None:
     home, search = searched
     expected = {stores.uuid(number) for number in numbers}

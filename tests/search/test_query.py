@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, parse_query, query_completions
-from tests.rows import each_row
+from gemtui.sessions.catalog.query import Field, Query, Term, parse_query, query_completions
+from tests.rows import each_row, table
 
+TABLES = table("search/query.json")
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 
 
@@ -22,61 +24,27 @@ def terms(text: str) -> list[Term]:
     return list(parsed(text).terms)
 
 
-def test_words_phrases_and_exclusions() -> None:
-    assert terms('parser "falls apart" -draft -"not this" ') == [
-        Term(text="parser"),
-        Term(text="falls apart", quoted=True),
-        Term(text="draft", excluded=True),
-        Term(text="not this", quoted=True, excluded=True),
-    ]
+@each_row("text, expected", TABLES["terms"])
+def test_words_phrases_and_exclusions_are_told_apart(text: str, expected: list[list[Any]]) -> None:
+    assert terms(text) == [Term(text=word, quoted=quoted, excluded=excluded) for word, quoted, excluded in expected]
 
 
-def test_a_minus_that_is_part_of_a_symbol_excludes_nothing() -> None:
-    assert terms("-> -= -🔑 -x ") == [
-        Term(text="->"),
-        Term(text="-="),
-        Term(text="🔑", excluded=True),
-        Term(text="x", excluded=True),
-    ]
-
-
-def test_the_last_word_may_go_on_while_it_is_typed() -> None:
-    assert [term.prefix for term in terms("the pars")] == [False, True]
-    assert [term.prefix for term in terms("the pars ")] == [False, False]
-    assert [term.prefix for term in terms('the "pars"')] == [False, False]
-    assert [term.prefix for term in terms("the -pars")] == [False, False]
+@each_row("text, prefixes", TABLES["prefixes"])
+def test_the_last_word_may_go_on_while_it_is_typed(text: str, prefixes: list[bool]) -> None:
+    assert [term.prefix for term in terms(text)] == prefixes
 
 
 def test_fields_narrow_down() -> None:
     query = parsed('Tool:shell -file:"my notes.md" is:failed in:ANSWER model:pro tag:x project:api')
     assert query.terms == ()
     assert query.note is None
-    assert query.fields == (
-        Narrowed(field=Field.TOOL, value="shell"),
-        Narrowed(field=Field.FILE, value="my notes.md", excluded=True),
-        Narrowed(field=Field.IS, value="failed"),
-        Narrowed(field=Field.IN, value="answer"),
-        Narrowed(field=Field.MODEL, value="pro"),
-        Narrowed(field=Field.TAG, value="x"),
-        Narrowed(field=Field.PROJECT, value="api"),
-    )
+    assert [[narrowed.field, narrowed.value, narrowed.excluded] for narrowed in query.fields] == TABLES["fields"]
 
 
-@each_row(
-    ("value", "expected"),
-    [
-        ("2026-11-20", datetime(2026, 11, 20, tzinfo=NOW.tzinfo)),
-        ("2026-11", datetime(2026, 11, 1, tzinfo=NOW.tzinfo)),
-        ("2025", datetime(2025, 1, 1, tzinfo=NOW.tzinfo)),
-        ("today", datetime(2026, 11, 22, tzinfo=NOW.tzinfo)),
-        ("Yesterday", datetime(2026, 11, 21, tzinfo=NOW.tzinfo)),
-        ("6h", NOW - timedelta(hours=6)),
-        ("2w", NOW - timedelta(weeks=2)),
-    ],
-)
-def test_times(value: str, expected: datetime) -> None:
-    assert parsed(f"before:{value}").before == expected
-    assert parsed(f"x after:{value}").after == expected
+@each_row("value, expected", TABLES["times"])
+def test_times(value: str, expected: str) -> None:
+    assert parsed(f"before:{value}").before == datetime.fromisoformat(expected)
+    assert parsed(f"x after:{value}").after == datetime.fromisoformat(expected)
 
 
 def test_several_times_hold_together() -> None:
@@ -85,20 +53,7 @@ def test_several_times_hold_together() -> None:
     assert query.before == datetime(2026, 11, 15, tzinfo=NOW.tzinfo)
 
 
-@each_row(
-    ("text", "note"),
-    [
-        ('an "open quote', 'a closing quotation mark " is missing'),
-        ("tool: x", "tool: needs a word after it"),
-        ('file:"" x', "file: needs a value"),
-        ("is:broken x", "is:broken is not valid; use failed, thought, pinned or archived"),
-        ("in:title x", "in:title is not valid; use prompt, answer, thought or tool"),
-        ("before:soon", "before:soon is not a valid date; examples: 2026-11-20, yesterday or 7d"),
-        ("before:2026-13-40", "before:2026-13-40 is not a valid date; examples: 2026-11-20, yesterday or 7d"),
-        ("after:9999y", "after:9999y is not a valid date; examples: 2026-11-20, yesterday or 7d"),
-        ("-after:7d", "-after: can't be used to exclude"),
-    ],
-)
+@each_row("text, note", TABLES["malformed"])
 def test_what_is_malformed_is_searched_as_words_and_says_so(text: str, note: str) -> None:
     query = parsed(text)
     assert query.note == f"{note} (searched as words)"
@@ -121,10 +76,6 @@ def test_of_a_very_long_query_the_beginning_is_searched() -> None:
     query = parsed("word " * 10_000)
     assert len(query.terms) == 200
     assert query.note == "the query is too long: only the first 1,000 characters are searched"
-
-
-def test_what_is_no_text_is_searched_as_text() -> None:
-    assert terms("a\udcff ") == [Term(text="a?")]
 
 
 PIECES = st.sampled_from(
@@ -154,15 +105,11 @@ def test_plain_words_are_terms_in_order(typed: list[str]) -> None:
     assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == ([True] * len(typed))
 
 
-def test_fields_are_completed_as_they_are_typed() -> None:
-    assert query_completions("fix pro", {}) == ["fix project:"]
-    assert query_completions("fix -to", {}) == ["fix -tool:"]
-    assert query_completions("fix i", {}) == ["fix is:", "fix in:"]
-    assert query_completions("fix ", {}) == []
-    assert query_completions("is:", {}) == ["is:failed", "is:thought", "is:pinned", "is:archived"]
-    assert query_completions("in:t", {}) == ["in:thought", "in:tool"]
-    assert query_completions("in:tool", {}) == []
-    assert query_completions('"tool:', {}) == []
-    known = {Field.PROJECT: ["api", "my notes"]}
-    assert query_completions("x project:", known) == ["x project:api", 'x project:"my notes"']
-    assert query_completions("x project:MY", known) == ['x project:"my notes"']
+@each_row("text, completions", TABLES["completions"])
+def test_fields_are_completed_as_they_are_typed(text: str, completions: list[str]) -> None:
+    assert query_completions(text, {}) == completions
+
+
+@each_row("text, completions", TABLES["completed projects"])
+def test_values_are_completed_from_what_there_is(text: str, completions: list[str]) -> None:
+    assert query_completions(text, {Field.PROJECT: ["api", "my notes"]}) == completions

@@ -21,8 +21,10 @@ from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.search import block_text, pattern
+from tests.rows import each_row, table
 from tests.sessions import logs, stores
 
+TABLES = table("search/search.json")
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone(timedelta(0)))
 LONG = "字" * 20 + "0123456789" * 400
 """A word that is nearly as long as words may be."""
@@ -89,50 +91,17 @@ def found(search: Search, home: Path, text: str, *, dropped: bool = False) -> li
     return sorted(f"{hit.session.id[:8]} {hit.message} {hit.kind.word}" for hit in hits)
 
 
-PROMPT, ANSWER = "00000001 u1 user", "00000001 g1 model"
-THOUGHT, EDIT = "00000001 g1 thought", "00000001 g2 tool"
-NOTE, NOTED, AGENT = "00000002 u1 user", "00000002 g1 model", "00000001 u1 user"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("project:parser is:thought", [THOUGHT]),
-        ("tool:replace", [EDIT]),
-        ("tool:edit", [EDIT]),
-        ("tool:shell", []),
-        ("file:messages.py", [EDIT]),
-        ("file:src/mess", [EDIT]),
-        ("file:other.py", []),
-        ("is:failed", [EDIT]),
-        ("in:tool -tool:replace", []),
-        ("in:answer", [ANSWER, NOTED]),
-        ("in:answer model:pro", [NOTED]),
-        ("in:answer -model:pro", [ANSWER]),
-        ("before:2026-11-10", [NOTED, NOTE]),
-        ("after:2026-11-10 in:answer", [ANSWER]),
-        ("before:2026-11-10 after:2026-11-10", []),
-        ("project:notes about", [NOTE]),
-        ("-project:notes apart", [PROMPT]),
-        ("parser apart", [PROMPT]),
-        ('"parser apart"', []),
-        ("about -apart", [NOTE]),
-        ("tokenizer", [AGENT]),
-        (LONG, [PROMPT]),
-        (LONG[:3000], [PROMPT]),
-        (f"apart {LONG[:-1]}", [PROMPT]),
-        (f'"apart {LONG}"', [PROMPT]),
-        (LONG[:200] + "x" * 300, []),
-        (LONG[:300] + "x" * 300, []),
-        (f"apart-{LONG[:300]}", [PROMPT]),
-        (f"apart-{LONG[:300]}x", []),
-        ("secret", []),
-        ("---", []),
-    ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
-)
+@each_row("text, expected", TABLES["narrowed"])
 def test_fields_narrow_down(search: Search, home: Path, text: str, expected: list[str]) -> None:
     assert found(search, home, text) == sorted(expected)
+
+
+@each_row("text, count", [
+    (LONG, 1), (LONG[:3000], 1), (f"apart {LONG[:-1]}", 1), (f'"apart {LONG}"', 1), (f"apart-{LONG[:300]}", 1),
+    (LONG[:200] + "x" * 300, 0), (LONG[:300] + "x" * 300, 0), (f"apart-{LONG[:300]}x", 0),
+])  # fmt: skip
+def test_a_very_long_word_is_found_by_its_beginning(search: Search, home: Path, text: str, count: int) -> None:
+    assert found(search, home, text) == ["00000001 u1 user"] * count
 
 
 def test_dropped_messages_are_found_if_they_are_asked_for(search: Search, home: Path) -> None:
@@ -302,24 +271,10 @@ def test_symbols_are_found_and_rank_above_what_has_only_the_words(home: Path, tm
     folder = tmp_path / "cache"
     if indexed:
         index(home / ".gemini", folder)
-    expected = {
-        "🔑": ("u0", {"u0"}),
-        "⭐️": (None, {"u0", "u3"}),
-        "⭐": (None, {"u0", "u3"}),
-        "🔑 ⭐️": ("u0", {"u0"}),
-        "->": ("u1", {"u1"}),
-        "=>": (None, set()),
-        "C++": ("u1", {"u1", "u2", "u3"}),
-        "$HOME": ("u1", {"u1", "u2"}),
-        "#include": ("u1", {"u1", "u2"}),
-        "a->b": ("u1", {"u1", "u2"}),
-        "and -🔑": ("u1", {"u1"}),
-        "c -C++": (None, {"u2", "u3"}),
-    }
     with closing(Search(folder)) as search:
-        for text, (best, messages) in expected.items():
+        for text, best, messages in TABLES["symbols"]:
             hits = ask(search, home, text).hits
-            assert {hit.message for hit in hits} == messages, text
+            assert sorted(hit.message for hit in hits) == messages, text
             assert best is None or hits[0].message == best, text
             query = parse_query(text, now=NOW)
             assert all(search.snippet(hit, query).spans for hit in hits), text
