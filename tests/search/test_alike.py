@@ -13,16 +13,12 @@ from hypothesis import strategies as st
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.query import Term, parse_query
 from tests.deep import some_of
+from tests.rows import table
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written
 from tests.sessions import logs, stores
 
-WORDS = (
-    "parser", "praser", "parsr", "parse", "sparser", "tail", "tali", "tall", "entail", "tai", "xyz",
-    "tokenizer", "tokeniser", "tokinezer", "token", "mytokenizers", "parseMessage", "mesage", "Été",
-    "zürich", "zurich", "heliotrope", "heliotorpe", "helotorpe", "日本語版", "日本語", "12345",
-    "12354",
-)  # fmt: skip
+WORDS: list[str] = table("search/words.json")["alike"]
 
 said = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 session = st.lists(said, max_size=5).map(

@@ -20,25 +20,11 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.catalog.summary import Summary
 from tests.deep import some_of
+from tests.rows import table
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores
 
-WORDS = (
-    "parse",
-    "parseMessage",
-    "parse_message",
-    "message",
-    "Été",
-    "日本語",
-    "x1",
-    "tail",
-    "C",
-    "C++",
-    "->",
-    "🔑",
-    "⭐️",
-    "⭐",
-)
+WORDS: list[str] = table("search/words.json")["any"]
 IDS = ("a", "b", "c", "d")
 
 text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
