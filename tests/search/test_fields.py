@@ -44,20 +44,9 @@ MIXED, CHILD = 7, 8
 
 def mixed(home: Path) -> None:
     """A session that reads a file, fails to write it and runs a command, and whose subagent edits another file."""
-    calls = [
-        logs.call("t1", args={"file_path": "lib/core.py"}),
-        logs.call("t2", name="write_file", args={"file_path": "lib/core.py"}, status="error"),
-        logs.call("t3", name="run_shell_command", args={"command": "make"}),
-    ]
-    edits = [logs.call("t4", name="replace", args={"file_path": "lib/helper.py"}, status="error")]
-    id, child = stores.uuid(MIXED), stores.uuid(CHILD)
-    attached = "--- Content from referenced files ---"
-    prompt = logs.user("u1", "Look at it")
-    texts = (attached, "Content from @lib/plan.txt:", "x", "--- End of content ---")
-    prompt["content"] += [{"text": text} for text in texts]
-    stores.session(home, id, [logs.header(id), prompt, logs.gemini("g1", "", toolCalls=calls)])
-    records = [logs.header(child, kind="subagent"), logs.gemini("g1", "", toolCalls=edits)]
-    logs.write(home / "tmp" / "proj" / "chats" / id / f"{child}.jsonl", records)
+    records, id = table("search/stores.json", logs.built), stores.uuid(MIXED)
+    path = stores.session(home, id, records["mixed"])
+    logs.write(path.parent / id / f"{stores.uuid(CHILD)}.jsonl", records["its subagent"])
 
 
 @pytest.fixture(params=["indexed", "direct"])

@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
-from typing import Any
 
 import psutil
 import pytest
@@ -33,6 +32,7 @@ from gemtui.sessions.read import session_log
 from gemtui.sessions.store import readers
 from tests.deep import a_quarter_of
 from tests.patience import PATIENCE
+from tests.rows import table
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -139,7 +139,6 @@ def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_module, "AT_ONCE", 1)
-    monkeypatch.setattr(search_module, "AT_ONCE", 1)
     sessions, query = stores.read(store).sessions, parse_query("common ", now=NOW)
     with closing(Search(None)) as search:
         every = list(search.find(query, sessions))
@@ -157,24 +156,13 @@ def test_files_without_an_index_are_not_passed_over_for_how_words_are_stored(
     monkeypatch.setattr(search_module, "AT_ONCE", 1)
     home, folder = tmp_path / "other", tmp_path / "cache" / "search" / "other"
     stores.marker(home, "proj", "/home/ada/proj")
-    shell: dict[str, Any] = {"name": "run_shell_command", "args": {"command": "ls"}}
-    screen = [[{"text": "fire", "bold": True, "fg": ""}, {"text": "fly", "bold": False, "fg": ""}]]
-    image = {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}}
-    stored = (
-        logs.gemini("g", "") | {"content": [{"text": "grass"}, {"text": "hopper"}]},
-        logs.gemini("g", "", toolCalls=[logs.call("t", **shell, resultDisplay="\x1b[1mdragon\x1b[0mfly")]),
-        logs.gemini("g", "", toolCalls=[logs.call("t", **shell, resultDisplay=screen)]),
-        logs.gemini("g", "", toolCalls=[logs.call("t", args={"file_path": "a", "offset": 6123, "limit": 77})]),
-        logs.user("u", "") | {"content": [image, image]},
-        logs.gemini("g", "", toolCalls=[logs.call("t") | {"name": ""}]),
-        logs.user("u", "\u00e9t\u00e9 cicada"),
-    )
-    for number, record in enumerate(stored):
+    records = table("search/stores.json", logs.built)
+    for number, record in enumerate(records["odd messages"]):
         stores.session(home, stores.uuid(number), [logs.header(stores.uuid(number)), record])
     indexed(home, folder)
     sessions = stores.read(home).sessions
     with closing(Search(folder)) as search, closing(Search(None)) as direct:
-        for asked in ("grasshopper ", "dragonfly ", "firefly ", "6200 ", '"file 1 of 2"', "unknown ", "été cicada "):
+        for asked in records["asked"]:
             *_, found = search.find(parse_query(asked, now=NOW), sessions)
             *_, read = direct.find(parse_query(asked, now=NOW), sessions)
             assert found.total_hits == 1, asked
@@ -338,12 +326,8 @@ def of_words(folder: Path) -> Path:
     return words
 
 
-def garbage_in_list(folder: Path) -> None:
-    (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
-
-
-def half_a_list(folder: Path) -> None:
-    os.truncate(folder / "files.sqlite3", 5000)
+def no_words(folder: Path) -> None:
+    shutil.rmtree(of_words(folder))
 
 
 def no_list(folder: Path) -> None:
@@ -351,53 +335,63 @@ def no_list(folder: Path) -> None:
 
 
 def foreign_list(folder: Path) -> None:
-    (folder / "files.sqlite3").unlink()
-    with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
-        database.execute("create table file (x)")
+    no_list(folder)
+    in_list("create table file (x)")(folder)
 
 
-def newer_list(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
-        database.execute("pragma user_version = 999")
+def in_list(sql: str) -> Callable[[Path], None]:
+    """Change the list of an index behind its back."""
+
+    def change(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "files.sqlite3")) as database, database:
+            database.execute(sql)
+
+    return change
 
 
 def older_engine(folder: Path) -> None:
     of_words(folder).rename(folder / "words-0.1-x")
-    with closing(sqlite3.connect(folder / "files.sqlite3")) as database, database:
-        database.execute("update index_name set name = 'words-0.1-x'")
+    in_list("update index_name set name = 'words-0.1-x'")(folder)
 
 
-def no_words(folder: Path) -> None:
-    shutil.rmtree(of_words(folder))
+def garbage(name: str) -> Callable[[Path], None]:
+    """Write what is no file of an index in the place of one."""
+
+    def overwrite(folder: Path) -> None:
+        (path,) = folder.glob(name)
+        path.write_bytes(b"garbage" * 999)
+
+    return overwrite
 
 
-def garbage_in_words(folder: Path) -> None:
-    (of_words(folder) / "meta.json").write_bytes(b"{")
+def half_a_list(folder: Path) -> None:
+    os.truncate(folder / "files.sqlite3", 5000)
 
 
 def foreign_words(folder: Path) -> None:
-    place = of_words(folder)
-    for path in place.iterdir():
-        path.unlink()
+    without("*")(folder)
     schema = tantivy.SchemaBuilder().add_text_field("other").build()
-    tantivy.Index(schema, path=str(place)).writer(15_000_000, 1).commit()
+    tantivy.Index(schema, path=str(of_words(folder))).writer(15_000_000, 1).commit()
 
 
-def missing_segment(folder: Path) -> None:
-    for path in of_words(folder).glob("*.term"):
-        path.unlink()
+def without(names: str) -> Callable[[Path], None]:
+    """Remove files of the words."""
+
+    def remove(folder: Path) -> None:
+        for path in of_words(folder).glob(names):
+            path.unlink()
+
+    return remove
 
 
-def emptied_words(folder: Path) -> None:
-    for path in of_words(folder).iterdir():
-        path.unlink()
+missing_segment = without("*.term")
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        garbage_in_list, half_a_list, no_list, foreign_list, newer_list, older_engine,
-        no_words, garbage_in_words, foreign_words, missing_segment, emptied_words,
+        garbage("files.sqlite3"), half_a_list, no_list, foreign_list, in_list("pragma user_version = 999"),
+        older_engine, no_words, garbage("words-*/meta.json"), foreign_words, missing_segment, without("*"),
     ],
 )  # fmt: skip
 def test_what_is_broken_old_or_foreign_is_made_anew(store: Path, folder: Path, damage: Callable[[Path], None]) -> None:

@@ -45,28 +45,10 @@ def search(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterat
 def write_store(home: Path) -> None:
     stores.marker(home, "proj", "/home/ada/parser")
     stores.marker(home, "notes", "/home/ada/notes")
-    edit = logs.call(
-        "t1",
-        name="replace",
-        args={"file_path": "/home/ada/parser/src/messages.py", "old_string": "a", "new_string": "b"},
-        status="error",
-        result=[{"functionResponse": {"id": "t1", "response": {"error": "no occurrence found"}}}],
-    )
-    records = [
-        logs.header(PARSER),
-        logs.user("u1", f"Why does the parser fall apart? {LONG}"),
-        logs.gemini("g1", "It parses twice.", thoughts=[{"subject": "Plan", "description": "look"}]),
-        logs.gemini("g2", "", toolCalls=[edit]),
-        logs.user("u2", "A secret that is taken back"),
-        {"$rewindTo": "u2"},
-    ]
-    stores.session(home, PARSER, records)
-    note = [
-        logs.header(NOTES, startTime="2026-11-01T08:00:00.000Z"),
-        logs.user("u1", "A note about parsers", -20 * 24 * 3600),
-        logs.gemini("g1", "Noted.", -20 * 24 * 3600, model="gemini-pro"),
-    ]
-    stores.session(home, NOTES, note, key="notes")
+    records = table("search/stores.json", logs.built)
+    records["parser"][1]["content"][0]["text"] = f"Why does the parser fall apart? {LONG}"
+    stores.session(home, PARSER, records["parser"])
+    stores.session(home, NOTES, records["notes"], key="notes")
     child = [logs.header(CHILD, kind="subagent"), logs.user("u1", "Investigate the tokenizer")]
     logs.write(home / "tmp/proj/chats" / PARSER / f"{CHILD}.jsonl", child)
 
