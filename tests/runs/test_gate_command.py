@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +128,25 @@ def test_a_model_may_rewrite_texts_wherever_the_check_says_so(value: object, cor
     assert GatePolicy(Policy(), setup, ApprovalMode.DEFAULT).corrects is corrects
 
 
+def judged(policy: GatePolicy, project: Path, named: object) -> Judgement:
+    """What the gate says of a write to a file of a project."""
+    args = {"file_path": str(named), "content": ""}
+    does = effect("write_file", args, CallContext(project=project, model="gemini-2.5-pro"))
+    return policy.judge(Call("write_file", args), does)
+
+
+def decided(engine: Engine, call: Call, seal: str = SEAL) -> Decision:
+    """The CLI's decision on a call that has a seal."""
+    return engine.outcome(Call(call.tool, sealed(call.tool, call.args, seal))).decision
+
+
+def asked_by(command: Command, cwd: Path, mode: str = "default", **environ: str) -> GatePolicy:
+    """What the gate of a run with this command knows."""
+    about: Any = {"ask": True, "approval_mode": mode}
+    request = Request(id="run", argv=command.argv, cwd=str(cwd), environ=environ, about=about)
+    return GatePolicy.of(request, os.environ)
+
+
 def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:
     return GatePolicy(Policy.parse(text), Setup(workspace=Path("/nowhere")), mode)
 
@@ -141,6 +159,7 @@ def unasked(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Engine:
 
 
 RULE = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = {}\n'
+RULES_FILE = "Later runs of Gemini CLI read their rules from this file."
 CALLS = (
     Call("write_file", {"file_path": "a", "content": ""}),
     Call("run_shell_command", {"command": "touch a && cat < b > c | sh"}),
@@ -152,10 +171,8 @@ def test_what_has_the_seal_is_allowed_and_nothing_else(tmp_path: Path) -> None:
     engine = unasked("")
     for call in CALLS:
         assert engine.outcome(call).decision is Decision.DENY
-        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
-        assert engine.outcome(made).decision is Decision.ALLOW
-        other = Call(call.tool, sealed(call.tool, call.args, new_seal()))
-        assert engine.outcome(other).decision is Decision.DENY
+        assert decided(engine, call) is Decision.ALLOW
+        assert decided(engine, call, new_seal()) is Decision.DENY
 
 
 def test_questions_of_the_user_s_rules_are_lifted_by_the_seal_alone() -> None:
@@ -165,8 +182,7 @@ def test_questions_of_the_user_s_rules_are_lifted_by_the_seal_alone() -> None:
         call = CALLS[0]
         assert gate(text, mode).judge(call).way is Way.ASK
         assert engine.outcome(call).decision is not Decision.ALLOW
-        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
-        assert engine.outcome(made).decision is Decision.ALLOW
+        assert decided(engine, call) is Decision.ALLOW
 
 
 def test_what_the_cli_takes_for_safe_and_is_not_is_asked_about() -> None:
@@ -238,17 +254,14 @@ def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> No
             outcome = engine.outcome(call)
             assert (outcome.decision, outcome.offered) == (Decision.DENY, True)
             assert gate(text, mode).judge(call).way is not Way.PASS
-            made = Call(call.tool, sealed(call.tool, call.args, SEAL))
-            assert engine.outcome(made).decision is Decision.ALLOW
+            assert decided(engine, call) is Decision.ALLOW
 
 
 @pytest.mark.parametrize(("named", "way"), [("a.md", Way.THROUGH), (".npmrc", Way.ASK)])
 def test_a_file_that_decides_what_runs_later_is_asked_about(tmp_path: Path, named: str, way: Way) -> None:
     policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.AUTO_EDIT)
     for spelled in (named, named.replace(".", "%2e")):
-        args = {"file_path": spelled, "content": ""}
-        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
-        assert policy.judge(Call("write_file", args), does).way is way
+        assert judged(policy, tmp_path, spelled).way is way
 
 
 def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_path: Path) -> None:
@@ -269,11 +282,6 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
         policies=[tmp_path / each for each in ("rules", "none.toml", "named.toml")],
     )
 
-    def judged(named: str) -> Judgement:
-        args = {"file_path": named, "content": ""}
-        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
-        return policy.judge(Call("write_file", args), does)
-
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text(
         "[core] hooksPath = ci/hooks # x\n[user]\n\tname = three.txt\n"
@@ -286,16 +294,16 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
     started = "tools/after.sh link.sh tools/before.py tools/before.toml srv/server.js agent"
     by_git = "ci/hooks/pre-commit tools/clean.py tools/smudge tools/alias watch"
     for named in f"{started} {by_git} bin/discover one.txt".split():
-        assert judged(named).way is Way.ASK, named
-    assert judged("agent").why == "Gemini CLI's settings start it as a program."
+        assert judged(policy, tmp_path, named).way is Way.ASK, named
+    assert judged(policy, tmp_path, "agent").why == "Gemini CLI's settings start it as a program."
     for program in (tmp_path / "on/lint", tmp_path / "off/lint"):
         program.parent.mkdir()
         program.touch(0o755)
-    assert judged("on/lint").why.startswith("Shells run this file as the command lint")
+    assert judged(policy, tmp_path, "on/lint").why.startswith("Shells run this file as the command lint")
     for named in ("rules/a.toml", "none.toml", "named.toml"):
-        assert judged(named).why == "Later runs of Gemini CLI read their rules from this file."
+        assert judged(policy, tmp_path, named).why == RULES_FILE
     for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x", "log", "off/lint", "on/new"):
-        assert judged(named).way is Way.THROUGH, named
+        assert judged(policy, tmp_path, named).way is Way.THROUGH, named
 
 
 def test_a_hook_is_known_in_a_worktree_and_by_the_user_s_own_configuration(
@@ -324,9 +332,7 @@ def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:
         ("docs/%2e%2e/a.md", Way.ASK),
         ("docs/secret%2emd", Way.REFUSE),
     ):
-        args = {"file_path": named, "content": ""}
-        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
-        assert policy.judge(Call("write_file", args), does).way is way, named
+        assert judged(policy, tmp_path, named).way is way, named
 
 
 def test_what_rules_hide_stays_hidden() -> None:
@@ -347,12 +353,10 @@ def test_tools_of_servers_are_held_by_the_hook_and_the_user_s_denies() -> None:
 def test_in_plan_mode_the_seal_opens_no_writes() -> None:
     engine = unasked("", ApprovalMode.PLAN)
     for call in CALLS[:2]:
-        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
-        assert engine.outcome(made).decision is Decision.DENY
+        assert decided(engine, call) is Decision.DENY
     assert not engine.outcome(CALLS[1]).offered
-    fetch = Call("web_fetch", sealed("web_fetch", {"prompt": "x"}, SEAL))
     assert gate("", ApprovalMode.PLAN).judge(CALLS[2]).way is Way.ASK
-    assert engine.outcome(fetch).decision is Decision.ALLOW
+    assert decided(engine, CALLS[2]) is Decision.ALLOW
 
 
 def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> None:
@@ -360,14 +364,7 @@ def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> 
     folder = RunFolder.create(tmp_path, "run")
     for name, text in asks.files.items():
         folder.write(name, text)
-    request = Request(
-        id="run",
-        argv=asks.argv,
-        cwd=str(tmp_path),
-        environ={"HOME": str(tmp_path / "home")},
-        about={"ask": True, "approval_mode": "default"},
-    )
-    policy = GatePolicy.of(request, os.environ)
+    policy = asked_by(asks, tmp_path, HOME=str(tmp_path / "home"))
     ways = [policy.judge(call).way for call in CALLS]
     assert ways == [Way.ASK, Way.REFUSE, Way.PASS]
 
@@ -379,14 +376,7 @@ def test_a_folder_that_the_run_includes_is_asked_about_not_refused(tmp_path: Pat
     write = Call("write_file", {"file_path": str(more / "a.txt"), "content": "x"})
     for included, way in (((), Way.REFUSE), ((more,), Way.ASK)):
         asks = command(tmp_path, ask=True, include_directories=included)
-        request = Request(
-            id="run",
-            argv=asks.argv,
-            cwd=str(work),
-            environ={"HOME": str(tmp_path / "home")},
-            about={"ask": True, "approval_mode": "default"},
-        )
-        assert GatePolicy.of(request, os.environ).judge(write).way is way
+        assert asked_by(asks, work, HOME=str(tmp_path / "home")).judge(write).way is way
 
 
 def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp_path: Path) -> None:
@@ -397,22 +387,10 @@ def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp
     (home / ".gemini/settings.json").write_text(json.dumps(settings))
     included = [home / "more"]
     asks = command(tmp_path, ask=True, approval_mode="auto_edit", include_directories=included)
-    request = Request(
-        id="run",
-        argv=asks.argv,
-        cwd=str(work),
-        environ={"GEMINI_CLI_HOME": str(home)},
-        about={"ask": True, "approval_mode": "auto_edit"},
-    )
-    policy = GatePolicy.of(request, os.environ)
+    policy = asked_by(asks, work, "auto_edit", GEMINI_CLI_HOME=str(home))
 
-    def judged(path: Path) -> Judgement:
-        args = {"file_path": str(path), "content": ""}
-        does = effect("write_file", args, CallContext(project=work, model="gemini-2.5-pro"))
-        return policy.judge(Call("write_file", args), does)
-
-    assert judged(home / "more/notes.txt").way is not Way.ASK
-    assert judged(home / "more/rules/a.toml").why == "Later runs of Gemini CLI read their rules from this file."
+    assert judged(policy, work, home / "more/notes.txt").way is not Way.ASK
+    assert judged(policy, work, home / "more/rules/a.toml").why == RULES_FILE
     write = Call("write_file", {"file_path": str(home / "more/notes.txt"), "content": ""})
-    alone = replace(request, argv=command(tmp_path, ask=True).argv, about={"ask": True, "approval_mode": "default"})
-    assert GatePolicy.of(alone, os.environ).judge(write).way is Way.ASK
+    alone = asked_by(command(tmp_path, ask=True), work, GEMINI_CLI_HOME=str(home))
+    assert alone.judge(write).way is Way.ASK
