@@ -188,24 +188,16 @@ def test_nothing_after_the_result_counts() -> None:
     assert done(said).status is DoneStatus.SUCCESS
 
 
-@each_row(
-    ("ending", "status", "code"),
-    [
-        (EXITED, DoneStatus.SUCCESS, "GEMINI_NO_RESULT"),
-        (Ending(code=1), DoneStatus.ERROR, "GEMINI_EXIT_ERROR"),
-        (Ending(code=42), DoneStatus.ERROR, "GEMINI_EXIT_ERROR"),
-        (Ending(code=53), DoneStatus.MAX_TURNS, None),
-        (Ending(code=-15), DoneStatus.INTERRUPTED, None),
-        (Ending(code=0, aborted=True), DoneStatus.INTERRUPTED, None),
-        (Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10), DoneStatus.ERROR, Limit.TIMEOUT.code),
-        (Ending(code=-15, limit=Limit.IDLE, limit_seconds=60), DoneStatus.ERROR, Limit.IDLE.code),
-        (Ending(code=None, problem="spawn gemini ENOENT"), DoneStatus.ERROR, "GEMINI_STREAM_ERROR"),
-    ],
-)
-def test_ends_without_a_result(ending: Ending, status: DoneStatus, code: str | None) -> None:
+def ending_of(data: dict[str, Any]) -> Ending:
+    """How the process of a row ended."""
+    return Ending(**{**data, "limit": Limit(data["limit"])}) if "limit" in data else Ending(**data)
+
+
+@each_row("ending, status, code", table("agent/endings.json", ending_of))
+def test_ends_without_a_result(ending: Ending, status: str, code: str | None) -> None:
     said = events([], ending)
     assert types(said) == ["init", *(["error"] if code else []), "done"]
-    assert done(said).status is status
+    assert done(said).status == status
     assert said[-1].metadata == {"complete": False, "exitCode": ending.code}
     if code:
         assert first_error(said).code == code

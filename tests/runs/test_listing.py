@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psutil
@@ -20,6 +21,7 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import asking_words, broken_runs, clear_runs, find_run, list_runs, prune_runs, runs_usage
+from tests.rows import table
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
 SAID = '{"type":"message","role":"assistant","content":"Yes.","delta":true}\n'
@@ -97,21 +99,18 @@ def test_what_a_folder_tells(tmp_path: Path) -> None:
     assert run.to_dict()["ended"] == "2026-01-02T03:04:14.000Z"
 
 
-@pytest.mark.parametrize(
-    ("output", "ended", "status", "complete"),
-    [
-        (INIT, Exit(code=0, started=BEGAN, ended=BEGAN), "success", False),
-        (INIT + OK, Exit(code=53, started=BEGAN, ended=BEGAN), "max_turns", True),
-        (INIT, Exit(code=41, started=BEGAN, ended=BEGAN), "error", False),
-        (INIT + OK, Exit(code=0, started=BEGAN, ended=BEGAN, aborted=True), "interrupted", False),
-        (INIT, Exit(code=-9, started=BEGAN, ended=BEGAN, limit=Limit.IDLE), "error", False),
-        ("", Exit(code=None, started=None, ended=None, problem="spawn"), "error", False),
-        (INIT + "x" * 300_000 + "\n" + OK, None, "success", True),
-        (INIT + '{"a":"' + "x" * 70_000 + '"}\n' + OK, None, "success", True),
-    ],
-)
+LINES = {"init": INIT, "ok": OK, "long": '{"a":"' + "x" * 70_000 + '"}\n', "longer": "x" * 300_000 + "\n"}
+
+
+def exit_of(data: dict[str, Any]) -> Exit:
+    """How a run of the table ended."""
+    limit = Limit(data["limit"]) if "limit" in data else None
+    return Exit(**{"started": BEGAN, "ended": BEGAN, **data, "limit": limit})
+
+
+@pytest.mark.parametrize(("output", "ended", "status", "complete"), table("runs/listing.json", exit_of))
 def test_how_a_run_ended(tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool) -> None:
-    add_run(tmp_path, "one", output, ended=ended)
+    add_run(tmp_path, "one", "".join(LINES[name] for name in output.split()), ended=ended)
     (run,) = list_runs(tmp_path)
     assert (run.status, run.complete) == (status, complete)
 
