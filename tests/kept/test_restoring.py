@@ -40,6 +40,14 @@ def back(home: Path, now: datetime = SOON, rule: Retention = RULE) -> Restored:
     return restored
 
 
+def lost(home: Path, path: Path | None = None) -> Path:
+    """A session that only the vault has."""
+    path = path or session(home, uuid(1))
+    keep_all(home)
+    path.unlink()
+    return path
+
+
 def ghost(home: Path, number: int = 1) -> Path:
     """What a resume leaves."""
     path = session(home, uuid(number), [logs.header(uuid(number)), logs.context()], minute="2026-11-21T10-00")
@@ -115,9 +123,7 @@ def test_what_is_too_old_counts_as_used_today_or_it_would_go_again(store: Path) 
 
 def test_so_does_what_is_not_old_where_only_so_many_stay(store: Path) -> None:
     session(store, uuid(2), talk(uuid(2), seconds=60))
-    path = session(store, uuid(1))
-    keep_all(store)
-    path.unlink()
+    lost(store)
     assert back(store, SOON, Retention(age=None, count=2)).renewed
 
 
@@ -162,18 +168,14 @@ def test_without_a_clean_up_nothing_is_changed_in_it(store: Path) -> None:
 
 
 def test_a_session_without_anything_to_resume_stays_where_it_is(store: Path) -> None:
-    path = session(store, uuid(1), [*talk(uuid(1)), {"$set": {"messages": [logs.context()]}}])
-    keep_all(store)
-    path.unlink()
+    path = lost(store, session(store, uuid(1), [*talk(uuid(1)), {"$set": {"messages": [logs.context()]}}]))
     with pytest.raises(RestoreFailed, match="nothing to resume"):
         restore_from_vault(kept(store), store, RULE, SOON)
     assert not path.exists()
 
 
 def test_nothing_is_written_over(store: Path) -> None:
-    path = session(store, uuid(1))
-    keep_all(store)
-    path.unlink()
+    lost(store)
     found = kept(store)
     other = session(store, uuid(1), talk(uuid(1), "Another"))
     with pytest.raises(RestoreFailed, match="move it away"):
@@ -182,9 +184,7 @@ def test_nothing_is_written_over(store: Path) -> None:
 
 
 def test_another_session_with_its_short_id_is_not_touched(store: Path) -> None:
-    path = session(store, uuid(1))
-    keep_all(store)
-    path.unlink()
+    path = lost(store)
     id = uuid(1)[:8] + "-another"
     other = session(store, id, talk(id), minute="2026-11-20T23-05")
     set_time(other, logs.START.timestamp())
@@ -218,9 +218,7 @@ def test_a_ghost_that_is_only_half_written_is_archived_before_it_is_removed(stor
 
 
 def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Path) -> None:
-    path = session(store, uuid(1))
-    keep_all(store)
-    path.unlink()
+    lost(store)
     marker(store, "proj", "/somewhere/else")
     with pytest.raises(RestoreFailed, match="/somewhere/else"):
         restore_from_vault(kept(store), store, RULE, SOON)
@@ -277,9 +275,7 @@ def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store:
 
 
 def test_what_comes_back_is_on_the_disk_before_it_has_its_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = session(store, uuid(1))
-    keep_all(store)
-    path.unlink()
+    path = lost(store)
     steps: list[tuple[str, int]] = []
     fsync, link = os.fsync, os.link
 

@@ -32,6 +32,11 @@ def lines(*objects: object) -> bytes:
     return b"".join(orjson.dumps(each) + b"\n" for each in objects)
 
 
+def append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
+
+
 def header_of(id: str = ID) -> dict[str, str]:
     return {"sessionId": id, "projectHash": "h", "startTime": "2026-01-02T03:04:05.000Z"}
 
@@ -61,6 +66,9 @@ class Home:
 
     def keep(self) -> KeptSession:
         return keep_before(self.folder, self.path, ID)
+
+    def settled(self, kept: KeptSession) -> Aftermath:
+        return SessionKeeper(self.folder, kept).close()
 
     def files(self) -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in self.path.rglob("*") if p.is_file()}
@@ -105,7 +113,7 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
     kept = home.keep()
     ghost = home.ghost()
     before = home.files()
-    assert SessionKeeper(home.folder, kept).close() == Aftermath(ghosts=(ghost,))
+    assert home.settled(kept) == Aftermath(ghosts=(ghost,))
     before.pop(str(ghost))
     assert home.files() == before
     assert other.exists()
@@ -127,7 +135,7 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
 def test_a_new_file_that_is_no_ghost_stays(home: Home, content: bytes) -> None:
     kept = home.keep()
     path = home.ghost(content)
-    assert SessionKeeper(home.folder, kept).close() == Aftermath()
+    assert home.settled(kept) == Aftermath()
     assert path.read_bytes() == content
 
 
@@ -135,7 +143,7 @@ def test_a_ghost_stays_where_no_other_file_says_anything(home: Home) -> None:
     home.real.write_bytes(GHOST)
     kept = home.keep()
     ghost = home.ghost()
-    assert SessionKeeper(home.folder, kept).close() == Aftermath()
+    assert home.settled(kept) == Aftermath()
     assert ghost.exists()
 
 
@@ -144,7 +152,7 @@ def test_a_resume_in_the_same_minute_is_harmless(home: Home) -> None:
     again = lines(header_of(), {"$set": {"messages": [CONTEXT]}})
     restored = lines({"$set": {"messages": [CONTEXT, PROMPT, ANSWER]}})
     home.real.write_bytes(REAL + again + restored)
-    assert SessionKeeper(home.folder, kept).close() == Aftermath()
+    assert home.settled(kept) == Aftermath()
 
 
 def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> None:
@@ -156,7 +164,7 @@ def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> 
     sub.unlink()
     sub.parent.rmdir()
     ghost = home.ghost()
-    found = SessionKeeper(home.folder, kept).close()
+    found = home.settled(kept)
     assert (found.ghosts, set(found.restored), found.lost) == ((ghost,), {home.real, sub}, ())
     assert home.files() == before
     assert home.real.stat().st_mtime_ns == times
@@ -168,7 +176,7 @@ def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
     home.real.unlink()
     home.chats.rmdir()
     home.chats.touch()
-    found = SessionKeeper(home.folder, kept).close()
+    found = home.settled(kept)
     assert (found.restored, found.lost) == ((), (home.real,))
     assert str(home.real) in found.problems[0]
     home.chats.unlink()
@@ -212,8 +220,7 @@ def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: SessionKeeper) 
     ghost.write_bytes(header)
     keeper.check()
     assert ghost.exists(), "its second line is still to come"
-    with ghost.open("ab") as file:
-        file.write(context)
+    append(ghost, context)
     keeper.check()
     assert not ghost.exists()
     ghost.write_bytes(context)
@@ -234,16 +241,14 @@ def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKe
 
 
 def test_what_vanishes_comes_back_with_all_that_was_written(home: Home, keeper: SessionKeeper) -> None:
-    with home.real.open("ab") as file:
-        file.write(MORE)
+    append(home.real, MORE)
     keeper.check()
     home.ghost()
     for path in home.chats.iterdir():
         path.unlink()
     keeper.check()
     assert home.real.read_bytes() == REAL + MORE
-    with home.real.open("ab") as file:
-        file.write(ANSWERED)
+    append(home.real, ANSWERED)
     found = keeper.close()
     assert (found.restored, found.lost, found.changed) == ((home.real,), (), ())
     assert home.files() == {str(home.real): REAL + MORE + ANSWERED}
@@ -254,8 +259,7 @@ def test_a_log_that_began_anew_is_joined(home: Home, keeper: SessionKeeper) -> N
     home.real.write_bytes(MORE)
     keeper.check()
     assert home.real.read_bytes() == REAL + MORE
-    with home.real.open("ab") as file:
-        file.write(ANSWERED)
+    append(home.real, ANSWERED)
     assert keeper.close() == Aftermath()
     assert home.real.read_bytes() == REAL + MORE + ANSWERED
     kept = backup_of(home.folder)
@@ -312,8 +316,7 @@ def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: 
 
 
 def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: SessionKeeper) -> None:
-    with home.real.open("ab") as file:
-        file.write(MORE)
+    append(home.real, MORE)
     keeper.check()
     ghost = home.ghost()
     keeper.check()
@@ -327,7 +330,7 @@ def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: Sessio
 def test_a_file_that_is_there_is_never_replaced(home: Home) -> None:
     kept = home.keep()
     home.real.write_bytes(b"something else\n")
-    assert SessionKeeper(home.folder, kept).close().changed == (home.real,)
+    assert home.settled(kept).changed == (home.real,)
     assert put_back(home) == ()
     assert home.real.read_bytes() == b"something else\n"
 
