@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.command import Machine, command_of
+from gemtui.agent.command import Command, Machine, command_of
 from gemtui.agent.detect import Capabilities
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import LARGEST_PROMPT
@@ -21,6 +21,12 @@ from tests.rows import table
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")
 DEEP = '{"x": ' * 1000 + "0" + "}" * 1000
+
+
+def write(place: Path, text: str) -> None:
+    """Write the settings of a home or a project."""
+    (place / ".gemini").mkdir(parents=True)
+    (place / ".gemini/settings.json").write_text(text)
 
 
 def user_policies(environ: dict[str, str], cwd: Path) -> tuple[Path, ...]:
@@ -38,6 +44,10 @@ def machine(unread: str | None = None) -> Machine:
         environ={},
         settings_unread=unread,
     )
+
+
+def made(options: AgentOptions, unread: str | None = None) -> Command:
+    return command_of("x", options, machine(unread), folder=FOLDER, session_id="s2")
 
 
 def test_older_clis_read_settings_wherever_they_are(tmp_path: Path) -> None:
@@ -83,7 +93,7 @@ def test_settings_of_the_machine_that_anybody_may_write_are_passed_over(tmp_path
 
 def test_settings_that_are_not_read_are_left_out_and_named() -> None:
     options = AgentOptions(max_turns=3, resume="s1", approval_mode=ApprovalMode.DEFAULT)
-    command = command_of("x", options, machine("why"), folder=FOLDER, session_id="s2")
+    command = made(options, "why")
     assert (command.files, command.secrets, command.environ) == ({}, (), {})
     assert command.turn_limit == 3
     assert "--approval-mode=default" in command.argv
@@ -101,7 +111,7 @@ def test_a_prompt_that_the_cli_would_cut_is_refused_before_the_run() -> None:
 
 def test_settings_that_are_read_need_no_words() -> None:
     options = AgentOptions(max_turns=3, resume="s1", approval_mode=ApprovalMode.DEFAULT)
-    command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
+    command = made(options)
     assert command.environ == {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "/runs/r1/settings.json"}
     assert (command.turn_limit, command.notes) == (None, ())
 
@@ -110,14 +120,14 @@ def test_the_default_mode_is_named_by_the_settings_and_others_by_a_flag() -> Non
     """Settings of the user's own may have another one."""
     for mode, flags in ((ApprovalMode.DEFAULT, 0), (ApprovalMode.YOLO, 1)):
         options = AgentOptions(approval_mode=mode)
-        command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
+        command = made(options)
         settings = json.loads(command.files["settings.json"])
         assert command.argv.count(f"--approval-mode={mode}") == flags
         assert ("defaultApprovalMode" in settings["general"]) is not bool(flags)
 
 
 def test_no_turns_at_all_is_a_limit_of_ours() -> None:
-    command = command_of("x", AgentOptions(max_turns=0), machine(), folder=FOLDER, session_id="s2")
+    command = made(AgentOptions(max_turns=0))
     assert command.turn_limit == 0
 
 
@@ -134,19 +144,16 @@ def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("of_user", "of_project", "mode"), table("agent/settings.json"))
 def test_the_usual_mode_is_that_of_the_settings(tmp_path: Path, of_user: object, of_project: object, mode: str) -> None:
-    for place, general in (("home", of_user), ("project", of_project)):
-        folder = tmp_path / place / ".gemini"
-        folder.mkdir(parents=True)
-        (folder / "settings.json").write_text(json.dumps({"general": general}))
+    write(tmp_path / "home", json.dumps({"general": of_user}))
+    write(tmp_path / "project", json.dumps({"general": of_project}))
     environ = {"GEMINI_CLI_HOME": str(tmp_path / "home")}
     assert CliSettings.read(environ, tmp_path / "project").default_run_mode == mode
 
 
 def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:
-    (tmp_path / ".gemini").mkdir()
     paths = ["$PLACE/a", "${PLACE}/b", "${NONE:-/srv}/c", "${PLACE:-x}/d", "/$NONE/e", "/$é/${}/f"]
-    (tmp_path / ".gemini/settings.json").write_text(json.dumps({"policyPaths": paths}))
-    found = CliSettings.read({"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path).user_policies(tmp_path)
+    write(tmp_path, json.dumps({"policyPaths": paths}))
+    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path)
     assert [*map(str, found)] == ["/p/a", "/p/b", "/srv/c", "/p/d", "/$NONE/e", "/$é/${}/f"]
 
 
@@ -154,9 +161,8 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
     project = tmp_path / "project"
     mine = '{"policyPaths": ["~/mine", "here", "~nobody-has-this-name/p", 7, "/srv/p"]}'
     theirs = '{"policyPaths": "theirs,too.toml"}'
-    for folder, text in ((tmp_path, mine), (project, theirs)):
-        (folder / ".gemini").mkdir(parents=True)
-        (folder / ".gemini/settings.json").write_text(text)
+    write(tmp_path, mine)
+    write(project, theirs)
     assert user_policies({"GEMINI_CLI_HOME": str(tmp_path)}, project) == (
         tmp_path / "mine",
         project / "here",
@@ -170,9 +176,6 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
     "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP]
 )
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
-    (tmp_path / ".gemini").mkdir()
-    (tmp_path / ".gemini/settings.json").write_text(settings)
-    found = CliSettings.read({"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project").user_policies(
-        tmp_path / "project"
-    )
+    write(tmp_path, settings)
+    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project")
     assert found == (tmp_path / ".gemini/policies",)

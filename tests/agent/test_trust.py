@@ -28,13 +28,15 @@ def remembered(folder: Path) -> bool:
     return trust_of(folder) is FolderTrust.GEMTUI
 
 
+def trusted(place: Path) -> Path:
+    place.mkdir()
+    remember(place)
+    return place
+
+
 def rules(home: Path, **levels: str) -> None:
     named = {str(home.parent / name): level for name, level in levels.items()}
     (home / ".gemini/trustedFolders.json").write_text(json.dumps(named))
-
-
-def test_an_unknown_folder_is_asked_about(home: Path, environ: dict[str, str]) -> None:
-    assert must_ask(home, environ)
 
 
 @pytest.mark.parametrize(("levels", "asks"), TABLES["the clis own list counts"])
@@ -46,14 +48,8 @@ def test_the_clis_own_list_counts(home: Path, environ: dict[str, str], levels: d
     assert must_ask(place, environ) is asks
 
 
-def test_the_nearest_rule_decides(home: Path, environ: dict[str, str]) -> None:
-    place = home.parent / "a/inner"
-    place.mkdir(parents=True)
-    rules(home, **{"a": "TRUST_FOLDER", "a/inner": "DO_NOT_TRUST"})
-    assert must_ask(place, environ)
-
-
 def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, str]) -> None:
+    assert must_ask(home, environ)
     assert not must_ask(home, {**environ, "GEMINI_CLI_TRUST_WORKSPACE": "true"})
     (home / ".gemini/settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}} // mine')
     assert not must_ask(home, environ)
@@ -139,9 +135,7 @@ def test_what_was_said_can_be_taken_back(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_can_be_forgotten(tmp_path: Path) -> None:
-    place = tmp_path / "a"
-    place.mkdir()
-    remember(place)
+    place = trusted(tmp_path / "a")
     place.rmdir()
     assert [each.place for each in trusted_folders()] == [TrustState.GONE]
     assert not remembered(place)
@@ -150,9 +144,7 @@ def test_a_folder_that_is_gone_can_be_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_trusted_one_is_not_trusted(tmp_path: Path) -> None:
-    place = tmp_path / "a"
-    place.mkdir()
-    remember(place)
+    place = trusted(tmp_path / "a")
     place.rename(tmp_path / "moved")
     place.mkdir()
     assert not remembered(place)
@@ -166,9 +158,7 @@ def test_a_folder_in_the_place_of_a_trusted_one_is_not_trusted(tmp_path: Path) -
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to somebody else")
 def test_a_folder_of_somebody_else_is_not_the_one_that_was_trusted(tmp_path: Path) -> None:
-    place = tmp_path / "a"
-    place.mkdir()
-    remember(place)
+    place = trusted(tmp_path / "a")
     os.chown(place, 12345, -1)
     assert not remembered(place)
 
@@ -189,9 +179,7 @@ def test_a_link_is_trusted_for_where_it_leads(tmp_path: Path) -> None:
 
 
 def test_what_the_person_told_the_cli_since_counts_more(home: Path, tmp_path: Path) -> None:
-    place = home.parent / "a"
-    place.mkdir()
-    remember(place)
+    place = trusted(home.parent / "a")
     assert remembered(place)
     rules(home, a="DO_NOT_TRUST")
     assert not remembered(place)
@@ -212,9 +200,7 @@ def test_an_odd_list_of_the_cli_is_passed_over(home: Path, environ: dict[str, st
 
 
 def test_a_link_to_itself_in_the_place_of_a_trusted_folder_is_another_one(tmp_path: Path) -> None:
-    place = tmp_path / "a"
-    place.mkdir()
-    remember(place)
+    place = trusted(tmp_path / "a")
     place.rmdir()
     place.symlink_to(place)
     assert [each.place for each in trusted_folders()] == [TrustState.REPLACED]
