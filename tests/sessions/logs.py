@@ -94,6 +94,14 @@ def write(path: Path, records: Iterable[object]) -> Path:
     return path
 
 
+def opened(path: Path, data: object) -> SessionLog:
+    """The log that a file with these bytes is, or with an object as older versions wrote it."""
+    path.write_bytes(data if isinstance(data, bytes) else orjson.dumps(data, option=orjson.OPT_INDENT_2))
+    log = SessionLog(path)
+    log.refresh()
+    return log
+
+
 def legacy(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
     return header() | {"messages": list(messages)} | more
 

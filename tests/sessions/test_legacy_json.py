@@ -12,24 +12,20 @@ from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text, ToolCall, ToolStatus
-from tests.sessions.logs import context, gemini, legacy, lines, texts, user
+from tests.sessions.logs import context, gemini, legacy, lines, opened, texts, user
 
 
 @pytest.mark.parametrize("option", [orjson.OPT_INDENT_2, 0])
 def test_a_legacy_object_pretty_or_on_one_line(tmp_path: Path, option: int) -> None:
     path = tmp_path / "session-x.json"
-    path.write_bytes(orjson.dumps(legacy(user("u", "ask"), gemini("g", "told")), option=option))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, orjson.dumps(legacy(user("u", "ask"), gemini("g", "told")), option=option))
     assert texts(log) == ["ask", "told"]
     assert (log.problems, log.format) == ((), "json")
 
 
 def test_a_legacy_object_on_one_line_that_grows_into_a_log(tmp_path: Path) -> None:
     path = tmp_path / "session-x.jsonl"
-    path.write_bytes(lines([legacy(user("u", "ask"))]))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, lines([legacy(user("u", "ask"))]))
     assert texts(log) == ["ask"]
     path.write_bytes(lines([legacy(user("u", "ask")), gemini("g", "told")]))
     log.refresh()
@@ -40,9 +36,7 @@ def test_a_legacy_object_on_one_line_that_grows_into_a_log(tmp_path: Path) -> No
 def test_a_half_written_legacy_object_keeps_the_last_good_state(tmp_path: Path) -> None:
     path = tmp_path / "session-x.json"
     good = orjson.dumps(legacy(user("u", "ask"), gemini("g", "told")), option=orjson.OPT_INDENT_2)
-    path.write_bytes(good)
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, good)
     path.write_bytes(good[: len(good) // 2])
     log.refresh()
     assert texts(log) == ["ask", "told"]
@@ -60,9 +54,7 @@ def test_a_file_that_stays_half_written_never_shows_less_than_before(tmp_path: P
     path = tmp_path / "session-x.json"
     messages = [user(str(index), f"prompt {index}") for index in range(10)]
     good = orjson.dumps(legacy(*messages), option=orjson.OPT_INDENT_2)
-    path.write_bytes(good)
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, good)
     for size in (800, 1300, 900):
         path.write_bytes(good[:size])
         log.refresh()
@@ -76,26 +68,20 @@ def test_a_repeated_id_is_one_message_where_the_cli_reads_the_object_as_a_line(t
     lines = orjson.dumps(value)
     for data in (lines, lines + b"\r\n"):
         path = tmp_path / f"session-{len(data)}.json"
-        path.write_bytes(data)
-        log = SessionLog(path)
-        log.refresh()
+        log = opened(path, data)
         assert texts(log) == ["ask", "final", "more"]
         assert [outline.usage.total for outline in log.outlines if outline.usage] == [150]
         assert not log.dropped
         assert transcript_of(log).read(1).blocks == (Text(text="final"),), "nothing of the draft"
     del value["projectHash"]
-    path.write_bytes(orjson.dumps(value))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, orjson.dumps(value))
     assert texts(log) == ["ask", "draft", "more", "final"], "the CLI does not take it for a line"
 
 
 def test_a_pretty_printed_object_that_repeats_an_id_loses_no_message(tmp_path: Path) -> None:
     path = tmp_path / "session-x.json"
     messages = legacy(user("m", "first"), gemini("m", "answer"), user("m", "second"))
-    path.write_bytes(orjson.dumps(messages, option=orjson.OPT_INDENT_2))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, messages)
     assert texts(log) == ["first", "answer", "second"]
     assert [outline.model for outline in log.outlines] == [None, "gemini-x", None]
 
@@ -105,9 +91,7 @@ def test_a_legacy_object_first_seen_half_written_shows_its_whole_messages(tmp_pa
     data = orjson.dumps(
         legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")), option=orjson.OPT_INDENT_2
     )
-    path.write_bytes(data[: data.index(b"cut off")])
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, data[: data.index(b"cut off")])
     assert texts(log) == ["ask", "told"]
     assert log.torn
     assert len(log.problems) == 1
@@ -148,9 +132,7 @@ def test_a_checkpoint_reads_like_a_session(tmp_path: Path, option: int, bare: bo
         {"role": "model", "parts": [{"text": "look"}, part]},
         {"role": "user", "parts": [answer]},
     ]
-    path.write_bytes(orjson.dumps(history if bare else {"history": history}, option=option))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, orjson.dumps(history if bare else {"history": history}, option=option))
     assert texts(log) == ["ask", "look"]
     tool = transcript_of(log).read(1).blocks[1]
     assert isinstance(tool, ToolCall)
@@ -165,9 +147,7 @@ def test_calls_of_a_checkpoint_without_ids_find_their_replies(tmp_path: Path, re
     if reply_id:
         given[0]["functionResponse"]["id"] = reply_id
     history = [{"role": "model", "parts": asked}, {"role": "user", "parts": given}]
-    path.write_bytes(orjson.dumps({"history": history}))
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, orjson.dumps({"history": history}))
     (message,) = transcript_of(log)
     assert [block.output for block in message.blocks if isinstance(block, ToolCall)] == ["A", "B"]
     blocks = [block for m in unified_of(log) for block in m.content if isinstance(block, dict)]

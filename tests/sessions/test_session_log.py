@@ -14,7 +14,7 @@ from gemtui.sessions.read.conversation import dropped_counts, dropped_of, record
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Block, Notice, Text, ToolCall, ToolStatus
 from tests.rows import each_row, table
-from tests.sessions.logs import at, built, call, gemini, header, lines, reply, texts, user, write
+from tests.sessions.logs import at, built, call, gemini, header, lines, opened, reply, texts, user, write
 
 
 def replayed(tmp_path: Path, *records: object) -> SessionLog:
@@ -88,9 +88,7 @@ def test_a_file_that_is_no_session_says_so(tmp_path: Path, name: str, content: A
 def test_a_cut_last_line_waits_for_its_rest(tmp_path: Path) -> None:
     whole_file = lines([header(), user("u", "one"), user("v", "two")])
     path = tmp_path / "session-x.jsonl"
-    path.write_bytes(whole_file[:-10])
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, whole_file[:-10])
     assert texts(log) == ["one"]
     assert log.torn
     assert [(p.line, p.what) for p in log.problems] == [(3, "the last line is incomplete")]
@@ -103,9 +101,7 @@ def test_a_cut_last_line_waits_for_its_rest(tmp_path: Path) -> None:
 
 def test_a_whole_last_line_without_a_line_feed_counts(tmp_path: Path) -> None:
     path = tmp_path / "session-x.jsonl"
-    path.write_bytes(lines([header(), user("u", "one")])[:-1])
-    log = SessionLog(path)
-    log.refresh()
+    log = opened(path, lines([header(), user("u", "one")])[:-1])
     assert texts(log) == ["one"]
     assert not log.torn
 

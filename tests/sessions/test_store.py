@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.sessions.store.projects import Projects, folder_names
-from gemtui.sessions.store.store import SessionKind, Store, StoreState
+from gemtui.sessions.store.store import Store, StoreState
+from tests.rows import table
 from tests.sessions import logs
-from tests.sessions.stores import hashed, marker, read, session, talk, uuid
+from tests.sessions.stores import hashed, marker, read, session, uuid
+
+TABLES = table("session_files/store.json")
 
 
 def names(store: Store) -> set[str]:
@@ -16,28 +19,12 @@ def names(store: Store) -> set[str]:
 
 
 def test_the_kinds_of_files(tmp_path: Path) -> None:
-    tmp = tmp_path / "tmp"
-    chats = tmp / "proj" / "chats"
-    for name in (
-        "session-2026-11-20T23-04-aaaaaaaa.jsonl",
-        "session-2026-11-20T23-04-bbbbbbbb.json",
-        "session-1795215934123-cccccccc.jsonl",
-        "session-2026-11-20T23-04-my-run-1.jsonl",
-        "session-by-hand.json",
-        "aaaaaaaa-1111/dddddddd-2222.jsonl",
-    ):
-        logs.write(chats / name, talk("x"))
-    logs.write(tmp / "proj" / "checkpoint-my tag.json", [])
-    found = {(place.kind, place.name_id, place.parent) for place in Store(tmp_path).files()}
-    assert found == {
-        (SessionKind.MAIN, "aaaaaaaa", None),
-        (SessionKind.MAIN, "bbbbbbbb", None),
-        (SessionKind.MAIN, "cccccccc", None),
-        (SessionKind.MAIN, "my-run-1", None),
-        (SessionKind.MAIN, "", None),
-        (SessionKind.SUBAGENT, "dddddddd-2222", "aaaaaaaa-1111"),
-        (SessionKind.CHECKPOINT, "my tag", None),
-    }
+    for name, *_ in TABLES["kinds"]:
+        logs.write(tmp_path / "tmp" / name, [])
+    found = {str(place.path.relative_to(tmp_path / "tmp")): place for place in Store(tmp_path).files()}
+    assert len(found) == len(TABLES["kinds"])
+    for name, kind, id, parent in TABLES["kinds"]:
+        assert (found[name].kind, found[name].name_id, found[name].parent) == (kind, id, parent)
 
 
 def test_what_is_no_session_file_is_not_opened_and_said(tmp_path: Path) -> None:
@@ -51,13 +38,7 @@ def test_what_is_no_session_file_is_not_opened_and_said(tmp_path: Path) -> None:
         (chats / junk).write_text("{}")
     (tmp_path / "tmp" / "stray.jsonl").write_text("{}")
     assert names(Store(tmp_path)) == {str(good.relative_to(tmp_path / "tmp"))}
-    said = {each.path.name: each.what for each in read(tmp_path).unreadable}
-    assert said == {
-        "session-2026-11-20T23-04-folder00.jsonl": "is a folder and not a session file",
-        "session-2026-11-20T23-04-fifo0000.jsonl": "is a FIFO and not a session file",
-        "session-2026-11-20T23-04-link0000.jsonl": "is a symbolic link and not a session file",
-        "session-2026-11-20T23-04-gone0000.jsonl": "is a symbolic link and not a session file",
-    }
+    assert {problem.path.name: problem.what for problem in read(tmp_path).unreadable} == TABLES["no session files"]
 
 
 def test_what_is_no_folder_of_a_project_is_said(tmp_path: Path) -> None:
@@ -69,11 +50,7 @@ def test_what_is_no_folder_of_a_project_is_said(tmp_path: Path) -> None:
     (tmp / "notes.txt").write_text("")
     store = Store(tmp_path)
     assert store.state is StoreState.EMPTY
-    assert {each.path.name: each.what for each in store.problems} == {
-        "chats": "is not a folder",
-        "loop": "can't be read: Too many levels of symbolic links",
-        "gone": "can't be read: No such file or directory",
-    }
+    assert {problem.path.name: problem.what for problem in store.problems} == TABLES["no folders"]
 
 
 def test_a_loop_of_links_is_said_and_the_rest_is_found(tmp_path: Path) -> None:
@@ -107,20 +84,12 @@ def test_a_project_that_is_kept_elsewhere_is_found(tmp_path: Path) -> None:
     assert [place.project_key for place in Store(tmp_path).files()] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    ("folders", "state"),
-    [
-        ((), StoreState.MISSING),
-        (("other",), StoreState.MISSING),
-        (("tmp",), StoreState.EMPTY),
-        (("tmp/proj/chats", "tmp/bin"), StoreState.EMPTY),
-    ],
-)
-def test_states(folders: tuple[str, ...], state: StoreState, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("folders", "state"), TABLES["states"])
+def test_states(folders: list[str], state: str, tmp_path: Path) -> None:
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
     store = Store(tmp_path)
-    assert store.state is state
+    assert store.state == state
     assert store.looked[0] == tmp_path / "tmp"
     assert (tmp_path / "tmp" / "proj" / "chats" in store.looked) == ("tmp/bin" in folders)
 

@@ -14,7 +14,7 @@ from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import project_name
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import recorded_writes, writes_by_file
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.sessions import logs, stores
 
 
@@ -23,26 +23,14 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / ".gemini"
 
 
+TABLES = table("session_files/windows.json")
 ROOT = r"C:\Users\Ada\Shop App"
 
 
-@each_row(
-    ("path", "project", "recorded"),
-    [
-        (r"C:\a\..\b\x.ts", "", PureWindowsPath(r"c:\b\X.ts")),
-        ("src/x.ts", r"c:\a", PureWindowsPath(r"C:\A\src\x.ts")),
-        (r"src\x.ts", r"c:\a", PureWindowsPath(r"C:/A/src/x.ts")),
-        ("C:/a/x.ts", "/home/ada", PureWindowsPath(r"C:\a\x.ts")),
-        (r"\\server\share\x.ts", "", PureWindowsPath(r"\\SERVER\share\x.ts")),
-        (r"\\?\C:\a\x.ts", "", PureWindowsPath(r"C:\a\x.ts")),
-        ("x.ts", "/a", PurePosixPath("/a/x.ts")),
-        ("/A/./x.ts", "", PurePosixPath("/A/x.ts")),
-        (r"/a/b\c", "", PurePosixPath(r"/a/b\c")),
-        ("c:x.ts", "/a", PurePosixPath("/a/c:x.ts")),
-    ],
-)
-def test_a_recorded_path_is_one_of_its_own_system(path: str, project: str, recorded: object) -> None:
-    assert recorded_path(path, project) == recorded
+@each_row("path, project, system, recorded", TABLES["recorded"])
+def test_a_recorded_path_is_one_of_its_own_system(path: str, project: str, system: str, recorded: str) -> None:
+    pure = PureWindowsPath if system == "windows" else PurePosixPath
+    assert recorded_path(path, project) == pure(recorded)
     assert PurePosixPath("/A/x") != recorded_path("/a/x")
 
 
@@ -97,16 +85,7 @@ def test_a_hash_folder_is_named_by_the_folders_that_were_trusted(store: Path) ->
     assert {each.project for each in stores.read(store).sessions} == {"/home/ada/one", "/home/ada"}
 
 
-@each_row(
-    ("name", "tag"),
-    [
-        ("sql%20opt%2Fx", "sql opt/x"),
-        ("%E2%9C%93%20done", "✓ done"),
-        ("100%", "100%"),
-        ("a%FFb", "aÿb"),
-        ("plain", "plain"),
-    ],
-)
+@each_row("name, tag", TABLES["tags"])
 def test_a_saved_chat_has_the_tag_that_was_typed(store: Path, name: str, tag: str) -> None:
     path = store / "tmp" / "proj" / f"checkpoint-{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
