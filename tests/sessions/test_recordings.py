@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +14,12 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import ToolCall, Usage
-from tests.rows import each_row
+from tests.rows import each_row, table
+from tests.sessions import logs
 from tests.sessions.logs import texts
-from tests.sessions.stores import DATA, MAIN, read
+from tests.sessions.stores import DATA, MAIN, read, session, uuid
+
+TABLES = table("session_files/recordings.json")
 
 # store, file (the folder that is named by a hash is called hash) | prompts messages tool_calls
 # tool_failures tokens.total | title_source | title | flags
@@ -108,9 +110,9 @@ def _name(path: Path) -> str:
 
 def _recorded() -> Iterator[Summary]:
     for home in sorted(DATA.rglob(".gemini")):
-        for session in read(home).sessions:
-            yield session
-            yield from session.copies
+        for summary in read(home).sessions:
+            yield summary
+            yield from summary.copies
 
 
 @pytest.fixture(scope="module")
@@ -139,53 +141,19 @@ def test_facts(name: str, recorded: dict[str, Summary]) -> None:
 
 
 def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
-    session = recorded["main notes/23-05-63a18d40.jsonl"]
+    summary = recorded["main notes/23-05-63a18d40.jsonl"]
     folder = MAIN / "tmp" / "notes" / "chats"
-    assert [call.tool for call in session.calls] == ["write_file"]
-    assert session.to_dict() | {"flags": []} == {
-        "id": "63a18d40-df0d-4a78-8965-77892f4a9218",
-        "title": "Write a haiku file",
-        "title_source": "prompt",
-        "project": "/home/dev/notes",
-        "project_key": "notes",
-        "project_hash": "a4c30794048813bca03c7b0a5415b89a6b3fe5e4b7d5ca10d7d5eecc49fe9229",
-        "kind": "main",
-        "parent": None,
-        "format": "jsonl",
-        "files": [
-            str(folder / "session-2026-11-20T23-05-63a18d40.jsonl"),
-            str(folder / "session-2026-11-20T23-05-63a18d40.json"),
-        ],
-        "size": 6426,
-        "started": "2026-11-20T23:05:05.341Z",
-        "updated": "2026-11-20T23:05:07.307Z",
-        "models": ["gemini-3-flash-preview", "gemini-3.8-flash"],
-        "prompts": 2,
-        "messages": 5,
-        "tool_calls": 1,
-        "tool_failures": 0,
-        "failed_calls": 0,
-        "tokens": {
-            "input": 11100, "output": 29, "cached": 0, "thoughts": 0, "tool": 0, "total": 11129,
-        },
-        "files_written_count": 1,
-        "files_written": ["/home/dev/notes/haiku.txt"],
-        "flags": [],
-    }  # fmt: skip
+    assert [call.tool for call in summary.calls] == ["write_file"]
+    names = ("session-2026-11-20T23-05-63a18d40.jsonl", "session-2026-11-20T23-05-63a18d40.json")
+    assert summary.to_dict() | {"flags": []} == TABLES["in full"] | {"files": [str(folder / name) for name in names]}
 
 
 def test_projects(recorded: dict[str, Summary]) -> None:
-    projects = {name.rpartition("/")[0]: summary.project for name, summary in recorded.items()}
-    assert projects["main hash"] == "/home/dev/work/inventory"
-    assert projects["main inventory"] == "/home/dev/work/inventory"
-    assert projects["main t-project"] == "/home/dev/src/Été Project"
-    assert projects["main greeter-1"] == "/home/dev/tmp/greeter"
-    assert projects["main greeter/379b10d4"] == "/home/dev/src/greeter"
-
-
-def test_a_folder_named_by_a_hash_gets_its_path_from_the_files_written(recorded: dict[str, Summary]) -> None:
-    assert recorded["0.16.0 hash/22-48-b4120c91.json"].project == "/home/dev/old/0.16.0/src/greeter"
-    assert recorded["0.8.2 hash/22-48-e7ad01bd.json"].project is None
+    """A folder named by a hash gets its path from the files written."""
+    of_folders = {name.rpartition("/")[0]: summary.project for name, summary in recorded.items()}
+    assert of_folders.items() >= TABLES["projects of folders"].items()
+    for name, project in TABLES["projects of files"].items():
+        assert recorded[name].project == project
 
 
 def test_the_subagent_stands_below_its_parent(recorded: dict[str, Summary]) -> None:
@@ -203,9 +171,9 @@ def test_sums(recorded: dict[str, Summary]) -> None:
 
 
 def test_what_a_list_shows() -> None:
-    shown = [session for session in read(MAIN).sessions if not session.hidden]
+    shown = [summary for summary in read(MAIN).sessions if not summary.hidden]
     assert len(shown) == 24
-    assert len({session.id for session in shown}) == 24
+    assert len({summary.id for summary in shown}) == 24
     assert shown == sorted(shown, key=lambda each: each.when, reverse=True)
 
 
@@ -221,34 +189,23 @@ def test_dropped_messages_stand_between_the_others_once(path: Path) -> None:
         assert len(set(calls)) == len(calls)
 
 
-def test_a_rewound_turn_stands_where_it_stood() -> None:
-    (path,) = DATA.rglob("*b3bf9d1b.jsonl")
+@each_row("file, before, after, between", [
+    ("*b3bf9d1b.jsonl", "Wrote a.txt.", "third question, to be rewound", 1),
+    ("*4ba95511.jsonl", "show colours", "write never.txt", None),
+])  # fmt: skip
+def test_what_was_dropped_stands_where_it_stood(file: str, before: str, after: str, between: int | None) -> None:
+    """Also what a cancelled request wrote again: it stands before the request."""
+    (path,) = DATA.rglob(file)
     with SessionLog(path) as log:
         log.refresh()
-        said = texts(log, dropped=True)
-    places = [said.index(words) for words in ("Wrote a.txt.", "third question, to be rewound")]
-    assert places[1] == places[0] + 1
-
-
-def test_what_a_cancelled_request_wrote_again_stands_before_the_request() -> None:
-    (path,) = DATA.rglob("*4ba95511.jsonl")
-    with SessionLog(path) as log:
-        log.refresh()
-        said = texts(log, dropped=True)
-    assert said.index("show colours") < said.index("write never.txt")
+        in_order = texts(log, dropped=True)
+    steps = in_order.index(after) - in_order.index(before)
+    assert steps == between if between else steps > 0
 
 
 def test_a_session_ended_badly_only_if_failed_calls_are_its_last_word(tmp_path: Path) -> None:
-    failed = {"id": "c", "name": "read_file", "args": {}, "status": "error"}
-    call = {"id": "1", "type": "gemini", "content": "", "toolCalls": [failed]}
-    answer = {"id": "2", "type": "gemini", "content": "It is not there."}
-    store = tmp_path / "tmp" / "p" / "chats"
-    store.mkdir(parents=True)
-    for name, records in (("bad", [call]), ("good", [call, answer])):
-        head = {"sessionId": name, "projectHash": "p", "kind": "main"}
-        prompt = {"id": "0", "type": "user", "content": "Read it"}
-        lines = [json.dumps(each) for each in (head, prompt, *records)]
-        (store / f"session-2026-11-20T10-00-{name}.jsonl").write_text("\n".join(lines) + "\n")
-    found = {each.id: each for each in read(tmp_path).sessions}
-    assert {id: each.failed_calls for id, each in found.items()} == {"bad": 1, "good": 1}
-    assert {id: each.ended_badly for id, each in found.items()} == {"bad": True, "good": False}
+    failed = logs.gemini("g", "", toolCalls=[logs.call("c", status="error")])
+    for number, records in enumerate(([failed], [failed, logs.gemini("h", "It is not there.", 5)])):
+        session(tmp_path, uuid(number), [logs.header(uuid(number)), logs.user("u", "Read it"), *records])
+    found = {summary.id: (summary.failed_calls, summary.ended_badly) for summary in read(tmp_path).sessions}
+    assert found == {uuid(0): (1, True), uuid(1): (1, False)}

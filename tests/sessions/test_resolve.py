@@ -11,7 +11,7 @@ from gemtui import list_sessions, load_session
 from gemtui.errors import NotASession, SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from tests.rows import each_row
+from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import DATA, LONG_AGO, MAIN, hashed, legacy, load, marker, session, set_time, talk, uuid
 
@@ -20,19 +20,7 @@ def find(home: Path, wanted: str, project: Path | None = None) -> Summary:
     return Index(home, cache=None).find(wanted, project=project)
 
 
-@each_row(
-    ("wanted", "id"),
-    [
-        ("7024884b", "7024884b"),
-        ("70", "7024884b"),
-        ("c3ab9c4c", "c3ab9c4c"),
-        ("c3a", "c3ab9c4c"),
-        ("checkpoint-mytag", "checkpoint-mytag"),
-        ("e28bd434-3afe-49ca-9a3a-d73ac6b8bfa3", "e28bd434"),
-        ("e28b", "e28bd434"),
-        ("latest", "b3bf9d1b"),
-    ],
-)
+@each_row("wanted, id", table("session_files/resolve.json"))
 def test_recorded_sessions(wanted: str, id: str) -> None:
     assert find(MAIN, wanted).id.startswith(id)
 

@@ -31,6 +31,7 @@ from gemtui.sessions.written_files import (
     wrote_first,
 )
 from gemtui.transcript.model import DiffDisplay
+from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, read, session, talk, uuid
 from tests.sessions.writes import wrote
@@ -181,53 +182,35 @@ def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
     assert file.unknown == f"not in {ROOT}"
 
 
-def changed(path: PurePath, diff: str, seconds: float) -> dict[str, Any]:
-    """A write of which only the diff and the text before are stored."""
-    message = wrote(path, "1\n", "", seconds=seconds)
-    display = message["toolCalls"][0]["resultDisplay"]
-    del display["newContent"]
-    display["fileDiff"] = diff
+def changed(path: PurePath, seconds: float, row: dict[str, Any]) -> dict[str, Any]:
+    """The write of a table's row; of some, only the diff and the text before are stored."""
+    message = wrote(
+        PurePath(path), "1\n" if "diff" in row else row.get("before"), row.get("after", ""), seconds=seconds
+    )
+    if "diff" in row:
+        display = message["toolCalls"][0]["resultDisplay"]
+        del display["newContent"]
+        display["fileDiff"] = row["diff"]
     return message
 
 
 def test_hostile_changes_are_left_out_and_the_rest_applies(tmp_path: Path) -> None:
+    changes = table("session_files/changes.json")
     home, root, outside = tmp_path / ".gemini", tmp_path / "root", tmp_path / "outside"
-    hunk = "@@ -1 +1 @@\n-1\n+2\n"
-    evil = f"{hunk}diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n"
     marker(home, "proj", str(root))
-    hostile = [
-        changed(root / "second", f"{evil}@@ -0,0 +1 @@\n+{outside}\n\\ No newline\n", 5),
-        changed(root / "mode", f"old mode 100644\nnew mode 100755\n{hunk}new mode 100755\n", 6),
-        changed(root / "cut", hunk.removesuffix("\n"), 7),
-        wrote(root / ".git" / "hooks" / "post-checkout", None, "x\n", seconds=8),
-        wrote(root / ".." / "outside" / "x", None, "x\n", seconds=9),
-        wrote(root, None, "x\n", seconds=10),
-        wrote(root / "nul\0byte", None, "x\n", seconds=11),
-        wrote(root / "half", "caf\ufffd\n", "x\n", seconds=12),
-        wrote(root / "new" / "below", None, "x\n", seconds=13),
-        wrote(root / "nameLONE", "1\n", "x\n", seconds=14),
-        wrote(root / "base", "LONE\n", "x\n", seconds=15),
-        changed(root / "middle", "@@ -1 +1,2 @@\n 1\n\\ No newline\n+2\n", 16),
-    ]
-    good = [
-        changed(root / "old", hunk, 20),
-        wrote(root / "new", None, "one\ntwo", seconds=21),
-        wrote(root / "-dash", None, "x\n", seconds=22),
-        wrote(root / "emoji", None, "LONE\n", seconds=23),
-    ]
-    path = session(home, uuid(1), [*talk(uuid(1), "Prompt"), *hostile, *good])
-    path.write_bytes(path.read_bytes().replace(b"LONE", rb"\ud83d"))
+    rows = [*changes["hostile"], *changes["good"]]
+    messages = [changed(root / path, seconds, row) for seconds, (path, row) in enumerate(rows, 5)]
+    path = session(home, uuid(1), [*talk(uuid(1), "Prompt"), *messages])
+    path.write_bytes(path.read_bytes().replace(b"LONE", rb"\ud83d").replace(b"+/outside", b"+" + bytes(outside)))
     patch = ProjectPatch(root)
-    for each in only(recorded_changes(sessions(home))):
-        patch.add(each)
+    for change in only(recorded_changes(sessions(home))):
+        patch.add(change)
     files = list(patch.files())
-    assert sum(bool(each.unknown) for each in files) == len(hostile)
+    assert sum(bool(file.unknown) for file in files) == len(changes["hostile"])
     for folder in (root, outside):
         folder.mkdir()
     (root / "old").write_text("1\n")
-    apply(root, "".join(each.text for each in files))
-    assert {each.name: each.read_text() for each in root.iterdir()} == {
-        "old": "2\n", "new": "one\ntwo", "-dash": "x\n", "emoji": "\ufffd\n",
-    }  # fmt: skip
-    assert not any(each.is_symlink() or each.stat().st_mode & 0o111 for each in root.iterdir())
+    apply(root, "".join(file.text for file in files))
+    assert {file.name: file.read_text() for file in root.iterdir()} == changes["applied"]
+    assert not any(file.is_symlink() or file.stat().st_mode & 0o111 for file in root.iterdir())
     assert list(outside.iterdir()) == []
