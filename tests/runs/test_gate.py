@@ -124,10 +124,15 @@ class Asker:
     def later(self, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
         return self.pool.submit(self.hook, "BeforeTool", tool_name=tool, tool_input=given)
 
-    def answered(self, number: int, approval: Approval, tool: str, **given: Any) -> dict[str, Any]:
-        """What the hook of a call gets to print once its question has this answer."""
+    def asks(self, number: int, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
+        """A call whose question waits for an answer."""
         hook = self.later(tool, **given)
         self.question(number)
+        return hook
+
+    def answered(self, number: int, approval: Approval, tool: str, **given: Any) -> dict[str, Any]:
+        """What the hook of a call gets to print once its question has this answer."""
+        hook = self.asks(number, tool, **given)
         self.files.answer(number, approval)
         answer = hook.result()
         assert answer is not None
@@ -141,6 +146,13 @@ class Asker:
     def says(self, line: dict[str, Any]) -> None:
         with self.folder.stdout.open("ab") as out:
             out.write(json.dumps(line).encode() + b"\n")
+
+    def uses(self, id: str, tool: str, **given: Any) -> None:
+        """The stream tells of a call."""
+        self.says({"type": "tool_use", "tool_name": tool, "tool_id": id, "parameters": given})
+
+    def ends(self, id: str, status: str = "success") -> None:
+        self.says({"type": "tool_result", "tool_id": id, "status": status})
 
     def close(self) -> None:
         self.gate.close()
@@ -180,6 +192,10 @@ def through(answer: dict[str, Any] | None) -> Any:
     return unsealed(given)
 
 
+def denied(reason: str) -> dict[str, Any]:
+    return {"decision": "deny", "reason": reason}
+
+
 def named(answer: dict[str, Any] | None) -> str:
     """The name of the file that a call is made with."""
     return Path(through(answer)["file_path"]).name
@@ -207,7 +223,7 @@ MAKES = '[[rule]]\ntoolName = "write_file"\ndecision = "allow"\npriority = 999\n
 ALL_MAKES = Approval.allow(
     rules='[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\ndecision = "allow"\npriority = 100\n'
 )
-SAID_NO = {"decision": "deny", "reason": "The user said no."}
+SAID_NO = denied("The user said no.")
 
 
 def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None:
@@ -219,7 +235,7 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     }
     assert through(asker.call("run_shell_command", command="ls")) == {"command": "ls"}
     refused = asker.call("run_shell_command", command="touch a")
-    assert refused == {"decision": "deny", "reason": "Tool execution denied by policy. No touching."}
+    assert refused == denied("Tool execution denied by policy. No touching.")
     refused = asker.call("run_shell_command", command="echo $(id)")
     assert "substitution" in refused["reason"]
     assert asker.files.question_numbers() == []
@@ -248,8 +264,7 @@ def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
     answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
     assert answer["hookSpecificOutput"]["tool_input"] == {"dir_path": "."}
     given = {"file_path": "a", "content": "", PROPERTY: "gemtui-" + "0" * 32}
-    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "7", "parameters": given}
-    asker.says(use)
+    asker.uses("7", "write_file", **given)
     asker.later("write_file", **given)
     assert asker.question(1).tool_use_id == "7"
 
@@ -280,16 +295,14 @@ def test_a_gemini_that_a_command_starts_asks_about_the_files_that_it_means(asker
 
 
 def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
-    yes = asker.later("write_file", file_path="a", content="1")
-    asker.question(1)
+    yes = asker.asks(1, "write_file", file_path="a", content="1")
     assert asker.gate.waiting
     asker.files.answer(1, Approval.allow())
     assert named(yes.result()) == "a"
     until(lambda: not asker.gate.waiting)
-    no = asker.later("write_file", file_path="b", content="1")
-    asker.question(2)
+    no = asker.asks(2, "write_file", file_path="b", content="1")
     asker.files.answer(2, Approval.deny("use c"))
-    assert no.result() == {"decision": "deny", "reason": "The user said no: use c"}
+    assert no.result() == denied("The user said no: use c")
     answer = asker.answered(3, Approval.stop(), "write_file", file_path="c", content="1")
     assert answer["continue"] is False
     assert asker.gate.stopped
@@ -313,16 +326,14 @@ def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, nam
 
 def test_a_call_that_carries_the_run_s_own_token_ends_the_run(asker: Asker) -> None:
     """Only a program that has read the token can have told it to the model."""
-    asker.later("write_file", file_path="a", content="1")
-    asker.question(1)
+    asker.asks(1, "write_file", file_path="a", content="1")
     let = asker.call("write_file", file_path="b", content="1", **{PROPERTY: asker.gate._seal})
-    assert let == {"decision": "deny", "reason": STOLEN}
+    assert let == denied(STOLEN)
     assert asker.gate.problem() == STOLEN
 
 
 def test_a_token_in_what_the_model_says_ends_the_run_before_any_hook(asker: Asker) -> None:
-    given = {"command": "id", "dir_path": f"{asker.gate._seal}/../."}
-    asker.says({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "7", "parameters": given})
+    asker.uses("7", SHELL, command="id", dir_path=f"{asker.gate._seal}/../.")
     assert asker.gate.problem() == STOLEN
 
 
@@ -336,8 +347,7 @@ def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
     link.parent.mkdir(parents=True)
     link.write_text(json.dumps({"type": "link", "source": str(extension_dir())}))
     asker = Asker(tmp_path)
-    waiting = asker.later("write_file", file_path="a", content="1")
-    asker.question(1)
+    waiting = asker.asks(1, "write_file", file_path="a", content="1")
     write()  # the same again
     assert asker.gate.problem() is None
     place = link if name == "the link" else extension_dir() / name
@@ -349,8 +359,8 @@ def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
     if way == "replaced":
         place.write_bytes(b"x" * len(data))
     asker.files.answer(1, Approval.allow())
-    assert waiting.result() == {"decision": "deny", "reason": TAMPERED}
-    assert asker.call("list_directory", dir_path=".") == {"decision": "deny", "reason": TAMPERED}
+    assert waiting.result() == denied(TAMPERED)
+    assert asker.call("list_directory", dir_path=".") == denied(TAMPERED)
     ended = {"continue": False, "stopReason": TAMPERED}
     assert asker.hook("AfterTool", tool_name="glob", tool_input={}) == ended, "before the model's next turn"
     assert asker.gate.problem() == TAMPERED
@@ -432,8 +442,7 @@ priority = 6
 
 def test_denies_for_a_sub_agent_hold_while_it_works(make: Callable[..., Asker]) -> None:
     asker = make(FOR_AGENTS)
-    use = {"type": "tool_use", "tool_name": "invoke_agent", "tool_id": "1"}
-    asker.says({**use, "parameters": {"agent_name": "generalist"}})
+    asker.uses("1", "invoke_agent", agent_name="generalist")
     assert asker.call("invoke_agent", agent_name="generalist") == {}
     refused = asker.call("write_file", file_path="a", content="1")
     assert refused["reason"] == "Tool execution denied by policy."
@@ -441,7 +450,7 @@ def test_denies_for_a_sub_agent_hold_while_it_works(make: Callable[..., Asker]) 
     assert asker.question(1).subagent
     asker.files.answer(1, Approval.deny())
     assert changed.result()
-    asker.says({"type": "tool_result", "tool_id": "1", "status": "success"})
+    asker.ends("1")
     asker.later("write_file", file_path="b", content="1")
     assert asker.question(2).tool_name == "write_file"
 
@@ -466,7 +475,7 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
 def test_what_is_too_large_to_be_shown_is_refused(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "LARGEST", 100_000)
     refused = asker.call("write_file", file_path="a", content="x" * 100_000)
-    assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
+    assert refused == denied(f"{TROUBLE}: File too large")
     assert asker.files.question_numbers() == []
 
 
@@ -478,12 +487,10 @@ def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
 
 
 def test_like_this_is_an_answer_to_what_waits_already(asker: Asker) -> None:
-    first = asker.later("run_shell_command", command="make all")
-    asker.question(1)
+    first = asker.asks(1, "run_shell_command", command="make all")
     like = asker.later("run_shell_command", command="make test")
     asker.question(2)
-    other = asker.later("run_shell_command", command="make x && rm -rf x")
-    asker.question(3)
+    other = asker.asks(3, "run_shell_command", command="make x && rm -rf x")
     asker.files.answer(1, ALL_MAKES)
     assert through(first.result()) == {"command": "make all"}
     assert through(like.result()) == {"command": "make test"}
@@ -551,22 +558,21 @@ def test_a_call_that_can_t_be_read_is_refused(asker: Asker) -> None:
     calls: tuple[dict[str, Any], ...] = ({"tool_name": "write_file", "tool_input": []}, {"tool_input": {}}, {})
     for given in calls:
         refused = asker.hook("BeforeTool", **given)
-        assert refused == {"decision": "deny", "reason": TROUBLE}
+        assert refused == denied(TROUBLE)
 
 
 def test_a_question_that_can_t_be_written_is_refused(asker: Asker) -> None:
     asker.files.path.rmdir()
     asker.files.path.touch()
     refused = asker.call("write_file", file_path="a", content="")
-    assert refused == {"decision": "deny", "reason": f"{TROUBLE}: Not a directory"}
+    assert refused == denied(f"{TROUBLE}: Not a directory")
     asker.files.path.unlink()
 
 
 def test_an_answer_that_can_t_be_read_refuses(asker: Asker) -> None:
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="a", content="")
     (asker.files.path / "answer-1.json").write_text('{"consent": "allowed", "arguments": 5}')
-    assert answer.result() == {"decision": "deny", "reason": "The user said no: the answer could not be read"}
+    assert answer.result() == denied("The user said no: the answer could not be read")
 
 
 def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> None:
@@ -625,14 +631,13 @@ def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
         if n % 3:
             assert named(said) == str(n)
         else:
-            assert said == {"decision": "deny", "reason": f"The user said no: {n}"}
+            assert said == denied(f"The user said no: {n}")
 
 
 def test_a_question_that_nobody_answers_for_a_day_ends_the_run(asker: Asker) -> None:
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="a", content="")
     asker.now += 24 * 3600 + 1
-    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {UNANSWERED}"}
+    assert answer.result() == denied(f"The user said no: {UNANSWERED}")
     assert asker.gate.problem() == UNANSWERED
 
 
@@ -641,20 +646,18 @@ def test_a_run_whose_only_answerer_is_gone_is_ended(tmp_path: Path, lives: bool)
     own = psutil.Process()
     process = {"pid": own.pid, "began": own.create_time() - (0 if lives else 1000)}
     asker = Asker(tmp_path, answerer=process)
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="a", content="")
     if lives:
         asker.files.answer(1, Approval.allow())
         assert named(answer.result()) == "a"
     else:
-        assert answer.result() == {"decision": "deny", "reason": f"The user said no: {ANSWERER_GONE}"}
+        assert answer.result() == denied(f"The user said no: {ANSWERER_GONE}")
     assert asker.gate.problem() == (None if lives else ANSWERER_GONE)
     asker.close()
 
 
 def test_a_slow_person_is_waited_for(asker: Asker) -> None:
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="a", content="")
     asker.now += 24 * 3600
     asker.files.answer(1, Approval.allow())
     assert named(answer.result()) == "a"
@@ -664,19 +667,17 @@ def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
     asker = make(away="refuse")
     asker.now = time.time()
     asker.files.here()
-    answer = asker.later("write_file", file_path="a", content="")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="a", content="")
     assert not answer.done()
     asker.now += 3600
-    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {NOBODY}"}
+    assert answer.result() == denied(f"The user said no: {NOBODY}")
 
 
 def test_a_yes_is_for_where_the_path_led_then(asker: Asker) -> None:
     (asker.project / "docs").mkdir()
     (asker.project / "other").mkdir()
     (asker.project / "link").symlink_to("docs")
-    answer = asker.later("write_file", file_path="link/a", content="1")
-    asker.question(1)
+    answer = asker.asks(1, "write_file", file_path="link/a", content="1")
     (asker.project / "link").unlink()
     (asker.project / "link").symlink_to("other")
     asker.files.answer(1, Approval.allow())
@@ -741,7 +742,7 @@ def test_a_second_write_of_a_file_waits_for_the_result_of_the_first(asker: Asker
     asker.hook("SessionStart")
     made = written(asker, 1, "a", "1")
     refused = asker.call("write_file", file_path="./a", content="2")
-    assert refused == {"decision": "deny", "reason": RACES}
+    assert refused == denied(RACES)
     (asker.project / "a").write_text("1")
     assert asker.hook("AfterTool", tool_name="write_file", tool_input=made) == {}
     assert asker.gate.problem() is None
@@ -809,8 +810,7 @@ def test_a_write_whose_result_no_hook_told_of_is_compared(
     asker: Asker, text: str | None, told: str, right: bool
 ) -> None:
     asker.hook("SessionStart")
-    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "1"}
-    asker.says({**use, "parameters": {"file_path": "a", "content": "1"}})
+    asker.uses("1", "write_file", file_path="a", content="1")
     made = written(asker, 1, "a", "1")
     if text is not None:
         (asker.project / "a").write_text(text)
@@ -819,7 +819,7 @@ def test_a_write_whose_result_no_hook_told_of_is_compared(
         more = {"tool_input": made, "tool_response": response}
         asker.hook("AfterTool", tool_name="write_file", **more)
     elif told == "result":
-        asker.says({"type": "tool_result", "tool_id": "1", "status": "success"})
+        asker.ends("1")
     else:
         asker.gate.close()
     assert asker.gate.problem() == (None if right else DIFFERS)
@@ -847,13 +847,12 @@ def test_a_tool_of_a_server_gets_what_was_allowed_whatever_other_hooks_say(asker
 
 def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
     """It would take such an answer for words, and make the call as it was."""
-    answer = asker.later("mcp_things_make", count=1)
-    asker.question(1)
+    answer = asker.asks(1, "mcp_things_make", count=1)
     with pytest.raises(ValueError):
         asker.files.answer(1, Approval.allow({"count": float("inf")}))
     given = '{"consent": "allowed", "arguments": {"count": 1e999}}'
     (asker.files.path / "answer-1.json").write_text(given)
-    assert answer.result() == {"decision": "deny", "reason": TROUBLE}
+    assert answer.result() == denied(TROUBLE)
 
 
 @pytest.mark.parametrize(("tool", "given"), TABLES["what ran is what was allowed or the run ends"])
@@ -893,8 +892,7 @@ def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None
     asker.hook("SessionStart", session_id="started by a command")
     assert asker.hook("AfterTool", tool_name="glob") == {}
     word = queue.send_message("use the other one")
-    use = {"type": "tool_use", "tool_name": "invoke_agent", "parameters": {"agent_name": "x"}}
-    asker.says({**use, "tool_id": "5"})
+    asker.uses("5", "invoke_agent", agent_name="x")
     assert asker.call("invoke_agent", agent_name="x") == {}
     assert asker.hook("AfterTool", tool_name="glob") == {}
     told = asker.hook("AfterTool", tool_name="invoke_agent")
@@ -911,14 +909,9 @@ def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
     asker.hook("SessionStart")
     queue.add_prompt("and then?")
     assert asker.hook("AfterAgent", session_id="started by a command") == {}
-    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
+    assert asker.hook("AfterAgent") == denied("and then?")
     assert [each.text for each in queue.sent()] == ["and then?"]
     assert asker.hook("AfterAgent") == {}
-
-
-def uses(asker: Asker, id: str, command: str) -> None:
-    asker.says({"type": "tool_use", "tool_name": SHELL, "tool_id": id, "parameters": {"command": command}})
-    asker.says({"type": "tool_result", "tool_id": id, "status": "error"})
 
 
 def test_a_process_gets_three_more_prompts(asker: Asker) -> None:
@@ -926,7 +919,7 @@ def test_a_process_gets_three_more_prompts(asker: Asker) -> None:
     for number in range(5):
         queue.add_prompt(f"prompt {number}")
     handed_on = [asker.hook("AfterAgent") for _ in range(5)]
-    assert handed_on == [*({"decision": "deny", "reason": f"prompt {number}"} for number in range(3)), {}, {}]
+    assert handed_on == [*(denied(f"prompt {number}") for number in range(3)), {}, {}]
     assert [each.text for each in queue.prompts()] == ["prompt 3", "prompt 4"]
 
 
@@ -937,7 +930,8 @@ def test_a_process_that_the_cli_may_take_for_a_loop_gets_no_prompt(
     queue = PromptQueue.of(asker.folder)
     queue.add_prompt("and then?")
     for number, command in enumerate(commands):
-        uses(asker, str(number), command)
+        asker.uses(str(number), SHELL, command=command)
+        asker.ends(str(number), "error")
     assert (asker.hook("AfterAgent") != {}) is goes_on
     assert len(queue.prompts()) == (0 if goes_on else 1)
 
@@ -965,9 +959,9 @@ def test_a_word_that_no_result_took_along_is_the_next_prompt(asker: Asker) -> No
     asker.hook("SessionStart")
     queue.add_prompt("and then?")
     queue.send_message("use the other one")
-    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "use the other one"}
+    assert asker.hook("AfterAgent") == denied("use the other one")
     assert asker.hook("AfterTool", tool_name="glob") == {}
-    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
+    assert asker.hook("AfterAgent") == denied("and then?")
     assert asker.hook("AfterAgent") == {}
 
 
@@ -979,34 +973,30 @@ def test_a_run_without_a_sign_of_life_is_ended(asker: Asker) -> None:
 
 def test_a_result_that_never_passed_ends_the_run(asker: Asker) -> None:
     asker.hook("SessionStart")
-    use = {"type": "tool_use", "tool_name": "list_directory", "parameters": {"dir_path": "."}}
-    result = {"type": "tool_result", "status": "success"}
     asker.says({"type": "init"})
-    asker.says({**use, "tool_id": "1"})
+    asker.uses("1", "list_directory", dir_path=".")
     assert asker.call("list_directory", dir_path=".") == {}
-    asker.says({**result, "tool_id": "1"})
-    asker.says({**use, "tool_id": "2"})
+    asker.ends("1")
+    asker.uses("2", "list_directory", dir_path=".")
     assert asker.gate.problem() is None
-    asker.says({**result, "tool_id": "2", "status": "error"})
+    asker.ends("2", "error")
     assert asker.gate.problem() is None
-    asker.says({**use, "tool_id": "3"})
-    asker.says({**result, "tool_id": "3"})
+    asker.uses("3", "list_directory", dir_path=".")
+    asker.ends("3")
     assert asker.gate.problem() == PASSED
 
 
 @pytest.mark.parametrize("by", ["sub-agent", "nested"])
 def test_a_call_by_another_is_no_excuse_for_one_that_never_passed(asker: Asker, by: str) -> None:
     asker.hook("SessionStart")
-    use = {"type": "tool_use", "tool_id": "1"}
     if by == "sub-agent":
-        agent = {"agent_name": "generalist"}
-        asker.says({**use, "tool_name": "invoke_agent", "parameters": agent})
-        asker.call("invoke_agent", **agent)
+        asker.uses("1", "invoke_agent", agent_name="generalist")
+        asker.call("invoke_agent", agent_name="generalist")
     said = {"tool_name": "read_file", "tool_input": {"file_path": "a"}}
     session = "s1" if by == "sub-agent" else "s2"
     assert asker.hook("BeforeTool", session_id=session, **said) == {}
-    asker.says({**use, "tool_id": "2", "tool_name": "read_file", "parameters": {"file_path": "b"}})
-    asker.says({"type": "tool_result", "tool_id": "2", "status": "success"})
+    asker.uses("2", "read_file", file_path="b")
+    asker.ends("2")
     assert asker.gate.problem() == PASSED
 
 
