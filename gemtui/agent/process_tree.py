@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -105,20 +106,36 @@ def is_inside(folder: RunFolder, pid: int | None = None) -> bool:
     (`setsid --fork`), so either sign is enough: the process or one above it carries the run's tag;
     or the CLI is above it, or the guardian without the supervisor, because the guardian inherits
     only what the run has left behind. The supervisor's other children are the user's own programs.
-    On systems without `adopt_strays`, a process that has lost both can't be recognised.
+    A process that can't see the supervisor of a run that has not ended may be in a container that
+    the run has made (`unshare --pid`), so it counts as inside. On systems without `adopt_strays`, a
+    process that has lost both can't be recognised.
     """
-    if pid is None and os.environ.get(RUN_TAG) == folder.id:
+    if pid is None and (os.environ.get(RUN_TAG) == folder.id or not _sees_itself()):
         return True
     above = _with_parents(pid)
     if any(_carries(process, folder.id) for process in above):
         return True
     owner = folder.owner()
-    if owner is None or not owner_lives(owner):
+    if owner is None:
         return False
+    if not owner_lives(owner):
+        return folder.exit() is None
     pids = {process.pid for process in above}
     if owner.pid in pids:
         return owner.cli in pids
     return owner.cli in pids or _guardian_of(owner) in pids
+
+
+def _sees_itself() -> bool:
+    """Return whether the system's list of processes has this one under its own pid.
+
+    On Linux the list may be missing, or may be that of another container.
+    """
+    if sys.platform != "linux":
+        return True
+    with suppress(OSError):
+        return Path("/proc/self").readlink() == Path(str(os.getpid()))
+    return False
 
 
 def _with_parents(pid: int | None) -> list[psutil.Process]:

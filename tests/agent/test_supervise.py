@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
+from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Owner, Request, RunFolder
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +215,24 @@ def test_what_the_agent_started_is_inside_its_run_whatever_it_left(start: Start)
     assert [process_tree.is_inside(folder, pid) for pid in (owner.pid, os.getpid())] == [False] * 2
     folder.abort(Abort.KILL)
     ended(folder)
+
+
+def test_a_process_that_cannot_see_the_supervisor_is_inside_until_the_run_has_ended(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "hidden")
+    folder.write_owner(Owner(pid=os.getpid(), began=1.0, cli=1))
+    assert process_tree.is_inside(folder)
+    folder.finish(Exit(code=0, started=None, ended=None))
+    assert not process_tree.is_inside(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists processes in /proc")
+def test_a_process_that_has_another_pid_in_the_list_of_processes_is_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "container")
+    assert not process_tree.is_inside(folder)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert process_tree.is_inside(folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
