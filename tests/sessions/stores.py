@@ -39,6 +39,11 @@ def session(
     return logs.write(path, talk(id) if records is None else records)
 
 
+def several(home: Path, count: int) -> list[Path]:
+    """So many sessions, with the first ids that `uuid` gives."""
+    return [session(home, uuid(number)) for number in range(count)]
+
+
 def legacy(home: Path, id: str, records: Iterable[Any], *, key: str, seconds: float = 5) -> Path:
     """One `.json` session of an older version."""
     path = home / "tmp" / key / "chats" / f"session-2026-11-20T23-04-{id[:8]}.json"

@@ -20,7 +20,7 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
 from tests.deep import a_quarter_of
 from tests.sessions import logs
-from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
+from tests.sessions.stores import MAIN, append, load, only, session, set_time, several, talk, uuid
 
 
 @pytest.fixture
@@ -67,8 +67,7 @@ def test_what_was_read_is_not_read_again(home: Path, folder: Path) -> None:
 
 
 def test_what_many_sessions_have_is_in_memory_once(home: Path, folder: Path) -> None:
-    for number in range(3):
-        session(home, uuid(number))
+    several(home, 3)
     start(home, folder)
     sessions = start(home, folder).sessions
     for name in ("project_key", "project_hash", "models"):
@@ -158,28 +157,19 @@ def test_file_names_that_are_no_text(home: Path, folder: Path) -> None:
 # --- a cache that is no good ---------------------------------------------------------------------
 
 
-def damaged_head(file: Path) -> None:
-    file.write_bytes(b"not a database" * 500)
-
-
-def damaged_middle(file: Path) -> None:
-    data = file.read_bytes()
-    file.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
-
-
-def cut_short(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:5000])
-
-
-def foreign(file: Path) -> None:
+def change(file: Path, script: str) -> None:
+    """Change a cache behind its back."""
     with closing(sqlite3.connect(file)) as database:
-        database.executescript("drop table summary; create table summary (x)")
+        database.executescript(script)
 
 
-def another_version(file: Path) -> None:
-    """What a flipped bit makes of the version: neither an older nor a newer gemtui wrote it."""
-    with closing(sqlite3.connect(file)) as database:
-        database.execute(f"pragma user_version = {VERSION + 64}")
+def by(script: str) -> Callable[[Path], None]:
+    return lambda file: change(file, script)
+
+
+def of(harm: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """Write other bytes in the place of a cache."""
+    return lambda file: file.write_bytes(harm(file.read_bytes()))
 
 
 def nonsense_rows(file: Path) -> None:
@@ -192,13 +182,12 @@ def nonsense_rows(file: Path) -> None:
         database.commit()
 
 
-def another_path(file: Path) -> None:
-    """A row that claims to be of another session."""
-    with closing(sqlite3.connect(file)) as database:
-        first, last = database.execute("select min(path), max(path) from summary").fetchone()
-        database.execute("delete from summary where path = ?", [last])
-        database.execute("update summary set path = ? where path = ?", [last, first])
-        database.commit()
+ANOTHER_PATH = """
+create temp table ends as select min(path) as first, max(path) as last from summary;
+delete from summary where path = (select last from ends);
+update summary set path = (select last from ends) where path = (select first from ends);
+"""
+"""A row that claims to be of another session."""
 
 
 def closed_journal(file: Path) -> None:
@@ -210,14 +199,19 @@ def closed_journal(file: Path) -> None:
 
 
 HARMS = [
-    damaged_head, damaged_middle, cut_short, foreign, another_version, nonsense_rows, another_path,
-]  # fmt: skip
+    of(lambda data: b"not a database" * 500),
+    of(lambda data: data[:4096] + b"\xff" * (len(data) - 4096)),
+    of(lambda data: data[:5000]),
+    by("drop table summary; create table summary (x)"),
+    by(f"pragma user_version = {VERSION + 64}"),  # as a flipped bit makes it: no gemtui wrote it
+    by(ANOTHER_PATH),
+    nonsense_rows,
+]
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_cache_is_made_anew_with_a_word(harm: Callable[[Path], None], home: Path, folder: Path) -> None:
-    for number in range(60):
-        session(home, uuid(number))
+def test_a_damaged_cache_is_made_anew_with_a_word(harm: Callable[[Path], object], home: Path, folder: Path) -> None:
+    several(home, 60)
     first = start(home, folder)
     harm(folder / FILE)
     again = start(home, folder)
@@ -233,18 +227,19 @@ def test_a_damaged_cache_is_made_anew_with_a_word(harm: Callable[[Path], None], 
 def test_a_cache_of_an_older_version_is_made_anew(version: int, home: Path, folder: Path) -> None:
     session(home, uuid(1))
     folder.mkdir(parents=True)
-    with closing(sqlite3.connect(folder / FILE)) as database:
-        database.execute("create table summary (path, home, inode, size, mtime_ns, data)")
-        database.execute(f"pragma user_version = {version}")
-        database.execute(f"pragma application_id = {APPLICATION + version if version > 2 else 0}")
+    application = APPLICATION + version if version > 2 else 0
+    change(
+        folder / FILE,
+        f"""create table summary (path, home, inode, size, mtime_ns, data);
+        pragma user_version = {version}; pragma application_id = {application}""",
+    )
     found = start(home, folder)
     assert (only(found).title, found.cache, found.renewed) == ("Hello", None, None)
     assert len(rows(folder)) == 1
 
 
 def test_what_lies_beside_a_cache_does_not_count(home: Path, folder: Path) -> None:
-    for number in range(3):
-        session(home, uuid(number))
+    several(home, 3)
     first = start(home, folder)
     closed_journal(folder / FILE)
     found = start(home, folder)
@@ -288,10 +283,11 @@ def harmed(data: bytes, at: int, random: Random) -> bytes:
 def test_a_newer_cache_is_left_alone(home: Path, folder: Path) -> None:
     session(home, uuid(1))
     start(home, folder)
-    with closing(sqlite3.connect(folder / FILE)) as database:
-        database.execute(f"pragma user_version = {VERSION + 1}")
-        database.execute(f"pragma application_id = {APPLICATION + VERSION + 1}")
-        database.execute("alter table summary add column more")
+    change(
+        folder / FILE,
+        f"""pragma user_version = {VERSION + 1}; pragma application_id = {APPLICATION + VERSION + 1};
+        alter table summary add column more""",
+    )
     before = (folder / FILE).read_bytes()
     found = start(home, folder)
     assert only(found).title == "Hello"
@@ -353,8 +349,7 @@ def test_no_cache_at_all(home: Path) -> None:
 
 
 def test_two_at_once(home: Path, folder: Path) -> None:
-    for number in range(300):
-        session(home, uuid(number))
+    several(home, 300)
     found: list[Snapshot] = []
     threads = [threading.Thread(target=lambda: found.append(start(home, folder))) for _ in range(3)]
     for thread in threads:

@@ -6,12 +6,14 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemtui.errors import MoveFailed
 from gemtui.sessions.store import moved_project
 from gemtui.sessions.store.moved_project import carry_out, plan_move
+from tests.rows import table
 from tests.sessions import stores
 from tests.sessions.stores import uuid
 
@@ -98,64 +100,29 @@ def test_killed_after_any_step_the_sessions_belong_to_one_folder_and_the_same_mo
     assert has_moved(home)
 
 
-def leave_old(home: Path) -> None:
-    (home.parent / "old").mkdir()
+def prepare(home: Path, row: dict[str, Any]) -> None:
+    """Make of the store of this module's fixture what a table's row says."""
+    if "started" in row:
+        start_in_new(home)
+    for name in row.get("removed", ()):
+        path = home / name
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink()
+    for name in row.get("folders", ()):
+        (home / name).mkdir()
+    for name, text in row.get("files", {}).items():
+        (home / name).write_text(text.replace("OLD", str(home.parent / "old")))
+    for key in row.get("sessions", ()):
+        stores.session(home, uuid(3), key=stores.hashed(str(home.parent / "new")) if key == "hash of new" else key)
 
 
-def remove_new(home: Path) -> None:
-    (home.parent / "new").rmdir()
-
-
-def talk_in_new(home: Path) -> None:
-    start_in_new(home)
-    stores.session(home, uuid(3), key="new")
-
-
-def talk_in_new_long_ago(home: Path) -> None:
-    stores.session(home, uuid(3), key=stores.hashed(str(home.parent / "new")))
-
-
-def damage_registry(home: Path) -> None:
-    (home / "projects.json").write_text("{")
-
-
-def invalid_registry(home: Path) -> None:
-    (home / "projects.json").write_text(json.dumps({"projects": {str(home.parent / "old"): "../proj"}}))
-
-
-def marker_of_a_third(home: Path) -> None:
-    (home / "history/proj/.project_root").write_text("/home/ada/third")
-
-
-def marker_is_a_folder(home: Path) -> None:
-    (home / "tmp/proj/.project_root").unlink()
-    (home / "tmp/proj/.project_root").mkdir()
-
-
-def forget_old(home: Path) -> None:
-    (home / "projects.json").write_text('{"projects": {}}')
-    for place in ("tmp", "history"):
-        (home / place / "proj/.project_root").write_text("/home/ada/third")
-
-
-@pytest.mark.parametrize(
-    ("before", "why"),
-    [
-        (leave_old, "still exists"),
-        (remove_new, "not a folder"),
-        (talk_in_new, "sessions of its own"),
-        (talk_in_new_long_ago, "sessions of its own"),
-        (damage_registry, "not valid JSON"),
-        (invalid_registry, "is damaged"),
-        (marker_of_a_third, "has no sessions"),
-        (marker_is_a_folder, ".project_root"),
-        (forget_old, "has no sessions"),
-    ],
-)
+@pytest.mark.parametrize(("why", "row"), table("session_files/refused_moves.json"))
 def test_a_move_that_would_lose_something_is_refused_and_changes_nothing(
-    home: Path, before: Callable[[Path], None], why: str
+    home: Path, why: str, row: dict[str, Any]
 ) -> None:
-    before(home)
+    prepare(home, row)
     files = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     with pytest.raises(MoveFailed, match=why):
         move(home)

@@ -26,7 +26,7 @@ from gemtui.sessions.store import readers
 from gemtui.sessions.store.store import ChatFile, SessionKind, Store
 from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE
-from tests.sessions.stores import DATA, MAIN, load, session, uuid
+from tests.sessions.stores import DATA, MAIN, load, session, several, uuid
 
 
 @pytest.fixture(autouse=True)
@@ -76,8 +76,7 @@ def test_processes_say_what_is_read_here(places: list[ChatFile], monkeypatch: py
 
 def test_what_processes_read_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, cache = tmp_path / ".gemini", tmp_path / "cache"
-    for number in range(40):
-        session(home, uuid(number))
+    several(home, 40)
     index = Index(home, cache=cache)
     found = load(index)
     index.close()
@@ -192,8 +191,7 @@ os.kill(os.getpid(), 9)
 
 
 def test_processes_end_with_us(tmp_path: Path) -> None:
-    for number in range(40):
-        session(tmp_path, uuid(number))
+    several(tmp_path, 40)
     words = python("-c", _PARENT, str(tmp_path))
     said = subprocess.run(words, cwd=FOLDER, stdout=subprocess.PIPE, check=False).stdout.split()
     assert len(said) == 2

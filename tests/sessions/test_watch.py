@@ -145,11 +145,9 @@ async def test_a_store_that_goes_and_comes_again(home: Path) -> None:
     path = session(home, uuid(1))
     async with watched(home) as watcher:
         shutil.rmtree(home)
-        while watcher.tmp not in (await watcher.next()).paths:
-            pass
+        await watcher.until(watcher.tmp)
         assert session(home, uuid(1)) == path
-        while watcher.tmp not in (await watcher.next()).paths:
-            pass
+        await watcher.until(watcher.tmp)
         append(path, logs.user("n", "New"))
         assert (await watcher.until(path)).mode == "events"
 
@@ -160,10 +158,8 @@ async def test_a_store_that_is_replaced(home: Path, tmp_path: Path) -> None:
     async with watched(home) as watcher:
         (home / "tmp").rename(tmp_path / "old")
         (tmp_path / "new" / "tmp").rename(home / "tmp")
-        while watcher.tmp not in (await watcher.next()).paths:
-            pass
-        while watcher.tmp not in (await watcher.next()).paths:
-            pass
+        await watcher.until(watcher.tmp)
+        await watcher.until(watcher.tmp)
         append(path, logs.user("n", "New"))
         assert (await watcher.next()).paths == {path}
 
@@ -332,8 +328,7 @@ async def test_a_folder_that_may_be_read_again_is_followed_again(other_user: Pat
     project.chmod(0)
     async with watched(home) as watcher:
         project.chmod(0o700)
-        while watcher.tmp not in (await watcher.next()).paths:
-            pass
+        await watcher.until(watcher.tmp)
         append(path, logs.user("n", "New"))
         while path not in (changed := await watcher.next()).paths:
             pass

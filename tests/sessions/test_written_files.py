@@ -184,9 +184,7 @@ def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
 
 def changed(path: PurePath, seconds: float, row: dict[str, Any]) -> dict[str, Any]:
     """The write of a table's row; of some, only the diff and the text before are stored."""
-    message = wrote(
-        PurePath(path), "1\n" if "diff" in row else row.get("before"), row.get("after", ""), seconds=seconds
-    )
+    message = wrote(path, "1\n" if "diff" in row else row.get("before"), row.get("after", ""), seconds=seconds)
     if "diff" in row:
         display = message["toolCalls"][0]["resultDisplay"]
         del display["newContent"]
