@@ -76,16 +76,10 @@ def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
     assert words in (version.problem or "")
 
 
-def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path) -> None:
-    busy = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done; echo 0.61.0"
-    cli = script(tmp_path / "gemini", busy)
-    assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
-
-
-def test_children_that_end_meanwhile_have_computed(tmp_path: Path) -> None:
-    count = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
-    first, second = count.format(300_000), count.format(300_000)
-    cli = script(tmp_path / "gemini", f"( {first} ); ( {second} ); echo 0.61.0")
+@pytest.mark.parametrize("body", ["i=0; {}", "( i=0; {} ); ( i=0; {} )"], ids=["itself", "children that end"])
+def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path, body: str) -> None:
+    count = "while [ $i -lt 300000 ]; do i=$((i+1)); done"
+    cli = script(tmp_path / "gemini", f"{body.replace('{}', count)}; echo 0.61.0")
     assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 

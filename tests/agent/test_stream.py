@@ -289,22 +289,10 @@ def read(lines: bytes, **options: Any) -> list[AgentEvent]:
 
 
 FRAGMENT = {"type": "message", "timestamp": "2026-11-20T12:00:00.123Z"} | delta("a 👍 b")
-ALMOST_FRAGMENTS = [
-    FRAGMENT,
-    FRAGMENT | {"content": ""},
-    FRAGMENT | {"delta": False},
-    FRAGMENT | {"delta": None},
-    FRAGMENT | {"role": "user"},
-    FRAGMENT | {"content": [{"text": "parts"}]},
-    FRAGMENT | {"session_id": "s2"},
-    FRAGMENT | {"timestamp": "2026-11-20T12:00:00.123"},
-    FRAGMENT | {"timestamp": "2026-11-20T14:00:00.5+02:00"},
-    FRAGMENT | {"timestamp": "not a time"},
-    delta("no time"),
-]
+FRAGMENTS = [*(FRAGMENT | difference for difference in TABLES["almost fragments"]), delta("no time")]
 
 
-@each_row("line", [orjson.dumps(each) for each in ALMOST_FRAGMENTS])
+@each_row("line", map(orjson.dumps, FRAGMENTS))
 @each_row("harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")])
 def test_fragments_are_parsed_separately_without_a_difference(line: bytes, harm: tuple[bytes, bytes]) -> None:
     lines = orjson.dumps(INIT) + b"\n" + line.replace(*harm) + b"\n" + line + b"\n" + orjson.dumps(OK)

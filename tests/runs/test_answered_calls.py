@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -52,27 +52,31 @@ def told(found: Transcript) -> list[tuple[str, str]]:
     return [(each.id, each.answer.consent if each.answer else "") for each in found.calls()]
 
 
+def answered(calls: Iterable[ToolCall], *questions: Question) -> Transcript:
+    return AnsweredCalls().with_answers(transcript(*calls), questions)
+
+
 def test_a_question_belongs_to_the_call_with_its_arguments() -> None:
     calls = call("a", file_path="1"), call("b", file_path="2"), call("c", file_path="2")
-    answered = AnsweredCalls()
-    found = answered.with_answers(transcript(*calls), [question(1, {"file_path": "2"})])
+    cards = AnsweredCalls()
+    found = cards.with_answers(transcript(*calls), [question(1, {"file_path": "2"})])
     assert told(found) == [("a", ""), ("b", Consent.WAITS), ("c", "")]
     more = [question(1, {"file_path": "2"}, Consent.ALLOWED), question(2, {"file_path": "2"})]
-    found = answered.with_answers(transcript(*calls), more)
+    found = cards.with_answers(transcript(*calls), more)
     assert told(found) == [("a", ""), ("b", Consent.ALLOWED), ("c", Consent.WAITS)]
 
 
 def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
     calls = call("a", file_path="1"), call("b", file_path="1")
-    found = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"}, tool_use_id="b")])
+    found = answered(calls, question(1, {"file_path": "1"}, tool_use_id="b"))
     assert told(found) == [("a", ""), ("b", Consent.WAITS)]
-    found = AnsweredCalls().with_answers(transcript(*calls), [question(1, {}, tool_use_id="z")])
+    found = answered(calls, question(1, {}, tool_use_id="z"))
     assert told(found) == [("a", ""), ("b", "")]
 
 
 def test_a_changed_call_tells_both() -> None:
     changed = question(1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"})
-    found = AnsweredCalls().with_answers(transcript(call("a", command="git push")), [changed])
+    found = answered([call("a", command="git push")], changed)
     (made,) = found.calls()
     assert made.args == {"command": "git log"}
     assert made.answer is not None
@@ -83,13 +87,13 @@ def test_a_call_that_was_denied_does_not_run_until_the_others_of_its_turn_end() 
     denied = question(1, {"file_path": "1"}, Consent.DENIED, tool_use_id="a")
     allowed = question(2, {"file_path": "1"}, Consent.ALLOWED, tool_use_id="b")
     calls = call("a", file_path="1"), call("b", file_path="1")
-    found = AnsweredCalls().with_answers(transcript(*calls), [denied, allowed])
+    found = answered(calls, denied, allowed)
     assert [each.status for each in found.calls()] == [ToolStatus.DENIED, ToolStatus.RUNNING]
 
 
 def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
     asked = question(1, {"file_path": "9"}, Consent.DENIED, reason="not now", subagent=True)
-    found = AnsweredCalls().with_answers(transcript(call("a", file_path="9")), [asked])
+    found = answered([call("a", file_path="9")], asked)
     assert [each.id for each in found.outlines] == ["m0", "m1", "question-1", "m2"]
     own = found.calls()[1]
     assert own.answer is not None
@@ -99,12 +103,12 @@ def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
 
 def test_what_did_not_change_keeps_its_outline() -> None:
     before = transcript(call("a", file_path="1"))
-    answered = AnsweredCalls()
+    cards = AnsweredCalls()
     asked = question(1, {"file_path": "1"}), question(2, {"file_path": "1"}, subagent=True)
-    first, second = answered.with_answers(before, asked), answered.with_answers(before, asked)
+    first, second = cards.with_answers(before, asked), cards.with_answers(before, asked)
     assert all(one is other for one, other in zip(first.outlines, second.outlines, strict=True))
     assert first.outlines[0] is before.outlines[0]
-    assert answered.with_answers(before, ()) is before
+    assert cards.with_answers(before, ()) is before
 
 
 def test_questions_are_followed_as_files(tmp_path: Path) -> None:
@@ -139,16 +143,16 @@ def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
         call("shell", "run_shell_command", command="b"),
         call("also", "run_shell_command", command="c"),
     )
-    first = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"})])
+    first = answered(calls, question(1, {"file_path": "1"}))
     running, queued = ToolStatus.RUNNING, ToolStatus.QUEUED
     assert [each.status for each in first.calls()] == [running, running, queued, queued, queued]
     both = [
         question(1, {"command": "b"}, Consent.ALLOWED, tool="run_shell_command"),
         question(2, {"command": "c"}, tool="run_shell_command"),
     ]
-    second = AnsweredCalls().with_answers(transcript(*calls), both)
+    second = answered(calls, *both)
     assert [each.status for each in second.calls()] == [running] * 3 + [queued, running]
-    over = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)])
+    over = answered(calls, question(1, {"file_path": "1"}, Consent.ALLOWED))
     assert {each.status for each in over.calls()} == {running}
 
 
@@ -159,15 +163,15 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
     passed = PassedCall(tool_name="glob", arguments={"pattern": "*"}, rule=rule, tool_use_id="b")
     granted = PassedCall(tool_name="write_file", arguments={"file_path": "1"}, rule="a rule", answer=3, tool_use_id="c")
     hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
-    answered = AnsweredCalls()
-    found = answered.with_answers(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
+    cards = AnsweredCalls()
+    found = cards.with_answers(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
     assert [(each.rule, each.hooked, dict(each.args)) for each in found.calls()] == [
         ("", True, {"pattern": "/etc/*"}),
         (rule, False, {"pattern": "*"}),
         ("your answer to question 3", False, {"file_path": "1"}),
     ]
     asked = question(1, {"file_path": "2"}, Consent.ALLOWED, tool_use_id="c", hooked=True)
-    (_, _, last) = answered.with_answers(transcript(*calls), [asked]).calls()
+    (_, _, last) = cards.with_answers(transcript(*calls), [asked]).calls()
     assert (last.hooked, dict(last.args)) == (True, {"file_path": "2"})
 
 
@@ -176,7 +180,7 @@ def test_a_call_has_its_own_time_without_the_wait_for_an_answer() -> None:
         return replace(call(id, **more), status=ToolStatus.SUCCESS, time=at(60), duration=timedelta(seconds=50))
 
     def times(calls: Sequence[ToolCall], *questions: Question) -> list[float | None]:
-        found = AnsweredCalls().with_answers(transcript(*calls), questions)
+        found = answered(calls, *questions)
         durations = (each.duration for each in found.calls())
         return [None if each is None else each.total_seconds() for each in durations]
 
@@ -197,7 +201,7 @@ def test_after_a_stop_the_other_calls_were_not_run() -> None:
     questions = question(1, {"file_path": "a"}, Consent.ALLOWED), question(2, {"file_path": "b"}, Consent.STOPPED)
     for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED, ToolStatus.ERROR):
         calls = (replace(each, status=status) for each in (made, stopped, written, listed))
-        first, second, *others = AnsweredCalls().with_answers(transcript(*calls), questions).calls()
+        first, second, *others = answered(calls, *questions).calls()
         assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.ALLOWED, Consent.STOPPED]
         assert (first.status, second.status) == (status, ToolStatus.DENIED)
         for other in others:
@@ -206,5 +210,5 @@ def test_after_a_stop_the_other_calls_were_not_run() -> None:
     same_batch = (call(id, "run_shell_command", command=id) for id in "bc")
     stop = question(1, {"command": "b"}, Consent.STOPPED, tool="run_shell_command")
     waits = question(2, {"command": "c"}, tool="run_shell_command")
-    _, last = AnsweredCalls().with_answers(transcript(*same_batch), [stop, waits]).calls()
+    _, last = answered(same_batch, stop, waits).calls()
     assert last.answer == Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)

@@ -26,6 +26,7 @@ from tests.gated import asking
 from tests.model_server import Gate, ModelServer, answer, call, text, usage
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
+from tests.rows import table
 from tests.sessions import logs, stores
 
 pytestmark = pytest.mark.covers("gemtui/agent")
@@ -174,16 +175,9 @@ def test_what_a_resumed_session_cost_before_does_not_count(run: Callable[..., Bu
         assert watched.exceeded() is None
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--budget", "0"), "budget must be more than 0 dollars"),
-        (("--budget", "much"), "'much' is not an amount"),
-        (("--budget", "1", "-m", "gemini-new"), "no price for gemini-new"),
-    ],
-)
+@pytest.mark.parametrize(("words", "why"), table("runs/budget.json"))
 def test_a_budget_that_can_not_be_kept_starts_nothing(
-    fake_cli: FakeCli, gemtui: Gemtui, words: tuple[str, ...], why: str
+    fake_cli: FakeCli, gemtui: Gemtui, words: list[str], why: str
 ) -> None:
     fake_cli()
     found = gemtui("run", "Go", *words)

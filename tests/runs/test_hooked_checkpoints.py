@@ -25,6 +25,7 @@ from gemtui.runs.undo.undo import redo_project, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from tests.patience import PATIENCE
+from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 
@@ -209,18 +210,11 @@ def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
     assert shown(summary) == {"a.txt": [("shell", "make"), ("person", None)]}
 
 
-@pytest.mark.parametrize(
-    ("settings", "environ", "starter"),
-    [
-        pytest.param('checkpoints = "runs"\n', {}, True, id="runs"),
-        pytest.param(ALWAYS, {"GEMTUI_RUN": "r"}, True, id="in a run"),
-        pytest.param(ALWAYS, {}, False, id="older extension"),
-        pytest.param(None, {}, True, id="no settings"),
-    ],
-)
+@pytest.mark.parametrize(("where", "settings", "environ", "starter"), table("runs/hooked_checkpoints.json"))
 def test_nothing_is_left_where_no_checkpoint_is_wanted(
-    project: Path, settings: str | None, environ: dict[str, str], starter: bool
+    project: Path, where: str, settings: str | None, environ: dict[str, str], starter: bool
 ) -> None:
+    del where
     config_file().unlink()
     if settings is not None:
         config_file().write_text(settings)

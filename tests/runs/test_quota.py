@@ -5,24 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from gemtui.runs.causes import renewed_at
-from tests.rows import each_row
+from tests.rows import each_row, table
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 
 
-@each_row(
-    ("said", "stderr", "after"),
-    [
-        ("Your quota will reset after 8h44m7s.", "", timedelta(hours=8, minutes=44, seconds=7)),
-        ("Too many.\nSuggested retry after 7200s.", "", timedelta(hours=2)),
-        ("Please retry in 37.5s", "", timedelta(seconds=37.5)),
-        ("Quota exceeded", "  retryDelayMs: 90000,\n", timedelta(seconds=90)),
-        ("You have exhausted your daily quota on this model.", "", timedelta(hours=18)),
-        ("Your quota will reset after 0s", "retryDelayMs: undefined", None),
-        ("Your quota will reset after 99999999999h", "", None),
-        ("No quota left.", "", None),
-    ],
-)
-def test_the_time_is_told_or_unknown(said: str, stderr: str, after: timedelta | None) -> None:
-    expected = None if after is None else NOW + after
+@each_row("said, stderr, seconds", table("runs/quota.json"))
+def test_the_time_is_told_or_unknown(said: str, stderr: str, seconds: float | None) -> None:
+    expected = None if seconds is None else NOW + timedelta(seconds=seconds)
     assert renewed_at(said, stderr, NOW) == expected
