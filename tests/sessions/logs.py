@@ -64,13 +64,17 @@ def restore(*records: Record) -> Record:
     return {"$set": {"messages": list(records), "lastUpdated": at(9)}}
 
 
+def legacy(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return header() | {"messages": list(messages)} | more
+
+
 def raw(line: str) -> orjson.Fragment:
     """A line as it stands."""
     return orjson.Fragment(line)
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {
-    builder.__name__: builder for builder in (header, context, user, info, gemini, call, reply, restore, raw)
+    builder.__name__: builder for builder in (header, context, user, info, gemini, call, reply, restore, legacy, raw)
 }
 
 
@@ -100,10 +104,6 @@ def opened(path: Path, data: object) -> SessionLog:
     log = SessionLog(path)
     log.refresh()
     return log
-
-
-def legacy(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return header() | {"messages": list(messages)} | more
 
 
 def texts(log: SessionLog, *, dropped: bool = False) -> list[str]:
