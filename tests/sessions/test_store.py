@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from gemtui.sessions.store.projects import Projects, folder_names
 from gemtui.sessions.store.store import Store, StoreState
-from tests.rows import table
+from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import hashed, marker, read, session, uuid
 
@@ -138,28 +139,15 @@ def root_of(home: Path, key: str) -> str | None:
     return Projects(home, [key]).root_of(key)
 
 
-def test_the_marker_counts_first_then_the_registry(tmp_path: Path) -> None:
-    (tmp_path / "projects.json").write_text('{"projects": {"/home/dev/a": "a", "/srv/b": "b"}}')
-    marker(tmp_path, "a", "/home/dev/moved\n")
-    assert root_of(tmp_path, "a") == "/home/dev/moved"
-    assert root_of(tmp_path, "b") == "/srv/b"
-    assert root_of(tmp_path, "c") is None
-    (tmp_path / "history" / "c").mkdir(parents=True)
-    (tmp_path / "history" / "c" / ".project_root").write_text("/srv/c")
-    assert root_of(tmp_path, "c") == "/srv/c"
-
-
-def test_a_hash_is_found_among_known_paths(tmp_path: Path) -> None:
-    key = hashed("/home/dev/a")
-    assert root_of(tmp_path, key) is None
-    (tmp_path / "projects.json").write_text('{"projects": {"/home/dev/a": "a"}}')
-    assert root_of(tmp_path, key) == "/home/dev/a"
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"projects": []}', '{"projects": {"/a": 3}}'])
-def test_a_damaged_registry_is_none(text: str, tmp_path: Path) -> None:
-    (tmp_path / "projects.json").write_text(text)
-    assert root_of(tmp_path, "a") is None
+@each_row("promise, files, key, root", TABLES["roots"])
+def test_the_project_of_a_folder_is_known_as_promised(
+    tmp_path: Path, promise: str, files: dict[str, str], key: str, root: str | None
+) -> None:
+    home = Path(tempfile.mkdtemp(dir=tmp_path))
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    assert root_of(home, key) == root, promise
 
 
 def test_a_damaged_registry_is_said(tmp_path: Path) -> None:
@@ -169,12 +157,6 @@ def test_a_damaged_registry_is_said(tmp_path: Path) -> None:
         assert [each.path for each in Store(tmp_path).problems] == [path]
     path.write_text('{"projects": {"/a": "a"}}')
     assert Store(tmp_path).problems == ()
-
-
-def test_one_odd_path_does_not_spoil_the_registry(tmp_path: Path) -> None:
-    (tmp_path / "projects.json").write_text(r'{"projects": {"/home/\ud83d": "odd", "/srv/b": "b"}}')
-    assert root_of(tmp_path, "b") == "/srv/b"
-    assert root_of(tmp_path, "odd") == "/home/\ufffd"
 
 
 def test_a_marker_that_is_no_file_holds_nothing_up(tmp_path: Path) -> None:
