@@ -12,6 +12,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.gate.policy import GatePolicy
+from tests.rows import table
 
 
 def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_path: Path) -> None:
@@ -84,19 +85,10 @@ def test_changed_rules_are_news_like_the_setting_that_names_them(home: Path, tmp
 def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Path) -> None:
     own = tmp_path / ".gemini/settings.json"
     own.parent.mkdir()
-    security = {"enablePermanentToolApproval": True, "autoAddToPolicyByDefault": True}
-    sandbox = {"sandboxAllowedPaths": ["/etc"], "sandboxNetworkAccess": True}
-    more = {"context": {"includeDirectories": ["../x"]}, "general": {"plan": {"directory": "p"}}}
-    own.write_text(json.dumps({"security": security, "tools": sandbox, **more}))
+    widening = table("runs/before_run.json")
+    own.write_text(json.dumps(widening["settings"]))
     told = before_run_report(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
-    assert {notice.setting: notice.kind for notice in told.notices} == {
-        "general.plan.directory": "unasked",
-        "context.includeDirectories": "unasked",
-        "tools.sandboxAllowedPaths": "unasked",
-        "tools.sandboxNetworkAccess": "unasked",
-        "security.enablePermanentToolApproval": "offers",
-        "security.autoAddToPolicyByDefault": "offers",
-    }
+    assert {notice.setting: notice.kind for notice in told.notices} == widening["kinds"]
 
 
 def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_path: Path) -> None:

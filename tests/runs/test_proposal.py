@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.runs.gate.proposal import Form, Proposal, proposal_of
-from tests.rows import table
+from tests.rows import each_row, table
 
 
 def proposed(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal:
@@ -23,30 +23,20 @@ def signs(found: Proposal) -> list[str]:
     return [line for line in found.diff.diff.split("\n")[2:] if line[:1] in ("+", "-")]
 
 
-def test_an_edit_is_told_against_the_file_as_it_is_now(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
-    args = {"file_path": "a.txt", "instruction": "x", "old_string": "two", "new_string": "2"}
-    found = proposed("replace", args, tmp_path)
-    assert signs(found) == ["-two", "+2"]
-    assert found.text == "one\n2\nthree\n"
-    assert found.changed("one\nTWO\nthree\n") == {
-        **args,
-        "old_string": "one\ntwo\nthree\n",
-        "new_string": "one\nTWO\nthree\n",
-    }
-
-
-def test_an_edit_that_would_fail_says_why(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\none\n")
-    for old, why in (("gone", "is not in"), ("one", "occurs 2 times"), ("", "already exists")):
-        args = {"file_path": "a.txt", "old_string": old, "new_string": "x"}
-        found = proposed("replace", args, tmp_path)
-        assert why in found.remarks[-1]
-        assert found.refusal() == found.remarks[-1]
-        assert found.changed("y") == {**args, "new_string": "y"}
-    more = {"allow_multiple": True}
-    args = {"file_path": "a.txt", "old_string": "one", "new_string": "x"}
-    assert signs(proposed("replace", {**args, **more}, tmp_path)) == ["-one", "-one", "+x", "+x"]
+@each_row("promise, cases", table("runs/proposals_of_files.json").items())
+def test_what_a_call_would_do_to_a_file_is_told(tmp_path: Path, promise: str, cases: list[dict[str, Any]]) -> None:
+    for case in cases:
+        (tmp_path / "a.txt").write_text(case["before"], newline="")
+        found = proposed(case["tool"], case["args"], tmp_path)
+        if "signs" in case:
+            assert signs(found) == case["signs"], promise
+        if "refusal" in case:
+            assert case["refusal"] in found.remarks[-1]
+            assert found.refusal() == found.remarks[-1]
+        assert found.text == case.get("text", found.text)
+        assert [*found.remarks] == case.get("remarks", [*found.remarks])
+        if "typed" in case:
+            assert found.changed(case["typed"]) == case["changed"]
 
 
 def test_a_proposal_is_of_the_file_that_would_be_written(tmp_path: Path) -> None:
@@ -57,27 +47,6 @@ def test_a_proposal_is_of_the_file_that_would_be_written(tmp_path: Path) -> None
     escaped = proposed("write_file", {"file_path": "b.py", "content": "# a\\nb"}, tmp_path)
     assert signs(escaped) == ["+# a", "+b"]
     assert "choose another model" in str(escaped.refusal("# a\\nb"))
-
-
-def test_a_write_is_told_against_the_disk(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\r\ntwo\r\n", newline="")
-    found = proposed("write_file", {"file_path": "a.txt", "content": "one\n2\n"}, tmp_path)
-    assert signs(found) == ["-two", "+2"]
-    assert found.changed("x") == {"file_path": "a.txt", "content": "x"}
-    new = proposed("write_file", {"file_path": "b.txt", "content": "x\n"}, tmp_path)
-    assert (signs(new), new.remarks) == (["+x"], ("a new file",))
-    same = proposed("write_file", {"file_path": "a.txt", "content": "one\ntwo\n"}, tmp_path)
-    assert same.remarks == ("nothing would change",)
-    more = {"file_path": "a.txt", "content": "x\n", "old_string": "one\n", "new_string": "y\n"}
-    assert signs(proposed("write_file", more, tmp_path)) == ["-one", "-two", "+x"]
-
-
-def test_a_write_is_of_the_whole_file_whatever_else_it_is_given(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    args = {"file_path": "a.txt", "content": "2", "old_string": "two", "allow_multiple": True}
-    found = proposed("write_file", args, tmp_path)
-    assert signs(found) == ["-one", "-two", "+2"]
-    assert found.text == "2"
 
 
 def test_what_the_path_hides_is_said(tmp_path: Path) -> None:
