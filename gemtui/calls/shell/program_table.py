@@ -324,6 +324,8 @@ def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -
         text = word.text
         if text == "--":
             after = list(left)
+            if usage.after is None and any(operand.text.startswith("-") for operand in after):
+                return "some programs read options even after `--`"
         elif text == "-" or not text.startswith("-"):
             operands.append(word)
         elif not _is_option(usage, text, left, place):
