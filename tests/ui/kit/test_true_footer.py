@@ -56,11 +56,15 @@ async def test_a_message_ends_with_the_next_key_once_it_could_be_read(
         assert status.told is None
 
 
-async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_facts(store: Path) -> None:
+async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_facts(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     deep = f"/srv/{'deep/' * 20}project"
     async with person(store, NARROW) as me:
         await me.press("2")
-        await me.sees("enter starts a run")
+        await me.sees("enter starts a run", "no Gemini CLI")  # nothing else draws the frame from now on
         box = me.app.screen.query_one(PromptBox)
         for lengths, folder, shown in (
             ((20, 20, 10), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  {'c' * 10}  /srv/project ─"),
