@@ -33,6 +33,7 @@ LATER = """
 .pnp.cjs venv/bin/python .flaskenv vercel.json azure-pipelines.yaml Rakefile x.sublime-project
 .hg/hgrc sub/HEAD .jj/repo/config.toml .bazelrc rust-toolchain.toml .pylintrc Directory.Build.props
 .local/state/gemtui/runs/a/asked/1.json .local/bin/tool .config/tool/rc lib/site-packages/a.py
+rules.mk Jamroot Jamfile.v2 plopfile.js knexfile.ts
 noxfile.py tasks.py turbo.json nx.json Makefile.toml moon.yml mprocs.yaml process-compose.yaml dodo.py
 .project .run/Test.run.xml app/App.csproj .ddev/config.yaml .lando.yml ansible.cfg .rspec .proverc .Renviron
 user.bazelrc tools/bazel .watchmanconfig hk.pkl cog.toml cliff.toml cdk.json firebase.json build.rs
