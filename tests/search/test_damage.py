@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Path:
             logs.user("u", f"The parser {'of it ' * number}"),
             logs.gemini("g", "the tail of a parser", toolCalls=[call]),
         ]
-        stores.session(home, stores.uuid(number), [logs.header(stores.uuid(number)), *said])
+        stores.saying(home, stores.uuid(number), *said)
     return home
 
 
@@ -76,8 +76,7 @@ def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(store: Path,
     whole = tmp_path / "search" / "whole"
     indexed(store, whole)
     for text in ("A parser that is replaced", "The parser of it"):
-        said = [logs.header(stores.uuid(1)), logs.user("u", text)]
-        stores.session(store, stores.uuid(1), said)
+        stores.saying(store, stores.uuid(1), logs.user("u", text))
         indexed(store, whole)
     assert list(whole.rglob("*.del"))
     with closing(Search(None)) as direct:
@@ -120,8 +119,7 @@ def test_nested_arguments_of_mcp_tools_are_found(tmp_path: Path) -> None:
     args = {"owner": "ada", "issue": {"title": "one\nzebra", "labels": ["quokka", {"n": [42]}]}}
     call = logs.call("t", name="mcp_tracker_create", args=args)
     stores.marker(home, "proj", "/home/ada/proj")
-    said = [logs.header(stores.uuid(1)), logs.gemini("g", "", toolCalls=[call])]
-    stores.session(home, stores.uuid(1), said)
+    stores.saying(home, stores.uuid(1), logs.gemini("g", "", toolCalls=[call]))
     with closing(Search(None)) as search:
         for word in ("zebra ", "quokka ", "42 ", "tracker "):
             *_, results = search.find(parse_query(word, now=NOW), stores.read(home).sessions)

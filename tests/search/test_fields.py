@@ -56,7 +56,7 @@ def searched(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     for number, made in enumerate(TABLES["calls"]):
         id = stores.uuid(number)
         call = {**logs.call("t1"), "name": "", **made, "status": "error" if number == 2 else "success"}
-        stores.session(home, id, [logs.header(id), logs.gemini("g1", "", toolCalls=[call])])
+        stores.saying(home, id, logs.gemini("g1", "", toolCalls=[call]))
     mixed(home)
     folder = tmp_path / "search" / "x"
     if request.param == "indexed":

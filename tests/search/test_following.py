@@ -60,7 +60,7 @@ def test_whatever_a_log_grows_by_the_index_holds_what_it_says(
 def test_only_the_end_of_a_log_is_indexed_again(home: Path, tmp_path: Path) -> None:
     store = home / ".gemini"
     said = [logs.user(f"u{number}", f"word{number}") for number in range(200)]
-    path = stores.session(store, ID, [logs.header(ID), *said])
+    path = stores.saying(store, ID, *said)
     with followed(tmp_path / "search" / "x") as (index, following):
 
         def numbers() -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def test_only_the_end_of_a_log_is_indexed_again(home: Path, tmp_path: Path) -> N
 
 def test_a_log_that_stops_being_one_is_forgotten(home: Path, tmp_path: Path) -> None:
     store = home / ".gemini"
-    path = stores.session(store, ID, [logs.header(ID), logs.user("u", "common")])
+    path = stores.saying(store, ID, logs.user("u", "common"))
     folder = tmp_path / "search" / "x"
     with followed(folder) as (index, following), closing(Search(folder)) as search:
         update(index, store, following=following)

@@ -33,6 +33,7 @@ from gemtui.sessions.store import readers
 from tests.deep import a_quarter_of
 from tests.patience import PATIENCE
 from tests.rows import table
+from tests.search.test_oracle import indexed
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -79,8 +80,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def say(home: Path, number: int, text: str) -> Path:
-    said = [logs.header(stores.uuid(number)), logs.user("u", text)]
-    return stores.session(home, stores.uuid(number), said)
+    return stores.saying(home, stores.uuid(number), logs.user("u", text))
 
 
 def found(home: Path, folder: Path | None, text: str) -> tuple[set[str], int, str | None]:
@@ -90,14 +90,6 @@ def found(home: Path, folder: Path | None, text: str) -> tuple[set[str], int, st
         *_, results = search.find(parse_query(f'"{text}"', now=NOW), sessions, limit=10_000)
         assert results.note is None
         return {hit.session.id for hit in results.hits}, results.unindexed, search.damage
-
-
-def indexed(home: Path, folder: Path) -> None:
-    """Bring an index up to date here."""
-    with only_writer(folder) as mine:
-        assert mine
-        with closing(WriteIndex(folder)) as index:
-            update(index, home)
 
 
 ALL = {stores.uuid(number) for number in range(12)}
@@ -158,7 +150,7 @@ def test_files_without_an_index_are_not_passed_over_for_how_words_are_stored(
     stores.marker(home, "proj", "/home/ada/proj")
     records = table("search/stores.json", logs.built)
     for number, record in enumerate(records["odd messages"]):
-        stores.session(home, stores.uuid(number), [logs.header(stores.uuid(number)), record])
+        stores.saying(home, stores.uuid(number), record)
     indexed(home, folder)
     sessions = stores.read(home).sessions
     with closing(Search(folder)) as search, closing(Search(None)) as direct:

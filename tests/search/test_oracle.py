@@ -98,7 +98,7 @@ def written(sessions: list[list[Any]], legacy: bool) -> Iterator[tuple[Path, lis
                 messages = [record for record in records if "type" in record]
                 paths.append(stores.legacy(home, id, messages, key="proj"))
             else:
-                paths.append(stores.session(home, id, [logs.header(id), *records]))
+                paths.append(stores.saying(home, id, *records))
         yield home, paths
 
 

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from gemtui.kept.vault import keep_all, turn_on
-from gemtui.search.index import WriteIndex, only_writer
-from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.catalog.selection import listed_sessions
+from tests.search.test_oracle import indexed
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -33,9 +32,9 @@ def store(home: Path) -> Path:
     stores.marker(gemini, "ada", str(ADA))
     stores.marker(gemini, "bob", str(BOB))
     said = [logs.user("u", "common word"), logs.gemini("g", "an answer")]
-    stores.session(gemini, COPIED, [logs.header(COPIED), *said], key="ada")
+    stores.saying(gemini, COPIED, *said, key="ada")
     stores.legacy(gemini, COPIED, said, key=stores.hashed(str(ADA)))
-    stores.session(gemini, ASKER, [logs.header(ASKER), *said], key="ada")
+    stores.saying(gemini, ASKER, *said, key="ada")
     stores.legacy(gemini, ASKER, [], key="ada")
     subagent(gemini, "ada", ASKER, CHILD)
     for key in ("ada", "bob"):
@@ -57,11 +56,6 @@ def search(store: Path, tmp_path: Path) -> Iterator[Search]:
     indexed(store, folder)
     with closing(Search(folder)) as made:
         yield made
-
-
-def indexed(store: Path, folder: Path) -> None:
-    with only_writer(folder), closing(WriteIndex(folder)) as index:
-        update(index, store)
 
 
 def with_all(search: Search, store: Path, project: Path | None) -> Results:
@@ -105,15 +99,15 @@ def test_the_list_and_the_search_put_the_same_files_together(home: Path, tmp_pat
     """With copies, in the vault too, with sessions without a header, and with ids that begin alike."""
     gemini, said = home / ".gemini", [logs.user("u", "common word"), logs.gemini("g", "an answer")]
     stores.marker(gemini, "ada", str(ADA))
-    stores.session(gemini, COPIED, [logs.header(COPIED), *said], key="ada")
+    stores.saying(gemini, COPIED, *said, key="ada")
     stores.legacy(gemini, COPIED, said, key=stores.hashed(str(ADA)))
     for minute in ("2026-11-20T23-04", "2026-11-20T23-05"):
         stores.session(gemini, ASKER, said, key="ada", minute=minute)
     for end, minute in (("1", "2026-11-20T23-06"), ("2", "2026-11-20T23-07")):
         id = f"{TWICE[:-1]}{end}"
-        stores.session(gemini, id, [logs.header(id), *said], key="ada", minute=minute)
-    lost = stores.session(gemini, CHILD, [logs.header(CHILD), *said], key="ada")
-    both = stores.session(gemini, stores.uuid(5), [logs.header(stores.uuid(5)), *said, said[0]], key="ada")
+        stores.saying(gemini, id, *said, key="ada", minute=minute)
+    lost = stores.saying(gemini, CHILD, *said, key="ada")
+    both = stores.saying(gemini, stores.uuid(5), *said, said[0], key="ada")
     turn_on()
     keep_all(gemini)
     lost.unlink()
@@ -135,7 +129,7 @@ def test_only_summaries_of_what_is_found_are_read(search: Search, store: Path) -
     stores.session(store, stores.uuid(8), [logs.header(), logs.user("u", "rare")], key="ada")
     for number in range(20, 40):
         id = stores.uuid(number)
-        stores.session(store, id, [logs.header(id), logs.user("u", "else")], key="ada")
+        stores.saying(store, id, logs.user("u", "else"), key="ada")
     with closing(Index(store, cache=None)) as index, pytest.raises(Unsure):
         Search(None).scope(index, None)
     indexed(store, search._folder)  # type: ignore[arg-type]
@@ -147,7 +141,7 @@ def test_only_summaries_of_what_is_found_are_read(search: Search, store: Path) -
 
 def test_where_a_project_is_not_known_all_sessions_are_asked(home: Path, tmp_path: Path) -> None:
     store, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
-    stores.session(store, COPIED, [logs.header(COPIED), logs.user("u", "common")])
+    stores.saying(store, COPIED, logs.user("u", "common"))
     indexed(store, folder)
     with closing(Search(folder)) as search, pytest.raises(Unsure):
         by_index(search, store, None)

@@ -13,8 +13,6 @@ import psutil
 import pytest
 
 from gemtui.marks import Mark
-from gemtui.search.index import WriteIndex, only_writer
-from gemtui.search.indexer import update
 from gemtui.search.results import Results, snippet
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.catalog.query import parse_query
@@ -22,6 +20,7 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.search import block_text, pattern
 from tests.rows import each_row, table
+from tests.search.test_oracle import indexed
 from tests.sessions import logs, stores
 
 TABLES = table("search/search.json")
@@ -37,7 +36,7 @@ def search(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterat
     write_store(home / ".gemini")
     folder = tmp_path / "cache" / "search" / "x"
     if request.param == "indexed":
-        index(home / ".gemini", folder)
+        indexed(home / ".gemini", folder)
     with closing(Search(folder)) as made:
         yield made
 
@@ -51,13 +50,6 @@ def write_store(home: Path) -> None:
     stores.session(home, NOTES, records["notes"], key="notes")
     child = [logs.header(CHILD, kind="subagent"), logs.user("u1", "Investigate the tokenizer")]
     logs.write(home / "tmp/proj/chats" / PARSER / f"{CHILD}.jsonl", child)
-
-
-def index(home: Path, folder: Path) -> None:
-    with only_writer(folder) as mine:
-        assert mine
-        with closing(WriteIndex(folder)) as made:
-            update(made, home)
 
 
 def ask(
@@ -166,9 +158,9 @@ def test_a_limit_bounds_hits_and_not_what_is_counted(search: Search, home: Path)
 def test_the_best_of_very_many_come_before_they_are_counted(home: Path, tmp_path: Path) -> None:
     gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
     said = [logs.user(f"u{number}", f"tide {number}", number) for number in range(2_100)]
-    stores.session(gemini, PARSER, [logs.header(PARSER), *said])
-    stores.session(gemini, NOTES, [logs.header(NOTES), logs.user("u", "the tide")])
-    index(gemini, folder)
+    stores.saying(gemini, PARSER, *said)
+    stores.saying(gemini, NOTES, logs.user("u", "the tide"))
+    indexed(gemini, folder)
     with closing(Search(folder)) as search:
         first, last = search.find(parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5)
     assert (len(first.hits), first.complete, last.complete) == (5, False, True)
@@ -211,9 +203,8 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
 def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(home: Path, tmp_path: Path) -> None:
     gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
     many = " ".join(f"p{number}" for number in range(30_000))
-    said = [logs.header(PARSER), logs.user("u", f"the {many}"), logs.user("v", "the end p")]
-    stores.session(gemini, PARSER, said)
-    index(gemini, folder)
+    stores.saying(gemini, PARSER, logs.user("u", f"the {many}"), logs.user("v", "the end p"))
+    indexed(gemini, folder)
     sessions = stores.read(gemini).sessions
     with closing(Search(folder)) as search:
         for text in ("the-p", "the.end-p", "x" * 255, "é" * 120, f"{'é' * 120}-é", "a-" * 400):
@@ -223,16 +214,16 @@ def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(home: Path, tmp
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("with_index", [True, False])
 def test_accents_are_found_and_marked_composed_or_not(
-    home: Path, tmp_path: Path, form: Literal["NFC", "NFD"], indexed: bool
+    home: Path, tmp_path: Path, form: Literal["NFC", "NFD"], with_index: bool
 ) -> None:
     texts = [normalize(each, "Un Été à Zürich") for each in ("NFC", "NFD")]
     users = [logs.user(f"u{at}", text) for at, text in enumerate(texts)]
-    stores.session(home / ".gemini", PARSER, [logs.header(PARSER), *users])
+    stores.saying(home / ".gemini", PARSER, *users)
     folder = tmp_path / "cache"
-    if indexed:
-        index(home / ".gemini", folder)
+    if with_index:
+        indexed(home / ".gemini", folder)
     with closing(Search(folder)) as search:
         for query, count in (("été", 2), ('"été à"', 2), ("zür", 2), ("zürich -été", 0)):
             typed = normalize(form, query)
@@ -245,14 +236,14 @@ def test_accents_are_found_and_marked_composed_or_not(
         assert found.search(text)
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-def test_symbols_are_found_and_rank_above_what_has_only_the_words(home: Path, tmp_path: Path, indexed: bool) -> None:
+@pytest.mark.parametrize("with_index", [True, False])
+def test_symbols_are_found_and_rank_above_what_has_only_the_words(home: Path, tmp_path: Path, with_index: bool) -> None:
     texts = ["rated ⭐️ and 🔑 today", "in C++ and $HOME, `a->b` #include", "a.b.c home, include", "C, i++ or ⭐"]
     users = [logs.user(f"u{at}", text, seconds=at) for at, text in enumerate(texts)]
-    stores.session(home / ".gemini", PARSER, [logs.header(PARSER), *users])
+    stores.saying(home / ".gemini", PARSER, *users)
     folder = tmp_path / "cache"
-    if indexed:
-        index(home / ".gemini", folder)
+    if with_index:
+        indexed(home / ".gemini", folder)
     with closing(Search(folder)) as search:
         for text, best, messages in TABLES["symbols"]:
             hits = ask(search, home, text).hits

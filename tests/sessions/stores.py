@@ -39,6 +39,11 @@ def session(
     return logs.write(path, talk(id) if records is None else records)
 
 
+def saying(home: Path, id: str, *records: object, key: str = "proj", minute: str = "2026-11-20T23-04") -> Path:
+    """One session with these records below its header."""
+    return session(home, id, [logs.header(id), *records], key=key, minute=minute)
+
+
 def several(home: Path, count: int) -> list[Path]:
     """So many sessions, with the first ids that `uuid` gives."""
     return [session(home, uuid(number)) for number in range(count)]
