@@ -83,6 +83,8 @@ class Effect:
       there is no file or the bytes are unknown.
     * `names`: how many names (hard links) the file has; 0 if there is no file.
     * `executable`: whether anybody may execute the file.
+    * `inode`: the device and inode of a file with several names, which tell whether its other names
+      are still the same; otherwise "".
     """
 
     kind: EffectKind
@@ -100,6 +102,7 @@ class Effect:
     becomes: str = ""
     names: int = 0
     executable: bool = False
+    inode: str = ""
 
     @property
     def is_new(self) -> bool:
@@ -108,9 +111,10 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of everything the user is shown about the effect."""
+        """A digest of everything the user is shown about the effect, and of which file it is."""
         shown: list[object] = [self.kind, self.tool, self.path, self.was, self.becomes, self.after, self.fails]
         shown += [self.command, self.folder, self.certain, dict(self.arguments), self.names, self.executable]
+        shown.append(self.inode)
         text = json.dumps(shown, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -203,13 +207,15 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 class _File:
     """A file before a call.
 
-    `data`: its bytes; None if the file doesn't exist. `names`, `executable`: as in `Effect`.
+    `data`: its bytes; None if the file doesn't exist. `names`, `executable`, `inode`: as in
+    `Effect`.
     """
 
     path: str
     data: bytes | None
     names: int = 0
     executable: bool = False
+    inode: str = ""
 
     @property
     def text(self) -> str | None:
@@ -238,6 +244,7 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
         file = _read(path)
         was = "" if file.data is None else digest(file.data)
         found = replace(found, before=file.text, was=was, names=file.names, executable=file.executable)
+        found = replace(found, inode=file.inode)
         if _lossy(path):
             raise _FailsError("its name is not UTF-8")
         if tool == WRITE:
@@ -290,7 +297,9 @@ def _read(path: str) -> _File:
         if not paths.is_regular(path):
             raise _FailsError("it is not a regular file")
         data, facts = read_small(Path(path), LARGEST), Path(path).stat()
-        return _File(path, data, names=facts.st_nlink, executable=bool(facts.st_mode & _EXECUTE))
+        inode = f"{facts.st_dev}:{facts.st_ino}" if facts.st_nlink > 1 else ""
+        executable = bool(facts.st_mode & _EXECUTE)
+        return _File(path, data, names=facts.st_nlink, executable=executable, inode=inode)
     except FileNotFoundError:
         return _File(path, None)
     except NotADirectoryError:

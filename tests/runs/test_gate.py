@@ -388,6 +388,21 @@ def test_an_answer_is_tied_to_the_names_and_the_rights_of_a_file(asker: Asker) -
     assert named(answer.result()) == "a.py"
 
 
+def test_an_answer_is_tied_to_the_other_names_of_a_file(asker: Asker) -> None:
+    """Their number and the text stay the same."""
+    place, other = asker.project / "a.py", asker.project / "other"
+    for file in (place, other):
+        file.write_text("1")
+        file.with_name(f"{file.name}-2").hardlink_to(file)
+    answer = asker.later("write_file", file_path="a.py", content="2")
+    asker.question(1)
+    other.replace(place)
+    asker.files.answer(1, Approval.allow())
+    assert asker.question(2).because == CHANGED
+    asker.files.answer(2, Approval.allow())
+    assert named(answer.result()) == "a.py"
+
+
 def test_what_is_allowed_for_a_file_does_not_cover_its_other_names(asker: Asker) -> None:
     """They were made after the answer, so nobody was shown them."""
     place = asker.project / "a.py"
