@@ -27,6 +27,7 @@ from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
 from tests.patience import PATIENCE
 from tests.rows import table
 
+TABLES = table("agent/gemini.json")
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 Fake = Callable[..., UnguardedAdapter]
 
@@ -201,10 +202,19 @@ async def test_the_turns_are_counted_and_the_run_ended(run: Run) -> None:
     assert process_tree.tagged(folder.name) == set()
 
 
-async def test_a_limit_of_no_turns_ends_the_run_at_its_start(run: Run) -> None:
-    events = await run("wait", max_turns=0)
-    assert types(events) == ["init", "done"]
-    assert done(events).status is DoneStatus.MAX_TURNS
+@pytest.mark.parametrize(("promise", "steps", "options", "end"), TABLES["a run ends as its limits and its output say"])
+async def test_a_run_ends_as_its_limits_and_its_output_say(
+    run: Run, promise: str, steps: str, options: dict[str, Any], end: dict[str, Any]
+) -> None:
+    printed = {"init": [INIT], "turn": [*TURN], "hello": [HELLO], "ok": [OK]}
+    made: list[str] = []
+    for step in steps.split():
+        made += lines(*printed[step]) if step in printed else [step]
+    events = await run(*made, **options)
+    errors = [event.payload for event in events if isinstance(event.payload, ErrorSaid)]
+    ended = {"types": types(events), "status": done(events).status, "result": done(events).result}
+    ended |= {"message": errors[0].message, "code": errors[0].code} if errors else {}
+    assert ended | end == ended, promise
 
 
 async def test_the_turns_are_counted_while_nobody_reads(fake: Fake, tmp_path: Path) -> None:
@@ -243,16 +253,6 @@ async def test_an_abort_after_the_last_turn_is_an_abort(fake: Fake, tmp_path: Pa
         if types(seen).count("tool_result") == 2:
             stop.set()
     assert done(seen).status is DoneStatus.INTERRUPTED
-
-
-async def test_a_run_that_was_quicker_than_we_is_over_its_limit(run: Run) -> None:
-    events = await run(*lines(INIT, *TURN, HELLO, OK), max_turns=1)
-    assert (done(events).status, done(events).result) == (DoneStatus.MAX_TURNS, "hello")
-
-
-async def test_a_result_at_the_last_turn_s_end_counts(run: Run) -> None:
-    events = await run(*lines(INIT, *TURN, OK), max_turns=1)
-    assert done(events).status is DoneStatus.SUCCESS
 
 
 async def test_text_comes_while_the_process_still_runs(fake: Fake, tmp_path: Path) -> None:
@@ -305,23 +305,6 @@ async def test_an_abort_before_the_start_is_remembered(run: Run) -> None:
     stop.set()
     events = await run(*lines(INIT, HELLO), "wait", abort=stop)
     assert done(events).status is DoneStatus.INTERRUPTED
-
-
-async def test_exit_codes_without_a_result(run: Run) -> None:
-    events = await run("err:why", "exit:42")
-    assert types(events) == ["init", "error", "done"]
-    assert isinstance(events[1].payload, ErrorSaid)
-    assert events[1].payload.message == "why"
-    assert done(events).status is DoneStatus.ERROR
-
-
-async def test_a_time_limit_is_said_in_seconds(run: Run) -> None:
-    events = await run(*lines(INIT), "wait", timeout=0.5)
-    assert isinstance(events[1].payload, ErrorSaid)
-    assert events[1].payload.code == "GEMINI_TIMEOUT"
-    assert "timed out" in events[1].payload.message
-    assert "0.5s" in events[1].payload.message
-    assert done(events).status is DoneStatus.ERROR
 
 
 async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> None:
@@ -381,7 +364,7 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
     assert process_tree.tagged(run.folder.id) == set()
 
 
-@pytest.mark.parametrize(("prompt", "given", "words"), table("agent/gemini.json"))
+@pytest.mark.parametrize(("prompt", "given", "words"), TABLES["what is not utf8 starts nothing"])
 async def test_what_is_not_utf8_starts_nothing(
     fake: Fake, tmp_path: Path, prompt: str, given: dict[str, Any], words: str
 ) -> None:
