@@ -287,7 +287,7 @@ class PromptBox(Vertical):
         `folder`: the next run's folder, which is always shown, although the start of its path may
         be cut. Its files are offered as completions. `needed`: options that are always shown.
         `unusual`: options of which the last ones are left out on a narrow screen. `spent`: costs,
-        which are shown only if they fit beside everything else, with the end of the path.
+        which are shown only if all options are, and if they fit beside the end of the path.
         """
         self.folder, self._hint = folder, what
         self._needed, self._unusual, self._spent = needed, unusual, spent
@@ -299,9 +299,10 @@ class PromptBox(Vertical):
     def _frame_again(self) -> None:
         path = short_path(self.folder)
         room, gap = self.size.width - _CORNERS - len(_GAP), Content(_GAP)
-        options = gap.join(self._needed)
-        options = _with_fitting(options, self._unusual, room - min(cells(path), _SHORTEST_PATH))
-        options = _with_fitting(options, self._spent, room - min(cells(path), LEAST))
+        needed = gap.join(self._needed)
+        options = _with_fitting(needed, self._unusual, room - min(cells(path), _SHORTEST_PATH))
+        if options.cell_length == gap.join([needed, *self._unusual]).cell_length:
+            options = _with_fitting(options, self._spent, room - min(cells(path), LEAST))
         path = fit_end(path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis))
         options = options.truncate(max(room - cells(path), 0), ellipsis=True)
         name_frame(self, self._hint, gap.join([options, Content(path)]))
