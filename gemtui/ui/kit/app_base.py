@@ -62,7 +62,7 @@ _FINISHING = 2.0
 The app forces its exit a little later.
 """
 _MOST_TYPED = 50
-"""How many held keys a text field gets at a time; more would keep the app from ending at once."""
+"""How many held keys a text field gets at a time, and how many the key that quits waits for."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
@@ -279,8 +279,8 @@ class AppBase(App[None]):
         """Hold back each key until the previous one has taken effect (see `_at_rest`).
 
         Keys pressed before a screen closed are dropped. So are keys pressed before the current
-        question appeared, because they can't be meant as its answer. The key that quits doesn't
-        wait, and drops the keys that do.
+        question appeared, because they can't be meant as its answer. The key that quits waits for a
+        few keys, so that what was done last is kept; if there are many, it drops them.
         """
         if isinstance(event, events.Key | events.Paste):
             self.last_key = max(self.last_key, event.time)
@@ -288,13 +288,16 @@ class AppBase(App[None]):
             return
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
-        elif isinstance(event, events.Key) and event.key == BY_ID["app.quit"].keys:
+        elif self._is_quit(event) and len(self._held) > _MOST_TYPED:
             self._held.clear()
             await self._act(event)
         elif self._held or not self._at_rest():
             self._hold(event)
         else:
             await self._act(event)
+
+    def _is_quit(self, event: events.Key | events.Paste) -> bool:
+        return isinstance(event, events.Key) and event.key == BY_ID["app.quit"].keys
 
     def _is_late(self, event: events.Event) -> bool:
         if self._exit or not self.screen_stack:

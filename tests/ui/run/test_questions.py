@@ -609,6 +609,7 @@ async def test_y_held_down_does_not_page_through_a_call_and_warnings_that_do_not
         await me.burst("y" * 40)
         assert me.gate.answer_to(1) is None
         assert me.question.view.below
+        await me.ready(1)
         await me.press("n")
         await me.answered(1)
 
