@@ -132,7 +132,7 @@ def test_the_commands_show_a_session_just_written(written: GeminiCli) -> None:
             encoding="utf-8",
         ).stdout
 
-    (session,) = json.loads(gemtui("sessions", "--json"))["sessions"]
+    (session,) = json.loads(gemtui("sessions", "--files", "--json"))["sessions"]
     assert (session["title"], session["tool_failures"]) == (PROMPT, 1)
 
     stored = json.loads(gemtui("show", "latest", "--format", "json"))
