@@ -88,6 +88,7 @@ def test_a_killed_process_is_an_error_for_both_directions(worker: Worker) -> Non
         worker.receive()
     with pytest.raises(OSError):
         worker.send(b"x" * 9_000_000)
+    worker._process.wait(PATIENCE)
     assert not worker.is_running()
 
 

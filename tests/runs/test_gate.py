@@ -651,7 +651,12 @@ def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
 
 def test_a_question_that_nobody_answers_for_a_day_ends_the_run(asker: Asker) -> None:
     answer = asker.asks(1, "write_file", file_path="a", content="")
-    asker.now += 24 * 3600 + 1
+
+    def is_denied_a_day_later() -> bool:
+        asker.now += 24 * 3600 + 1
+        return answer.done()
+
+    until(is_denied_a_day_later)
     assert answer.result() == denied(f"The user said no: {UNANSWERED}")
     assert asker.gate.problem() == UNANSWERED
 
