@@ -99,7 +99,7 @@ RUN = Path(__file__).parents[1] / "ui/run/__snapshots__/test_run_snapshots"
 async def draw(folder: Path) -> None:
     """Write one SVG per scene into `folder`, and those of the run pane."""
     for name, state in (("run", "ended"), ("ask", "question-edit")):
-        drawn = (RUN / f"test_each_state_of_a_run[{state}-wide].svg").read_text(encoding="utf-8")
+        drawn = (RUN / f"test_each_state_of_a_run[{state}].svg").read_text(encoding="utf-8")
         (folder / f"{name}.svg").write_text(_alone(drawn), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="gemtui-pictures-") as place:
         home = demo_store(Path(place), now=NOW)
