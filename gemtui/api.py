@@ -65,7 +65,10 @@ class Session:
 
 
 def list_sessions(
-    *, project: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None, hidden: bool = False
+    *,
+    project: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    hidden: bool = False,
 ) -> list[Summary]:
     """Return the stored sessions, newest first; an empty list if there are none.
 

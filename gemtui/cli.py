@@ -1,9 +1,9 @@
 """The `gemtui` command: its options, its list of commands, and what errors print.
 
 Click is imported only here and in `gemtui.commands`. A command is declared and implemented in a
-module of `gemtui.commands`, which is imported when the command is used. Exit codes: 0 success; 1 an error,
-or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130 interrupted. `run`
-also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
+module of `gemtui.commands`, which is imported when the command is used. Exit codes: 0 success; 1 an
+error, or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130
+interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def main(args: Sequence[str] | None = None) -> int:
         if sys.getfilesystemencoding() == "utf-8":
             raise
         return _complain(
-            error, 1, f"a path can't be written in the locale's encoding, {error.encoding}: set PYTHONUTF8=1"
+            error,
+            1,
+            f"a path can't be written in the locale's encoding, {error.encoding}: set PYTHONUTF8=1",
         )
     except (click.Abort, KeyboardInterrupt):
         return 130
@@ -97,7 +99,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _discard_what_stdout_refuses() -> None:
-    """Discard what click has printed, such as help, if stdout doesn't take it, as on a full disk."""
+    """Discard what click has printed, such as help, if stdout doesn't take it, as on a full
+    disk.
+    """
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -161,7 +165,11 @@ class Root(LaterGroup):
         return super().resolve_command(ctx, args)
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
     ) -> click.Context:
         """Create the context as click does, but exit quietly if stdout is closed.
 
@@ -183,7 +191,9 @@ class Root(LaterGroup):
 def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
-        click.option("--demo", is_flag=True, help="Try gemtui on sample sessions; nothing is saved."),
+        click.option(
+            "--demo", is_flag=True, help="Try gemtui on sample sessions; nothing is saved."
+        ),
         click.option(
             "--session",
             metavar="ID",
@@ -212,7 +222,12 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 )
 @_app_options
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
 )
 @click.pass_context
 def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> int:
@@ -223,7 +238,9 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
     if ctx.invoked_subcommand is None:
         return _open(None, session, demo, ascii)
     if ctx.invoked_subcommand != PROGRAM and (session or demo or ascii):
-        raise click.UsageError("--session, --demo and --ascii work only for the app, not with a command")
+        raise click.UsageError(
+            "--session, --demo and --ascii work only for the app, not with a command"
+        )
     return 0
 
 
@@ -249,7 +266,9 @@ class Folder(click.Command):
 def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app on the project of PATH."""
     before = ctx.parent.params if ctx.parent is not None else {}
-    return _open(path, session or before["session"], demo or before["demo"], ascii or before["ascii"])
+    return _open(
+        path, session or before["session"], demo or before["demo"], ascii or before["ascii"]
+    )
 
 
 def _no_folder(path: Path) -> str:
@@ -265,7 +284,9 @@ def _no_folder(path: Path) -> str:
 def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> int:
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
         if stream is None or not stream.isatty():
-            raise click.UsageError(f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID")
+            raise click.UsageError(
+                f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID"
+            )
     from gemtui.commands.app import open_app
 
     return open_app(path, session=session, demo=demo, ascii=ascii)
@@ -308,7 +329,11 @@ for _name, _module, _help in (
     ("fork", "undo", "Copy a session, or its beginning, into a new session."),
     ("run", "run", "Run Gemini CLI on PROMPT without opening the app."),
     ("runs", "runs", "List, show, answer, and stop runs."),
-    ("worktrees", "worktrees", "List, compare, and remove worktrees of runs, or apply their changes."),
+    (
+        "worktrees",
+        "worktrees",
+        "List, compare, and remove worktrees of runs, or apply their changes.",
+    ),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

@@ -58,21 +58,30 @@ class Config(Struct, frozen=True, kw_only=True):
     theme: Annotated[str, "Colour theme; F2 in the app previews all themes."] = "gemtui-dark"
     ascii: Annotated[bool, "Draw with ASCII characters only, as --ascii does."] = False
     mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
-    scope: Annotated[Scope, "Sessions shown at startup: the current folder's project, or all."] = Scope.PROJECT
+    scope: Annotated[Scope, "Sessions shown at startup: the current folder's project, or all."] = (
+        Scope.PROJECT
+    )
     sort: Annotated[Sort, "Sort order of the list at startup."] = Sort.UPDATED
     group: Annotated[bool, "Group the list by project at startup."] = False
     fold_thoughts: Annotated[bool, "Show thoughts as one line until you expand them."] = True
-    see_files: Annotated[bool, "During a run, also list files that changed but were not written by file tools."] = True
+    see_files: Annotated[
+        bool, "During a run, also list files that changed but were not written by file tools."
+    ] = True
     ring: Annotated[
         Ring,
         "How to notify you, while you are in another window, that a session is waiting for you or "
         "a run has ended: off; bell: ring the bell and change the window's title; notify: also "
         "show a desktop notification, if the terminal supports it.",
     ] = Ring.NOTIFY
-    editor: Annotated[str, 'Command that opens a file, such as "code --wait"; if empty, $VISUAL, then $EDITOR.'] = ""
+    editor: Annotated[
+        str, 'Command that opens a file, such as "code --wait"; if empty, $VISUAL, then $EDITOR.'
+    ] = ""
     git_tool: Annotated[
         tuple[str, ...],
-        'Program and arguments that the review starts in the project\'s folder, such as ["lazygit"] or ["git", "gui"].',
+        (
+            "Program and arguments that the review starts in the project's folder, such as "
+            '["lazygit"] or ["git", "gui"].'
+        ),
     ] = ("git", "add", "--patch")
     on_ask: Annotated[
         tuple[str, ...],
@@ -80,11 +89,15 @@ class Config(Struct, frozen=True, kw_only=True):
         "receives the question as JSON on stdin.",
     ] = ()
     on_ask_after: Annotated[int, "Seconds that a question waits before on_ask is started."] = 10
-    answer_within: Annotated[int, "Seconds that a question of a run waits for an answer before the run is ended."] = (
-        86_400
-    )
+    answer_within: Annotated[
+        int, "Seconds that a question of a run waits for an answer before the run is ended."
+    ] = 86_400
     on_end: Annotated[
-        tuple[str, ...], ("Program and arguments to start when a run has ended; it receives the run as JSON on stdin.")
+        tuple[str, ...],
+        (
+            "Program and arguments to start when a run has ended; it receives the run as JSON on "
+            "stdin."
+        ),
     ] = ()
     day_budget: Annotated[
         float,
@@ -96,10 +109,12 @@ class Config(Struct, frozen=True, kw_only=True):
         "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts, "
         "also in sessions of Gemini CLI itself (with the extension), or never.",
     ] = Checkpoints.RUNS
-    checkpoint_days: Annotated[int, "Days after which checkpoints are deleted, except those of active runs."] = 30
-    checkpoint_bytes: Annotated[int, "Bytes that all checkpoints may use; beyond that, the oldest are deleted."] = (
-        2_000_000_000
-    )
+    checkpoint_days: Annotated[
+        int, "Days after which checkpoints are deleted, except those of active runs."
+    ] = 30
+    checkpoint_bytes: Annotated[
+        int, "Bytes that all checkpoints may use; beyond that, the oldest are deleted."
+    ] = 2_000_000_000
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -207,7 +222,9 @@ def _config(raw: Mapping[str, Any], path: Path) -> Config:
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(key, known, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"the available settings are {', '.join(known)}"
+    hint = (
+        f'did you mean "{near[0]}"?' if near else f"the available settings are {', '.join(known)}"
+    )
     return f'there is no setting "{key}": {hint}'
 
 
@@ -224,7 +241,9 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
     elif type(value) is wanted and not (type(value) is int and value <= 0):
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
-    raise ConfigError(f"{path}: {key} = {given} is not valid; it must be {_values(wanted)}", path=path, key=key)
+    raise ConfigError(
+        f"{path}: {key} = {given} is not valid; it must be {_values(wanted)}", path=path, key=key
+    )
 
 
 def _is_word(value: object) -> bool:

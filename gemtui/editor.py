@@ -24,7 +24,9 @@ class NoEditor(GemtuiError):
     """Raised if no editor is configured, or if the editor's command is invalid."""
 
 
-def editor_command(setting: str, environ: Mapping[str, str], path: Path, line: int | None = None) -> list[str]:
+def editor_command(
+    setting: str, environ: Mapping[str, str], path: Path, line: int | None = None
+) -> list[str]:
     """Return the command that opens `path` in the user's editor.
 
     `setting`: the command in gemtui's settings; if it is empty, $VISUAL or else $EDITOR is used.
@@ -48,7 +50,9 @@ def editor_program(word: str) -> str:
     """
     found = find_program(word)
     if found is None:
-        raise NoEditor(f"the editor {word} was not found on PATH: install it, or choose another one")
+        raise NoEditor(
+            f"the editor {word} was not found on PATH: install it, or choose another one"
+        )
     return found
 
 
@@ -79,7 +83,11 @@ def written_file(path: str, project: Path | None) -> Path:
 
 
 def edited_text(
-    text: str, name: str, *, setting: str, suspended: Callable[[], AbstractContextManager[object]] = nullcontext
+    text: str,
+    name: str,
+    *,
+    setting: str,
+    suspended: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> str:
     """Open a string in the user's editor, and return the edited string.
 

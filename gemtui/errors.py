@@ -123,7 +123,10 @@ class SessionTooLarge(GemtuiError):
         of: str = "bytes",
         way_out: str = "resume it once in Gemini CLI to turn it into a .jsonl log",
     ) -> None:
-        super().__init__(f"{path} is too large: it has {size:,} {of}, but gemtui reads at most {limit:,}: {way_out}")
+        super().__init__(
+            f"{path} is too large: it has {size:,} {of}, but gemtui reads at most {limit:,}: "
+            f"{way_out}"
+        )
         self.path, self.size, self.limit = path, size, limit
 
 
@@ -251,7 +254,8 @@ class InsideRunError(GemtuiError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the run itself started this program, so it can't answer the run's questions: use another terminal"
+            "the run itself started this program, so it can't answer the run's questions: use "
+            "another terminal"
         )
 
 

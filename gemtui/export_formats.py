@@ -64,7 +64,12 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
     from gemtui.transcript.export_replay import to_replay
     from gemtui.transcript.export_text import to_text
 
-    writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html, Format.REPLAY: to_replay}
+    writers = {
+        Format.TEXT: to_text,
+        Format.MARKDOWN: to_markdown,
+        Format.HTML: to_html,
+        Format.REPLAY: to_replay,
+    }
     transcript = transcript_of(log, dropped=True)
     return writers[format](transcript, summary, dropped=dropped)
 

@@ -41,7 +41,9 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
             pieces.append(piece)
             left -= len(piece)
     if left <= 0:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes, which is too large to read", str(path))
+        raise OSError(
+            errno.EFBIG, f"larger than {most:,} bytes, which is too large to read", str(path)
+        )
     return b"".join(pieces)
 
 
@@ -98,7 +100,12 @@ def _require_file(path: Path, mode: int) -> None:
 
 
 def write_whole(
-    path: Path, pieces: Iterable[bytes], *, durable: bool = False, special: bool = False, over: bool = True
+    path: Path,
+    pieces: Iterable[bytes],
+    *,
+    durable: bool = False,
+    special: bool = False,
+    over: bool = True,
 ) -> None:
     """Write `pieces` to `path`, replacing its contents only when complete.
 
@@ -167,7 +174,9 @@ def unfinished_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 def _locked_file(target: Path) -> tuple[IO[bytes], Path]:
     while True:
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", suffix=_UNFINISHED, dir=target.parent)
+            handle, name = tempfile.mkstemp(
+                prefix=f".{target.name[:50]}.", suffix=_UNFINISHED, dir=target.parent
+            )
         except ValueError as error:  # a NUL in the name
             raise _not_a_path(target) from error
         except OSError as error:
@@ -468,7 +477,10 @@ def resolved(path: Path) -> Path:
 
 
 def files_below(
-    folder: AnyStr, *, enters: Callable[[os.DirEntry[AnyStr]], bool] | None = None, unread: list[AnyStr] | None = None
+    folder: AnyStr,
+    *,
+    enters: Callable[[os.DirEntry[AnyStr]], bool] | None = None,
+    unread: list[AnyStr] | None = None,
 ) -> Iterator[os.DirEntry[AnyStr]]:
     """Yield an entry for everything under a folder that is not itself a folder. Never raises.
 

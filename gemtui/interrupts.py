@@ -1,8 +1,8 @@
 """Signals that ask a command to stop while it changes a project's files.
 
-As long as no file has been changed, such a signal raises Interrupted. From then on it is only noted,
-so that the work can be finished, which usually takes less than a second. If it takes longer, or if
-another signal arrives, the work stops between two files and says how to finish it.
+As long as no file has been changed, such a signal raises Interrupted. From then on it is only
+noted, so that the work can be finished, which usually takes less than a second. If it takes longer,
+or if another signal arrives, the work stops between two files and says how to finish it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Interrupted(KeyboardInterrupt):
 class StopRequest:
     """Whether a signal has asked for an end, for work that changes files.
 
-    `grace`: the seconds that the work may take to finish after a signal. `number`: the number of the
-    first signal; 0 if none has arrived. `changes_files`: whether the work has reached the point from
-    which on it should be finished. `report`: what was left undone and how to finish it.
+    `grace`: the seconds that the work may take to finish after a signal. `number`: the number of
+    the first signal; 0 if none has arrived. `changes_files`: whether the work has reached the point
+    from which on it should be finished. `report`: what was left undone and how to finish it.
     """
 
     def __init__(self, grace: float = 3.0) -> None:
@@ -62,8 +62,9 @@ class StopRequest:
 def signals_caught(stop: StopRequest) -> Iterator[None]:
     """Handle the signals that end a program during a `with` block.
 
-    They are noted in `stop`. The first one raises Interrupted unless files are already being changed.
-    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, this does nothing.
+    They are noted in `stop`. The first one raises Interrupted unless files are already being
+    changed. Signals that are ignored, as under nohup, stay ignored. Outside the main thread, this
+    does nothing.
     """
 
     def on_signal(number: int, frame: FrameType | None) -> None:

@@ -69,13 +69,15 @@ A string is captured as group 1, so that it is kept when comments are removed.
 """
 
 
-def write_once(path: Path, value: DataclassInstance, most: int, *, more: Mapping[str, Any] = _NOTHING) -> None:
+def write_once(
+    path: Path, value: DataclassInstance, most: int, *, more: Mapping[str, Any] = _NOTHING
+) -> None:
     """Write a dataclass to a new file, completely or not at all.
 
     Only the user can read the file. `most`: the size limit in bytes. `more`: entries in addition to
-    the dataclass's fields, or instead of them. Strings may contain lone surrogates; a `Path` is written as a string.
-    Raises FileExistsError if the file exists, OSError (including when the value is too large), and
-    ValueError for a number JSON can't represent.
+    the dataclass's fields, or instead of them. Strings may contain lone surrogates; a `Path` is
+    written as a string. Raises FileExistsError if the file exists, OSError (including when the
+    value is too large), and ValueError for a number JSON can't represent.
     """
     with _written(path, {**asdict(value), **more}, most) as made:
         move_without_replacing(made, path)

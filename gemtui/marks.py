@@ -175,9 +175,13 @@ def _note(text: str) -> str | None:
 
 def _text(text: str, what: str, most: int) -> str:
     if len(text) > most:
-        raise MarkError(f"the {what} has {len(text):,} characters, but at most {most:,} are allowed")
+        raise MarkError(
+            f"the {what} has {len(text):,} characters, but at most {most:,} are allowed"
+        )
     if not _is_text(text):
-        raise MarkError(f"the {what} can't be saved: it contains an incomplete character (a lone surrogate)")
+        raise MarkError(
+            f"the {what} can't be saved: it contains an incomplete character (a lone surrogate)"
+        )
     return text
 
 
@@ -235,7 +239,9 @@ class Marks:
         """
         now = datetime.now(UTC)
         with self._change() as (marks, database):
-            present = ((marks.get(each.session) or Mark(session=each.session), each) for each in before)
+            present = (
+                (marks.get(each.session) or Mark(session=each.session), each) for each in before
+            )
             _write(database, (edit.undo(mark, each, now) for mark, each in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
@@ -308,7 +314,10 @@ class Marks:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Yield the database; closing it rolls back uncommitted changes."""
-        with self._named_in_errors(), closing(connect(self.path, wait=_WAIT, create=False)) as database:
+        with (
+            self._named_in_errors(),
+            closing(connect(self.path, wait=_WAIT, create=False)) as database,
+        ):
             _check(database)
             yield database
 
@@ -460,5 +469,7 @@ def imported(data: bytes) -> tuple[Mark, ...]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MarkError(f"not a file of marks exported by gemtui: {error}") from None
     if file.version != 1:
-        raise MarkError(f"the marks have version {file.version}, but this gemtui reads only version 1")
+        raise MarkError(
+            f"the marks have version {file.version}, but this gemtui reads only version 1"
+        )
     return file.marks

@@ -16,8 +16,8 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """Parse a time, and return its first moment and the first moment after it.
 
     A single moment, such as `7d`, is returned twice. `now`: a timezone-aware time, from which `7d`
-    counts back; days start in its time zone, as in `start_of_day`. Returns None for invalid strings and for
-    times outside the calendar.
+    counts back; days start in its time zone, as in `start_of_day`. Returns None for invalid strings
+    and for times outside the calendar.
     """
     word = text.strip().lower()
     try:
@@ -30,7 +30,9 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
             return start_of_day(day, zone), start_of_day(day + timedelta(days=1), zone)
         if (found := _DAY.fullmatch(word)) is not None:
             first = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-            return start_of_day(first, zone), start_of_day(_after(first, month=found[2], day=found[3]), zone)
+            return start_of_day(first, zone), start_of_day(
+                _after(first, month=found[2], day=found[3]), zone
+            )
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
             moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)

@@ -24,7 +24,14 @@ TITLE, TEXT = 60, 160
 _TMUX_LIMIT = 2.0
 _KITTY, _ITERM, _RXVT = 99, 9, 777
 """The OSC codes for notifications, named after the terminals that introduced them."""
-_KNOWN = {"kitty": _KITTY, "foot": _RXVT, "ghostty": _RXVT, "wezterm": _RXVT, "rxvt": _RXVT, "iterm": _ITERM}
+_KNOWN = {
+    "kitty": _KITTY,
+    "foot": _RXVT,
+    "ghostty": _RXVT,
+    "wezterm": _RXVT,
+    "rxvt": _RXVT,
+    "iterm": _ITERM,
+}
 """Maps a part of a terminal's name to the OSC code that the terminal supports."""
 
 
@@ -76,7 +83,12 @@ def ask_tmux(*words: str) -> str | None:
         return None
     try:
         answer = subprocess.run(
-            [tmux, *words], cwd=FOLDER, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TMUX_LIMIT, check=False
+            [tmux, *words],
+            cwd=FOLDER,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TMUX_LIMIT,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -117,7 +129,9 @@ class Ringer:
     """
 
     def __init__(
-        self, sound: Callable[[Notification], object], later: Callable[[float, Callable[[], None]], object]
+        self,
+        sound: Callable[[Notification], object],
+        later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         self._sound, self._later = sound, later
         self._held: list[Notification] = []

@@ -24,7 +24,9 @@ def _ignore(*_: object, **__: object) -> None:
 
 
 class IndependentProcess(subprocess.Popen[bytes]):
-    """A process that may outlive this one; Python doesn't warn when nobody waits for it any more."""
+    """A process that may outlive this one; Python doesn't warn when nobody waits for it any
+    more.
+    """
 
     def __del__(self, _ignore: Callable[..., None] = _ignore) -> None:
         super().__del__(_warn=_ignore)  # type: ignore[call-arg]  # not in its stub
@@ -39,7 +41,9 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
-def at_terminal(words: Sequence[str], *, program: str | None = None, folder: Path | None = None) -> int:
+def at_terminal(
+    words: Sequence[str], *, program: str | None = None, folder: Path | None = None
+) -> int:
     """Run a program in the terminal and return its exit code.
 
     If a signal ended the program, the exit code is the negative signal number. `words`: the
@@ -78,9 +82,18 @@ def git_command(git: str, folder: Path) -> list[str]:
     program. `folder`: where git works.
     """
     settings = (
-        "core.hooksPath=/dev/null", "core.fsmonitor=false", "safe.bareRepository=explicit", "protocol.allow=never",
-    )  # fmt: skip
-    return [git, "--no-pager", *(word for each in settings for word in ("-c", each)), "-C", str(folder.absolute())]
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "safe.bareRepository=explicit",
+        "protocol.allow=never",
+    )
+    return [
+        git,
+        "--no-pager",
+        *(word for each in settings for word in ("-c", each)),
+        "-C",
+        str(folder.absolute()),
+    ]
 
 
 def git_environ() -> dict[str, str]:
@@ -89,4 +102,10 @@ def git_environ() -> dict[str, str]:
     It lacks variables that lead git to another repository, as in a shell that git has started.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**own, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    return {
+        **own,
+        "LC_ALL": "C",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

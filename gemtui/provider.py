@@ -134,7 +134,9 @@ class GeminiCliProvider:
         except GemtuiError as error:
             raise ProviderError(str(error)) from error
         except OSError as error:
-            raise ProviderError(f"the run could not be started ({message_of(error)}): {_DOCTOR}") from error
+            raise ProviderError(
+                f"the run could not be started ({message_of(error)}): {_DOCTOR}"
+            ) from error
         gathered = _Gathered(words, run)
         async with aclosing(run.owned_events()) as events:
             async for event in events:
@@ -216,7 +218,9 @@ def _check(config: Mapping[str, Any]) -> None:
     """
     for key, value in config.items():
         if key not in _CHECKS:
-            warnings.warn(f"unknown config key {key!r}: the keys are {', '.join(_CHECKS)}", stacklevel=3)
+            warnings.warn(
+                f"unknown config key {key!r}: the keys are {', '.join(_CHECKS)}", stacklevel=3
+            )
         elif value is not None and (problem := _CHECKS[key](value)):
             raise OptionError(f"{key} {problem}, got: {value!r}")
     for at, name in enumerate(config.get("allowed_tools") or ()):

@@ -14,10 +14,15 @@ from gemtui.errors import reason_of
 
 _AROUND = frozenset(
     {
-        sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
     }
-)  # fmt: skip
+)
 """SQLite errors with causes outside the file's contents, such as locks."""
 
 
@@ -40,7 +45,9 @@ DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError, RecursionError)
 """Errors that a corrupt file can cause while its rows are being read and decoded."""
 
 
-def connect(path: Path, *, wait: float, any_thread: bool = False, create: bool = True) -> sqlite3.Connection:
+def connect(
+    path: Path, *, wait: float, any_thread: bool = False, create: bool = True
+) -> sqlite3.Connection:
     """Open a database file in autocommit mode.
 
     `create`: create the file if it is missing; otherwise, its first use raises sqlite3.Error.
@@ -54,7 +61,9 @@ def connect(path: Path, *, wait: float, any_thread: bool = False, create: bool =
             if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
                 raise Damaged(f"{path.name}{journal} is not a file")
     name = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-    return sqlite3.connect(name, uri=True, timeout=wait, isolation_level=None, check_same_thread=not any_thread)
+    return sqlite3.connect(
+        name, uri=True, timeout=wait, isolation_level=None, check_same_thread=not any_thread
+    )
 
 
 def application_and_version(database: sqlite3.Connection) -> tuple[int, int]:

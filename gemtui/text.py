@@ -41,7 +41,9 @@ _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
 """Matches the colour codes that `clean` removes."""
 _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
-_HARMFUL = f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
+_HARMFUL = (
+    f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
+)
 # these large patterns are compiled when they are first used; most commands need none of them
 _HARMFUL_OR_COLOUR = f"(?P<dropped>{_COLOUR})|{_HARMFUL}"
 
@@ -101,7 +103,10 @@ _IGNORABLE = (
 )
 # spaces that look like U+0020 but don't separate words in a shell
 _ODD_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_EMOJI = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
 # joiners inside emoji and between letters of joining scripts; emoji variants; keycaps
 _JOINED = f"\u0600-\u061b\u061d-\u10ff{_EMOJI}"
 _SHAPES = (
@@ -312,8 +317,8 @@ def composed(text: str) -> str:
     """Return a text in the form in which searches compare it.
 
     The same letter may be one character, or a base letter with combining marks after it: accented
-    letters are composed (NFC). The same symbol may have a variation selector after it, which chooses
-    between a drawing and a picture: these are removed.
+    letters are composed (NFC). The same symbol may have a variation selector after it, which
+    chooses between a drawing and a picture: these are removed.
     """
     text = normalize("NFC", text)
     for selector in _SELECTORS:

@@ -6,8 +6,8 @@
 
 The process imports the named module and calls the function with a `Parent`. This file is also the
 program that the process runs. It is started by its path and imports little, because some helpers
-have to start fast. Whatever happens to this process, the helper ends soon after it. A message is
-a length of eight bytes, followed by a pickled object. Both sides unpickle without validation, because
+have to start fast. Whatever happens to this process, the helper ends soon after it. A message is a
+length of eight bytes, followed by a pickled object. Both sides unpickle without validation, because
 they only talk to gemtui's own code.
 """
 

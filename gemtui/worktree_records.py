@@ -114,7 +114,9 @@ def unreadable_worktrees() -> tuple[Path, ...]:
     """Return the folders of worktrees whose record is damaged, so that they are in no list."""
     with suppress(OSError):
         places = sorted(worktrees_dir().iterdir())
-        return tuple(each for each in places if os.path.lexists(each / _RECORD) and _read(each.name) is None)
+        return tuple(
+            each for each in places if os.path.lexists(each / _RECORD) and _read(each.name) is None
+        )
     return ()
 
 
@@ -130,7 +132,9 @@ def find_worktree(wanted: str) -> Worktree:
     else:
         found = [each for each in known if wanted in (each.name, each.branch)]
         found = found or [
-            each for each in known if wanted and (each.name.startswith(wanted) or each.branch.startswith(wanted))
+            each
+            for each in known
+            if wanted and (each.name.startswith(wanted) or each.branch.startswith(wanted))
         ]
     if not found:
         raise WorktreeNotFound(f"no worktree is named {wanted!r}: gemtui worktrees lists them")

@@ -51,7 +51,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one process for each core, or none of its own for modules that are named: they start sooner."""
+    """Return one process for each core, or none of its own for modules that are named: they
+    start sooner.
+    """
     if any(".py" in argument for argument in config.args):
         config.option.dist = "no"
         return 0
@@ -64,7 +66,10 @@ def pytest_collection(session: pytest.Session) -> None:
 
     What fails here is imported again, and fails, when its tests are collected.
     """
-    own, workers = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    own, workers = (
+        os.environ.get("PYTEST_XDIST_WORKER", "gw0"),
+        os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"),
+    )
     folders = [Path(word) for word in session.config.args if Path(word).is_dir()]
     modules = sorted(path for folder in folders for path in folder.resolve().rglob("test_*.py"))
     if int(workers) > 1:
@@ -76,7 +81,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs root: `.ci/run` runs all tests as an ordinary user, and these as root, too."""
+    """Mark what needs root: `.ci/run` runs all tests as an ordinary user, and these as root,
+    too.
+    """
     for item in items:
         if "other_file_system" in getattr(item, "fixturenames", ()):
             item.add_marker("root")

@@ -59,7 +59,9 @@ class HastyAdapter(UnguardedAdapter):
 
 
 @pytest.fixture
-def fake_cli(own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCli]:
+def fake_cli(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FakeCli]:
     """Make the CLI that a run finds do these steps; the words it was given stand in `words`."""
 
     def make(*steps: str, help: str = HELP, version: str = "0.61.0") -> Path:

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 MODULES = (
-    *("click", "gemtui", "msgspec", "orjson", "platformdirs", "psutil", "pygments", "regress", "send2trash"),
+    *(
+        "click",
+        "gemtui",
+        "msgspec",
+        "orjson",
+        "platformdirs",
+        "psutil",
+        "pygments",
+        "regress",
+        "send2trash",
+    ),
     *("textual", "tomlkit", "tree_sitter", "watchfiles"),
     *("asyncio", "json", "selectors", "signal", "struct", "subprocess", "token", "types", "uuid"),
 )

@@ -40,7 +40,9 @@ def asked(gemini: GeminiCli, **more: Any) -> AgentOptions:
 _SERVER = """
 import json, sys
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-TOOLS = [{"name": name, "description": "Makes a file.", "inputSchema": SCHEMA} for name in sys.argv[1:]]
+TOOLS = [
+    {"name": name, "description": "Makes a file.", "inputSchema": SCHEMA} for name in sys.argv[1:]
+]
 SCHEMA["additionalProperties"] = False
 for line in sys.stdin:
     asked = json.loads(line)
@@ -60,11 +62,15 @@ for line in sys.stdin:
 """
 
 
-def put_server(gemini: GeminiCli, servers: Mapping[str, Sequence[str]] = {"things": ("make",)}) -> None:
+def put_server(
+    gemini: GeminiCli, servers: Mapping[str, Sequence[str]] = {"things": ("make",)}
+) -> None:
     """Give the CLI MCP servers with these tools, each of which makes a file of its arguments."""
     place = gemini.folder / "server.py"
     place.write_text(_SERVER)
     settings = json.loads((gemini.store / "settings.json").read_text())
     server = {"command": sys.executable, "cwd": str(gemini.project)}
-    settings["mcpServers"] = {name: server | {"args": [str(place), *tools]} for name, tools in servers.items()}
+    settings["mcpServers"] = {
+        name: server | {"args": [str(place), *tools]} for name, tools in servers.items()
+    }
     (gemini.store / "settings.json").write_text(json.dumps(settings))

@@ -23,9 +23,21 @@ ESCAPES = (
     "\x00\x05\x07\x08\x0b\x0c\x0e\x0f\x1a\x7f",
     "\x84\x85\x8d\x9a",
 )
-MARKUP = ("[/x]", "[@click=app.quit]boom[/]", "[red", "[/]", "[link=file:///etc/passwd]l[/link]", "\\[")
+MARKUP = (
+    "[/x]",
+    "[@click=app.quit]boom[/]",
+    "[red",
+    "[/]",
+    "[link=file:///etc/passwd]l[/link]",
+    "\\[",
+)
 ORDER = ("\u202egnp.exe", "\u2066\u2067x\u2069", "\u200e\u200f\u061c", "\u2028\u2029", "\r over")
-HTML = ("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "](javascript:alert(1))", "```\n~~~")
+HTML = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "](javascript:alert(1))",
+    "```\n~~~",
+)
 ODD = ("\ud800", "e" + "\u0301" * 50, "\ufeff", "👩‍👩‍👧‍👦", "\u0e33\u1100\u1161", "\U000e0041")
 ATTACK = "evil" + "".join((*ESCAPES, *MARKUP, *ORDER, *HTML, *ODD)) + "end"
 LONG = "x" * 100_000 + ESCAPES[0]
@@ -78,7 +90,9 @@ EVENTS: list[dict[str, Any]] = [
 """What a hostile CLI says in a run."""
 
 
-def tool(name: str, args: dict[str, Any], display: Any, *, status: str = "success") -> dict[str, Any]:
+def tool(
+    name: str, args: dict[str, Any], display: Any, *, status: str = "success"
+) -> dict[str, Any]:
     """A stored tool call with the attack in every text."""
     reply = {"id": name, "name": name, "response": {"output": f"{ATTACK}\nExit Code: 3\n{LONG}"}}
     return {
@@ -141,7 +155,10 @@ def records(id: str) -> list[dict[str, Any]]:
     }
     image = {"inlineData": {"mimeType": f"image/{ATTACK}", "data": "AAAA"}}
     file = {"fileData": {"mimeType": ATTACK, "fileUri": f"gs://{ATTACK}"}}
-    files = f"\n--- Content from referenced files ---\nContent from @{ATTACK}:\n{ATTACK}\n--- End of content ---"
+    files = (
+        f"\n--- Content from referenced files ---\nContent from @{ATTACK}:\n{ATTACK}\n--- End "
+        "of content ---"
+    )
     prompt = {
         "id": f"u1{ATTACK}",
         "timestamp": f"{stamp}1.000Z",

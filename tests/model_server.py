@@ -130,7 +130,9 @@ class Failure:
 Turn = Answer | Failure
 
 
-def answer(*parts: Part, finish: str = "STOP", tokens: Part | None = None, after: Gate | None = None) -> Answer:
+def answer(
+    *parts: Part, finish: str = "STOP", tokens: Part | None = None, after: Gate | None = None
+) -> Answer:
     """A whole answer: one chunk per part, the last one with finish reason and token counters."""
     *first, last = parts or (text(""),)
     chunks: list[Step] = [Chunk(parts=(part,)) for part in first]
@@ -273,11 +275,18 @@ class ModelServer:
     """The server, in a thread; leaving it opens all gates and closes the port."""
 
     def __init__(
-        self, turns: Iterable[Turn] | Callable[[Request], Turn] = (), *, aside: Callable[[Request], Turn] = _aside
+        self,
+        turns: Iterable[Turn] | Callable[[Request], Turn] = (),
+        *,
+        aside: Callable[[Request], Turn] = _aside,
     ) -> None:
         script = () if callable(turns) else tuple(turns)
         gates = tuple(
-            step for turn in script if isinstance(turn, Answer) for step in turn.steps if isinstance(step, Gate)
+            step
+            for turn in script
+            if isinstance(turn, Answer)
+            for step in turn.steps
+            if isinstance(step, Gate)
         )
         take = turns if callable(turns) else _in_order(script)
         self._script = _Script(turns=take, aside=aside, gates=gates)
@@ -305,7 +314,10 @@ class ModelServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for gate in self._script.gates:
             gate.open()

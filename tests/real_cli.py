@@ -58,9 +58,21 @@ def install(cache: Path) -> Path:
 def _npm_install(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    words = ["npm", "install", "--prefix", str(place), "--ignore-scripts", "--no-audit", "--no-fund"]
+    words = [
+        "npm",
+        "install",
+        "--prefix",
+        str(place),
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+    ]
     done = subprocess.run(
-        [*words, f"@google/gemini-cli@{VERSION}"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        [*words, f"@google/gemini-cli@{VERSION}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise CliMissing(f"npm could not install @google/gemini-cli@{VERSION}:\n{done.stderr}")
@@ -122,7 +134,9 @@ class GeminiCli:
 class Running:
     """One run of the CLI; leaving it ends what is still alive."""
 
-    def __init__(self, words: list[str], *, cli: GeminiCli, url: str, more: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, words: list[str], *, cli: GeminiCli, url: str, more: Mapping[str, str] | None = None
+    ) -> None:
         self.stdout = cli.folder / "stdout"
         self.stderr = cli.folder / "stderr"
         with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
@@ -147,7 +161,10 @@ class Running:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -166,7 +183,9 @@ def gemini_program(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture
-def remembered_help(own_places: None, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
+def remembered_help(
+    own_places: None, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
     """What the CLI's --version and --help say is remembered between the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
 
@@ -178,7 +197,9 @@ def gemini(gemini_program: Path, tmp_path: Path) -> GeminiCli:
 
 
 @pytest.fixture
-def on_loopback(gemini: GeminiCli, remembered_help: None, monkeypatch: pytest.MonkeyPatch) -> GeminiCli:
+def on_loopback(
+    gemini: GeminiCli, remembered_help: None, monkeypatch: pytest.MonkeyPatch
+) -> GeminiCli:
     """The CLI that gemtui finds, in a home of its own; tests name the model's address."""
     for name, value in gemini.environment("").items():
         monkeypatch.setenv(name, value)

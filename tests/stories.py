@@ -98,7 +98,9 @@ def _names_one(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the stories that would show nothing new, and begin with the others: they take longest."""
+    """Leave out the stories that would show nothing new, and begin with the others: they take
+    longest.
+    """
     record = recorded()
     run_all = DEEP or _names_one(config)
     stories, left_out, others = [], [], []
@@ -158,7 +160,9 @@ class Recorder:
             self._failed.add(module)
 
     def write(self) -> None:
-        """Write the digests of what passed beside those of what was not run; none for what failed."""
+        """Write the digests of what passed beside those of what was not run; none for what
+        failed.
+        """
         record = recorded() | self._digests
         kept = {
             module: number

@@ -39,7 +39,13 @@ class Terminal:
     """
 
     def __init__(
-        self, words: Sequence[str], *, environ: Mapping[str, str], folder: Path, columns: int = 120, rows: int = 36
+        self,
+        words: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        folder: Path,
+        columns: int = 120,
+        rows: int = 36,
     ) -> None:
         self.raw = bytearray()
         self._screen = _Screen(columns, rows)
@@ -131,7 +137,9 @@ class Terminal:
             process = psutil.Process(self.process.pid)
             before = process.cpu_times()
             return (
-                not self.read(_MOMENT) and process.cpu_times() == before and process.status() != psutil.STATUS_RUNNING
+                not self.read(_MOMENT)
+                and process.cpu_times() == before
+                and process.status() != psutil.STATUS_RUNNING
             )
         except psutil.NoSuchProcess:
             return True
@@ -152,7 +160,10 @@ class Terminal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)

@@ -111,9 +111,19 @@ def test_calls_named_only_in_parts_have_the_results_of_later_records(tmp_path: P
     checkpoint.write_bytes(orjson.dumps({"history": history}))
     for file in (session, checkpoint):
         loaded = load_session(str(file), home=tmp_path)
-        said = [block for message in loaded.messages for block in message.content if isinstance(block, dict)]
+        said = [
+            block
+            for message in loaded.messages
+            for block in message.content
+            if isinstance(block, dict)
+        ]
         results = [block for block in said if block["type"] == "tool_result"]
-        assert results[0] == {"type": "tool_result", "tool_use_id": "c", "content": "body", "is_error": False}
+        assert results[0] == {
+            "type": "tool_result",
+            "tool_use_id": "c",
+            "content": "body",
+            "is_error": False,
+        }
         assert "I plan." in [block["thinking"] for block in said if block["type"] == "thinking"]
         if file == session:
             assert [block["content"] for block in results[1:]] == ["denied"], "its call is nowhere"
@@ -138,7 +148,9 @@ def test_the_newest_is_that_of_the_project_one_is_in(
     chats = store / "tmp/older/chats"
     chats.mkdir()
     began = "2020-01-01T00:00:00Z"
-    header = f'{{"sessionId":"0dd0-1","projectHash":"x","startTime":"{began}","lastUpdated":"{began}"}}'
+    header = (
+        f'{{"sessionId":"0dd0-1","projectHash":"x","startTime":"{began}","lastUpdated":"{began}"}}'
+    )
     prompt = '{"id":"a","type":"user","timestamp":"2020-01-01T00:00:01Z","content":"Old"}'
     (chats / "session-2020-01-01T00-00-0dd0-1.jsonl").write_text(f"{header}\n{prompt}\n")
     monkeypatch.chdir(folder)
@@ -161,7 +173,9 @@ def test_an_empty_id_names_no_session(store: Path) -> None:
         load_session("", home=store)
 
 
-def test_a_home_that_nobody_has_is_an_empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_nobody_has_is_an_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert list_sessions(home="~nobody-has-this-name", project="~nor-this") == []
     with pytest.raises(SessionNotFound):

@@ -34,5 +34,7 @@ def test_figures_take_the_place_of_those_of_the_same_line(tmp_path: Path) -> Non
     record([figures(row(0.2)), figures(row(0.3, what="end"))], path)
     record([figures(row(0.1)), figures(row(0.4, what="new"))], path)
     assert [(each["what"], each["ms"]) for each in recorded(path)] == [
-        ("start", 100), ("end", 300), ("new", 400),
-    ]  # fmt: skip
+        ("start", 100),
+        ("end", 300),
+        ("new", 400),
+    ]

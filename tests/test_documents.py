@@ -71,7 +71,9 @@ def test_its_pictures_and_links_are_there(path: Path) -> None:
     for link in (a or b for a, b in links):
         target, _, anchor = link.partition("#")
         place = path.parent / target if target else path
-        if not link.startswith("http") and (not place.exists() or (anchor and anchor not in anchors(place))):
+        if not link.startswith("http") and (
+            not place.exists() or (anchor and anchor not in anchors(place))
+        ):
             wrong.append(link)
     assert wrong == []
 
@@ -85,7 +87,9 @@ def test_every_picture_is_shown_on_a_page() -> None:
 @each_row("picture", sorted(ASSETS.glob("*.svg")))
 def test_no_text_of_a_picture_has_blanks_at_its_ends(picture: Path) -> None:
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
-    assert [each for each in texts if each != each.strip() or re.search(r"^&#160;|&#160;$", each)] == []
+    assert [
+        each for each in texts if each != each.strip() or re.search(r"^&#160;|&#160;$", each)
+    ] == []
 
 
 @each_document
@@ -193,7 +197,9 @@ WORDS = {
     "push": "pushed --json",
     "review": "latest --json",
 }
-SHAPES = dict(re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M))
+SHAPES = dict(
+    re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)
+)
 
 
 def names(shape: str) -> list[str]:
@@ -246,7 +252,10 @@ def test_sessions_runs_and_events_have_the_names_that_are_told(
     work: Path, fake_cli: FakeCli, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     text = TEXTS[ASSETS / "commands.md"]
-    told = {name: names(shape) for name, shape in re.findall(r"^\*\*An? (\w+)\*\*[^{]*\{([^}]+)\}", text, re.M)}
+    told = {
+        name: names(shape)
+        for name, shape in re.findall(r"^\*\*An? (\w+)\*\*[^{]*\{([^}]+)\}", text, re.M)
+    }
     fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
     main(["run", "--json", "--quiet", "hi"])
     events = [orjson.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
@@ -283,7 +292,8 @@ def work(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(DATA / "main" / ".gemini", home / ".gemini", dirs_exist_ok=True)
     monkeypatch.chdir(home)
     Path("work.toml").write_text(
-        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "git push"\ndecision = "deny"\npriority = 9\n'
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "git push"\ndecision = '
+        '"deny"\npriority = 9\n'
     )
     Path("marks.json").write_text('{"version": 1, "marks": []}')
     return home
@@ -295,13 +305,23 @@ def test_the_program_of_the_first_page_runs(work: Path, capsys: pytest.CaptureFi
     assert "assistant (" in capsys.readouterr().out
 
 
-def test_the_programs_about_the_library_run(work: Path, fake_cli: FakeCli, capsys: pytest.CaptureFixture[str]) -> None:
-    reading, raw, running, aborting, asking, providing, deciding, levels, failing = programs(ASSETS / "library.md")
+def test_the_programs_about_the_library_run(
+    work: Path, fake_cli: FakeCli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, raw, running, aborting, asking, providing, deciding, levels, failing = programs(
+        ASSETS / "library.md"
+    )
     run(reading)
     assert "assistant (" in capsys.readouterr().out
     run(raw)
     assert capsys.readouterr().out.startswith("24 ")
-    fake_cli(f"print:{INIT}", uses("t", "write_file", "haiku.txt"), ends("t"), says("Done."), f"print:{OK}")
+    fake_cli(
+        f"print:{INIT}",
+        uses("t", "write_file", "haiku.txt"),
+        ends("t"),
+        says("Done."),
+        f"print:{OK}",
+    )
     run(running)
     told = capsys.readouterr().out
     assert "Done." in told

@@ -44,7 +44,8 @@ def test_a_relative_path_is_meant_in_the_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("gone.py", "no longer exists"), ("folder", "not a regular"), ("pipe", "not a regular")]
+    ("name", "words"),
+    [("gone.py", "no longer exists"), ("folder", "not a regular"), ("pipe", "not a regular")],
 )
 def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "folder").mkdir()

@@ -169,7 +169,9 @@ def test_a_file_is_written_over_where_no_new_one_can_stand_in_its_place(tmp_path
         shutil.rmtree(shared)
 
 
-def test_a_durable_file_and_its_name_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_durable_file_and_its_name_are_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced, real = list[str](), os.fsync
 
     def fsync(handle: int) -> None:
@@ -241,7 +243,12 @@ def test_a_folder_is_walked_without_following_links(tmp_path: Path) -> None:
 
     assert names() == {"a/b/deep", "a/.git/config", "link", "pipe"}
     assert names(enters=lambda folder: folder.name != ".git") == {"a/b/deep", "link", "pipe"}
-    assert {entry.name for entry in files_below(os.fsencode(top))} == {b"deep", b"config", b"link", b"pipe"}
+    assert {entry.name for entry in files_below(os.fsencode(top))} == {
+        b"deep",
+        b"config",
+        b"link",
+        b"pipe",
+    }
     unread: list[str] = []
     assert list(files_below(f"{top}/none", unread=unread)) == []
     assert unread == [f"{top}/none"]
@@ -295,5 +302,9 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one_in_the_folder(
     assert len(list(tmp_path.iterdir())) == 2
     with unfinished_file(tmp_path / "file") as (_, being_written):
         write(tmp_path / "other", b"new" if write is write_new else [b"new"])
-        assert {each.name for each in tmp_path.iterdir()} == {"other", ".file.personal", being_written.name}
+        assert {each.name for each in tmp_path.iterdir()} == {
+            "other",
+            ".file.personal",
+            being_written.name,
+        }
     assert {each.name for each in tmp_path.iterdir()} == {"other", ".file.personal"}

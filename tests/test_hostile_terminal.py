@@ -42,8 +42,8 @@ class Walk:
     def to(self, *keys: str, shows: str) -> None:
         """Press keys until they bring something: none acts while a pane still takes an answer.
 
-        They are pressed again only if nothing came for long: a machine may be slow, and what brought
-        something late takes the same keys for something else.
+        They are pressed again only if nothing came for long: a machine may be slow, and what
+        brought something late takes the same keys for something else.
         """
         assert shows not in self.terminal.text, f"{shows} is shown before {keys}"
         for _ in range(10):
@@ -71,10 +71,15 @@ class Walk:
 
 def copied(raw: bytes) -> list[str]:
     """What we ourselves put on the clipboard."""
-    return [base64.b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)]
+    return [
+        base64.b64decode(found).decode()
+        for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)
+    ]
 
 
-SIZES = pytest.mark.parametrize(("columns", "rows"), [(80, 24), pytest.param(120, 36, marks=pytest.mark.deep)])
+SIZES = pytest.mark.parametrize(
+    ("columns", "rows"), [(80, 24), pytest.param(120, 36, marks=pytest.mark.deep)]
+)
 
 
 @SIZES
@@ -82,7 +87,11 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
     store: list[str], tmp_path: Path, columns: int, rows: int
 ) -> None:
     with Terminal(
-        [sys.executable, "-m", "gemtui"], environ=os.environ, folder=tmp_path, columns=columns, rows=rows
+        [sys.executable, "-m", "gemtui"],
+        environ=os.environ,
+        folder=tmp_path,
+        columns=columns,
+        rows=rows,
     ) as terminal:
         walk = Walk(terminal)
         terminal.shows("evil␛]52", "? keys")
@@ -163,9 +172,15 @@ def surroundings(fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.deep
 @SIZES
-def test_nothing_around_us_reaches_the_terminal(surroundings: Path, columns: int, rows: int) -> None:
+def test_nothing_around_us_reaches_the_terminal(
+    surroundings: Path, columns: int, rows: int
+) -> None:
     with Terminal(
-        [sys.executable, "-m", "gemtui"], environ=os.environ, folder=surroundings, columns=columns, rows=rows
+        [sys.executable, "-m", "gemtui"],
+        environ=os.environ,
+        folder=surroundings,
+        columns=columns,
+        rows=rows,
     ) as terminal:
         walk = Walk(terminal)
         terminal.shows("? keys")
@@ -217,7 +232,10 @@ def test_nothing_around_us_reaches_the_terminal(surroundings: Path, columns: int
 def gemtui(*words: str) -> tuple[int, bytes, bytes]:
     """Exit code, answer, and what was said beside it."""
     done = subprocess.run(
-        [sys.executable, "-m", "gemtui", *words], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        [sys.executable, "-m", "gemtui", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -234,7 +252,9 @@ def gemtui(*words: str) -> tuple[int, bytes, bytes]:
         (("show", "evil0000", "--output", f"/nowhere/{hostile.FILE_NAME}/x"), 2),
     ],
 )
-def test_nothing_hostile_in_what_the_commands_print(store: list[str], words: tuple[str, ...], code: int) -> None:
+def test_nothing_hostile_in_what_the_commands_print(
+    store: list[str], words: tuple[str, ...], code: int
+) -> None:
     given, answer, said = gemtui(*words)
     output = answer + said
     assert (given, hostile.CONTROLS.findall(output)) == (code, [])

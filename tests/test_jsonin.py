@@ -15,7 +15,10 @@ from tests.rows import each_row
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
-    assert loads(rb'{"a": ["cut \ud83d", "\uDE00"], "\ud83d": 1}') == {"a": ["cut \ufffd", "\ufffd"], "\ufffd": 1}
+    assert loads(rb'{"a": ["cut \ud83d", "\uDE00"], "\ud83d": 1}') == {
+        "a": ["cut \ufffd", "\ufffd"],
+        "\ufffd": 1,
+    }
     assert loads(rb'["\ud83d\ude00", "\ud83d"]') == ["😀", "\ufffd"]
     assert loads(rb'["\\ud83d"]') == ["\\ud83d"]
 
@@ -29,7 +32,9 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
         (rb'["\ud83d\ude00"' + b', "\xff"]', ["😀", "\ufffd"]),
     ],
 )
-def test_a_byte_that_is_no_utf8_becomes_the_replacement_character(data: bytes, value: object) -> None:
+def test_a_byte_that_is_no_utf8_becomes_the_replacement_character(
+    data: bytes, value: object
+) -> None:
     assert loads(data) == value
 
 
@@ -54,7 +59,8 @@ def test_deep_nesting_is_refused() -> None:
 def test_a_session_whose_summary_was_cut_inside_an_emoji_is_read(tmp_path: Path) -> None:
     path = tmp_path / "session-2026-11-20T10-00-cafe0000.jsonl"
     path.write_bytes(
-        rb'{"sessionId":"cafe0000","projectHash":"x","kind":"main","summary":"Party \ud83c"}' + b"\n"
+        rb'{"sessionId":"cafe0000","projectHash":"x","kind":"main","summary":"Party \ud83c"}'
+        + b"\n"
         rb'{"id":"u","timestamp":"2026-11-20T10:00:00.000Z","type":"user",'
         rb'"content":[{"text":"Bring \ud83c"}]}' + b"\n"
     )

@@ -10,13 +10,21 @@ from hypothesis import strategies as st
 from gemtui.jsonout import encode, encode_array, indented
 from gemtui.text import clean
 
-TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from("\x00\x1b\x7f\x80\x9b\u2028\u2029\u202e"))
+TEXT = st.text(
+    st.characters(exclude_categories=()) | st.sampled_from("\x00\x1b\x7f\x80\x9b\u2028\u2029\u202e")
+)
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
     max_leaves=20,
 )
-HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+HARMFUL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 @given(VALUES)

@@ -138,8 +138,12 @@ def newer(path: Path) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("column", ["tags = 'no json'", "tags = '[1]'", "tags = 7", "changed = 'soon'", "name = x'ff'"])
-def test_a_mark_that_was_changed_by_others_is_named_with_the_file(marks: Marks, column: str) -> None:
+@pytest.mark.parametrize(
+    "column", ["tags = 'no json'", "tags = '[1]'", "tags = 7", "changed = 'soon'", "name = x'ff'"]
+)
+def test_a_mark_that_was_changed_by_others_is_named_with_the_file(
+    marks: Marks, column: str
+) -> None:
     marks.edit(["one", "two"], MarkEdit(pinned=True))
     with sqlite3.connect(marks.path) as database:
         database.execute(f"update mark set {column} where session = 'two'")
@@ -181,7 +185,9 @@ def made_of_zeros(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [foreign, damaged, emptied, one_byte, made_of_zeros])
-def test_a_damaged_file_is_set_aside_so_that_marking_works_again(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_damaged_file_is_set_aside_so_that_marking_works_again(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
     marks = Marks(tmp_path / "marks.sqlite3")
     make(marks.path)
     before = marks.path.read_bytes()
@@ -194,7 +200,9 @@ def test_a_damaged_file_is_set_aside_so_that_marking_works_again(tmp_path: Path,
     assert len([*tmp_path.glob("marks-damaged-*")]) == 2
 
 
-def test_two_who_find_a_file_damaged_at_once_set_it_aside_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_find_a_file_damaged_at_once_set_it_aside_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     marks = Marks(tmp_path / "marks.sqlite3")
     damaged(marks.path)
     others = [Marks(marks.path)]

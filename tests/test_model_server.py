@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text, thought, usage
+from tests.model_server import (
+    Answer,
+    Chunk,
+    Failure,
+    Gate,
+    ModelServer,
+    answer,
+    call,
+    text,
+    thought,
+    usage,
+)
 from tests.patience import PATIENCE
 
 STREAM = "streamGenerateContent?alt=sse"

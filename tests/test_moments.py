@@ -58,9 +58,15 @@ def test_days_begin_at_midnight_of_the_zone_also_in_summer(monkeypatch: pytest.M
 
 @each_row(
     ("zone", "day"),
-    [("Asia/Beirut", date(2026, 3, 29)), ("Africa/Cairo", date(2026, 4, 24)), ("America/Santiago", date(2026, 9, 6))],
+    [
+        ("Asia/Beirut", date(2026, 3, 29)),
+        ("Africa/Cairo", date(2026, 4, 24)),
+        ("America/Santiago", date(2026, 9, 6)),
+    ],
 )
-def test_a_day_without_midnight_begins_an_hour_later(zone: str, day: date, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_without_midnight_begins_an_hour_later(
+    zone: str, day: date, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin = datetime.combine(day, datetime.min.time(), ZoneInfo(zone)).astimezone(UTC)
     monkeypatch.setenv("TZ", zone)
     time.tzset()

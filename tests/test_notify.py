@@ -32,7 +32,9 @@ NOTICE = Notification(title=Clean("gemtui: api"), text=Clean("Fix it; then test:
         ({}, None),
     ],
 )
-def test_what_a_terminal_understands_follows_from_its_name(environ: dict[str, str], osc: int | None) -> None:
+def test_what_a_terminal_understands_follows_from_its_name(
+    environ: dict[str, str], osc: int | None
+) -> None:
     assert ringing_terminal(environ) == RingingTerminal(osc)
 
 
@@ -56,7 +58,11 @@ def test_inside_tmux_the_terminal_outside_counts(tmp_path: Path) -> None:
         (RingingTerminal(777), "\a\x1b]777;notify;gemtui: api;Fix it; then test: it asks.\x1b\\"),
         (
             RingingTerminal(99),
-            "\a\x1b]99;i=gemtui:d=0;gemtui: api\x1b\\\x1b]99;i=gemtui:p=body;Fix it; then test: it asks.\x1b\\",
+            (
+                "\a\x1b]99;i=gemtui:d=0;gemtui: api\x1b\\\x1b]99;i=gemtui:p=body;Fix it; then "
+                "test: "
+                "it asks.\x1b\\"
+            ),
         ),
         (
             RingingTerminal(9, tmux=True),
@@ -73,7 +79,9 @@ def test_the_bytes_of_each_terminal(terminal: RingingTerminal, written: str) -> 
 @each_row("hostile", [ATTACK, *ESCAPES, *ORDER, LONG, UNTERMINATED, FILE_NAME])
 def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -> None:
     text = clean_line(hostile)
-    inside = notification_sequence(Notification(title=text, text=text), RingingTerminal(osc)).removeprefix("\a")
+    inside = notification_sequence(
+        Notification(title=text, text=text), RingingTerminal(osc)
+    ).removeprefix("\a")
     codes = re.findall(r"\x1b\][^\x1b]*\x1b\\", inside)
     assert "".join(codes) == inside
     assert len(codes) == (2 if osc == 99 else 1)

@@ -40,7 +40,9 @@ from hatchling.build import build_sdist, build_wheel
 
 def build(what: str, source: Path, place: Path) -> Path:
     """The archive made of what is in `source`, in the empty folder `place`."""
-    subprocess.run([sys.executable, "-c", BUILD, what, place], cwd=source, check=True, timeout=PATIENCE)
+    subprocess.run(
+        [sys.executable, "-c", BUILD, what, place], cwd=source, check=True, timeout=PATIENCE
+    )
     (archive,) = place.iterdir()
     return archive
 
@@ -99,7 +101,9 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.deep
-def test_the_wheel_is_enough(installed: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_is_enough(
+    installed: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = subprocess.check_output([installed, "--version"], text=True, timeout=PATIENCE)
     assert said == f"gemtui {VERSION}\n"
     monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.05")

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.paths import cache_dir, config_file, data_dir, gemini_home, make_own_folder, state_dir, typed_path
+from gemtui.paths import (
+    cache_dir,
+    config_file,
+    data_dir,
+    gemini_home,
+    make_own_folder,
+    state_dir,
+    typed_path,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +28,9 @@ def test_the_store_is_where_the_cli_has_it(environ: dict[str, str], home: str) -
     assert gemini_home(environ) == Path(home)
 
 
-def test_a_relative_store_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_relative_store_is_named_by_its_whole_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert gemini_home({"GEMINI_CLI_HOME": "dev"}) == tmp_path / "dev" / ".gemini"
 

@@ -191,7 +191,9 @@ def test_an_empty_answer_is_an_answer(fake_cli: FakeCli) -> None:
     assert GeminiCliProvider().generate("Go") == ProviderResult("", {})
 
 
-def test_malformed_lines_are_logged_and_skipped(fake_cli: FakeCli, caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_lines_are_logged_and_skipped(
+    fake_cli: FakeCli, caplog: pytest.LogCaptureFixture
+) -> None:
     fake_cli(f"print:{INIT}", "print:{bad json}", says("Fine."), f"print:{OK}")
     with caplog.at_level(logging.WARNING, "gemtui.provider"):
         assert GeminiCliProvider().generate("Go").response == "Fine."
@@ -208,7 +210,9 @@ def test_malformed_lines_are_logged_and_skipped(fake_cli: FakeCli, caplog: pytes
         (("exit:53",), "turn limit"),
     ],
 )
-def test_a_failing_run_keeps_what_there_was(fake_cli: FakeCli, end: tuple[str, ...], message: str) -> None:
+def test_a_failing_run_keeps_what_there_was(
+    fake_cli: FakeCli, end: tuple[str, ...], message: str
+) -> None:
     fake_cli(f"print:{INIT}", uses("t1", "write_file", "a.txt"), ends("t1"), says("Half of"), *end)
     with pytest.raises(ProviderError, match=message) as raised:
         GeminiCliProvider().generate("Go")
@@ -225,7 +229,9 @@ def test_a_timeout_is_said_in_seconds(fake_cli: FakeCli) -> None:
         GeminiCliProvider().generate("Go", response_timeout=0.6)
 
 
-def test_a_missing_cli_and_a_missing_folder(fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_cli_and_a_missing_folder(
+    fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     with pytest.raises(ProviderError, match=r"cwd: .*/none is not a folder"):
         GeminiCliProvider({"working_dir": str(tmp_path / "none")}).generate("Go")
@@ -236,7 +242,9 @@ def test_a_missing_cli_and_a_missing_folder(fake_cli: FakeCli, monkeypatch: pyte
         GeminiCliProvider().generate("Go")
 
 
-def test_a_failure_tells_stderr_and_the_run(fake_cli: FakeCli, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_tells_stderr_and_the_run(
+    fake_cli: FakeCli, caplog: pytest.LogCaptureFixture
+) -> None:
     fake_cli(f"print:{INIT}", says("Half"), "err:out of luck", "exit:7")
     caplog.set_level(logging.INFO, "gemtui.provider")
     with pytest.raises(ProviderError, match=r"exit code 7.*gemtui doctor") as raised:
@@ -295,7 +303,10 @@ async def test_cancelling_ends_the_run(fake_cli: FakeCli) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    ["GeminiCliProvider().generate('Go')", "async def main(): GeminiCliProvider().generate('Go')\nasyncio.run(main())"],
+    [
+        "GeminiCliProvider().generate('Go')",
+        "async def main(): GeminiCliProvider().generate('Go')\nasyncio.run(main())",
+    ],
 )
 def test_ctrl_c_ends_the_run(fake_cli: FakeCli, program: str) -> None:
     fake_cli("orphan", f"print:{INIT}", "err:ready", "wait")

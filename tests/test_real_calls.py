@@ -109,7 +109,11 @@ def test_a_command_that_the_tool_refused_is_no_success(seen: Seen) -> None:
     stream, reader = Stream(cwd="/p"), NdjsonReader()
     events = [event for line in reader.feed(seen.stdout) for event in stream.feed(line)]
     results = [each.payload for each in events if isinstance(each.payload, ToolResult)]
-    assert [each.status for each in results[:3]] == [ResultStatus.SUCCESS, ResultStatus.DENIED, ResultStatus.SUCCESS]
+    assert [each.status for each in results[:3]] == [
+        ResultStatus.SUCCESS,
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+    ]
 
 
 def test_failures_are_counted_by_status_and_exit_code_everywhere(seen: Seen) -> None:
@@ -144,10 +148,14 @@ def test_arguments_are_exported_whole(seen: Seen) -> None:
 
 def test_a_call_in_flight_says_so(seen: Seen) -> None:
     assert seen.meanwhile[-1].blocks == (Notice(level=NoticeLevel.INFO, text=IN_FLIGHT),)
-    assert not any(isinstance(block, Notice) for message in seen.transcript for block in message.blocks)
+    assert not any(
+        isinstance(block, Notice) for message in seen.transcript for block in message.blocks
+    )
 
 
-def test_a_session_is_live_when_it_was_written_not_when_it_is_copied(seen: Seen, tmp_path: Path) -> None:
+def test_a_session_is_live_when_it_was_written_not_when_it_is_copied(
+    seen: Seen, tmp_path: Path
+) -> None:
     written = seen.summary.modified
     assert is_live(seen.summary, written + timedelta(seconds=59))
     assert not is_live(seen.summary, written + timedelta(seconds=60))
@@ -184,7 +192,10 @@ def test_a_session_waits_for_a_subagent_also_behind_words(gemini: GeminiCli) -> 
     gate = Gate()
     report = {"SummaryOfFindings": "found", "ExplorationTrace": [], "RelevantLocations": []}
     turns = [
-        answer(text("I ask somebody."), call("invoke_agent", agent_name="codebase_investigator", prompt="Find it")),
+        answer(
+            text("I ask somebody."),
+            call("invoke_agent", agent_name="codebase_investigator", prompt="Find it"),
+        ),
         answer(call("complete_task", report=report), after=gate),
         answer(text("Done.")),
     ]
@@ -208,7 +219,10 @@ def parent_in(cli: GeminiCli) -> Summary:
 def test_a_part_of_a_file_is_its_lines_with_their_numbers(gemini: GeminiCli) -> None:
     (gemini.project / "a.py").write_text("".join(f"x{line} = {line}\n" for line in range(1, 41)))
     turns = [
-        answer(call("read_file", file_path="a.py", start_line=9, end_line=10), call("read_file", file_path="a.py")),
+        answer(
+            call("read_file", file_path="a.py", start_line=9, end_line=10),
+            call("read_file", file_path="a.py"),
+        ),
         answer(text("Done.")),
     ]
     with ModelServer(turns) as model, gemini.start(model, "Read it") as run:

@@ -19,7 +19,17 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.watch import Changed, watch
-from gemtui.transcript.model import Author, Block, DiffDisplay, Text, Thought, ToolCall, ToolStatus, Transcript, Usage
+from gemtui.transcript.model import (
+    Author,
+    Block,
+    DiffDisplay,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    Usage,
+)
 from tests.conftest import A_WHILE
 from tests.model_server import Gate, ModelServer, answer, call, text, thought, usage
 from tests.patience import PATIENCE
@@ -30,7 +40,11 @@ pytestmark = pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "gemtui/
 PROMPT = "Change the greeting from hello to bye, then run it"
 READ = call("read_file", file_path="hello.py")
 EDIT = call(
-    "replace", file_path="hello.py", instruction="Say bye", old_string="print('hello')", new_string="print('bye')"
+    "replace",
+    file_path="hello.py",
+    instruction="Say bye",
+    old_string="print('hello')",
+    new_string="print('bye')",
 )
 MISSED = call(
     "replace",
@@ -105,7 +119,9 @@ def test_a_session_just_written_is_read_right(written: GeminiCli) -> None:
     assert missed.error
     assert (shell.status, shell.exit_code) == (ToolStatus.SUCCESS, 3)
     assert shell.args["command"] == "echo it ran; exit 3"
-    assert transcript.usage == Usage(input=4600, output=100, cached=1500, thoughts=7, tool=0, total=4707)
+    assert transcript.usage == Usage(
+        input=4600, output=100, cached=1500, thoughts=7, tool=0, total=4707
+    )
 
 
 def test_the_summary_of_a_session_just_written(written: GeminiCli) -> None:
@@ -139,7 +155,12 @@ def test_the_commands_show_a_session_just_written(written: GeminiCli) -> None:
     assert stored["session"] == session
     assert (stored["dropped"], stored["problems"]) == ([], [])
     calls = [each for record in stored["messages"] for each in record.get("toolCalls", ())]
-    assert [each["name"] for each in calls] == ["read_file", "replace", "replace", "run_shell_command"]
+    assert [each["name"] for each in calls] == [
+        "read_file",
+        "replace",
+        "replace",
+        "run_shell_command",
+    ]
 
     unified = json.loads(gemtui("show", session["id"], "--format", "unified"))
     assert [message["role"] for message in unified] == ["user", *["assistant"] * 4]

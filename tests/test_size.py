@@ -23,7 +23,10 @@ def twice():
 
 def test_comments_and_docstrings_are_not_counted() -> None:
     size = size_of(SOURCE)
-    counted = "LIMIT = 3 def _once ( each ) : found = each return found def twice ( ) : return _once ( 1 )"
+    counted = (
+        "LIMIT = 3 def _once ( each ) : found = each return found def twice ( ) : return "
+        "_once ( 1 )"
+    )
     assert size.tokens == len(counted.split())
     assert size.lines == 6
 

@@ -25,7 +25,9 @@ def digest(home: Path) -> str:
 
 
 @pytest.mark.parametrize("make", [make_store, make_used_store])
-def test_the_same_seed_makes_the_same_store(tmp_path: Path, make: Callable[[Path, int], int]) -> None:
+def test_the_same_seed_makes_the_same_store(
+    tmp_path: Path, make: Callable[[Path, int], int]
+) -> None:
     made = [tmp_path / name for name in ("one", "two", "other")]
     sizes = [make(home, count) for home, count in zip(made, (30, 30, 29), strict=True)]
     one, two, other = map(digest, made)

@@ -36,7 +36,9 @@ def test_a_story_that_mirrors_and_names_nothing_covers_the_whole_package() -> No
 def test_one_changed_file_changes_the_digest(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest(GATE, [])
     contents = stories._contents
-    monkeypatch.setattr(stories, "_contents", lambda file: "other" if file == ROOT / changed else contents(file))
+    monkeypatch.setattr(
+        stories, "_contents", lambda file: "other" if file == ROOT / changed else contents(file)
+    )
     assert digest(GATE, []) != before
 
 
@@ -70,13 +72,17 @@ def checkout(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def run(pytester: pytest.Pytester, argument: str = "tests") -> tuple[set[str], set[str]]:
-    """Run pytest with the plugin and record what passed; return the names of what passed and failed."""
+    """Run pytest with the plugin and record what passed; return the names of what passed and
+    failed.
+    """
     recorder = stories.Recorder()
     result = pytester.inline_run(argument, plugins=[stories, recorder])
     stories._contents.cache_clear()
     recorder.write()
     passed, _, failed = result.listoutcomes()
-    names = [{str(report.nodeid).split("::")[1] for report in reports} for reports in (passed, failed)]
+    names = [
+        {str(report.nodeid).split("::")[1] for report in reports} for reports in (passed, failed)
+    ]
     return names[0], names[1]
 
 
@@ -86,7 +92,9 @@ def test_a_story_that_passed_is_left_out_until_its_module_changes(
     every = {"test_long", "test_long_and_each_time", "test_short"}
     assert run(pytester) == (every, set())
     assert run(pytester) == (every - {"test_long"}, set())
-    assert run(pytester, "tests/test_one.py") == (every, set()), "a module that is named is run whole"
+    assert run(pytester, "tests/test_one.py") == (every, set()), (
+        "a module that is named is run whole"
+    )
     with (checkout / "tests/test_one.py").open("a") as module:
         module.write("# changed\n")
     assert run(pytester) == (every, set())
@@ -94,8 +102,14 @@ def test_a_story_that_passed_is_left_out_until_its_module_changes(
     assert run(pytester) == (every, set())
 
 
-def test_a_module_with_a_story_that_failed_is_not_recorded(checkout: Path, pytester: pytest.Pytester) -> None:
-    (checkout / "tests/test_one.py").write_text(MODULE.replace("def test_long(): pass", "def test_long(): assert 0"))
-    (checkout / "stories.json").write_text(json.dumps({"tests/test_one.py": "old", "tests/test_gone.py": "gone"}))
+def test_a_module_with_a_story_that_failed_is_not_recorded(
+    checkout: Path, pytester: pytest.Pytester
+) -> None:
+    (checkout / "tests/test_one.py").write_text(
+        MODULE.replace("def test_long(): pass", "def test_long(): assert 0")
+    )
+    (checkout / "stories.json").write_text(
+        json.dumps({"tests/test_one.py": "old", "tests/test_gone.py": "gone"})
+    )
     assert run(pytester) == ({"test_long_and_each_time", "test_short"}, {"test_long"})
     assert json.loads((checkout / "stories.json").read_text()) == {}

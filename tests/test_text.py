@@ -40,7 +40,9 @@ SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e00
 PIECES = [SCOTLAND, *"\u200b\u200c\u200d\ufe0f\U000e0041\U0001f3f4\u2764\u0645\xad", "\x1b[31m"]
 PIECES += ["\u2028", "\u2029", "\ud83d", "\udc00", "\r\n", "\x1b\\", "\x1b[", "\x1b]52;c;"]
 PIECES += ["\x1bP", "\x1b_", "\x9b3", "\x9d0;", "\x9c", "31m", "[", "]", *CONTROLS, *BIDI]
-foreign = st.lists(st.one_of(st.text(), st.text(st.characters()), st.sampled_from(PIECES))).map("".join)
+foreign = st.lists(st.one_of(st.text(), st.text(st.characters()), st.sampled_from(PIECES))).map(
+    "".join
+)
 
 
 @given(foreign)
@@ -112,7 +114,10 @@ def test_cleaning_removes_only_colours_and_line_ends(text: str) -> None:
         ("ls \x1b]0;x\x07; rm -rf ~", "ls ␛]0;x␇; rm -rf ~"),
         ("ec\x1b[8mho\x1b[0m", "ec␛[8mho␛[0m"),
         ("a\rb\r\nc\x85d\u2028e\u2029f", "a␍b␍\nc⟨U+0085⟩d⟨U+2028⟩e⟨U+2029⟩f"),
-        ("rm a\u200bb \xad \u2060 \ufeff \u3164", "rm a⟨U+200B⟩b ⟨U+00AD⟩ ⟨U+2060⟩ ⟨U+FEFF⟩ ⟨U+3164⟩"),
+        (
+            "rm a\u200bb \xad \u2060 \ufeff \u3164",
+            "rm a⟨U+200B⟩b ⟨U+00AD⟩ ⟨U+2060⟩ ⟨U+FEFF⟩ ⟨U+3164⟩",
+        ),
         ("a\ufe0f\u200db", "a⟨U+FE0F⟩⟨U+200D⟩b"),
         ("a\u200db, 👍\U000e0101", "a⟨U+200D⟩b, 👍⟨U+E0101⟩"),
         ("👍\ufe0f\ufe01", "👍\ufe0f⟨U+FE01⟩"),
@@ -152,7 +157,10 @@ def test_blanks_in_prose_stay_as_they_are() -> None:
         ("cat p\u0430ypal.py", ["`p\u0430ypal` mixes Latin and Cyrillic letters"]),
         ("src/\u03bfpen.ts", ["`\u03bfpen` mixes Latin and Greek letters"]),
         ("config_\u0430.txt", ["`config_\u0430` mixes Latin and Cyrillic letters"]),
-        ("x\u0430 x\u0430 y\u0440\u03bf", ["`x\u0430`", "`y\u0440\u03bf` mixes Latin and Cyrillic and Greek"]),
+        (
+            "x\u0430 x\u0430 y\u0440\u03bf",
+            ["`x\u0430`", "`y\u0440\u03bf` mixes Latin and Cyrillic and Greek"],
+        ),
         ("cat привет.txt λόγος/größe 漢字 10µm naïve", []),
         ("", []),
     ],
@@ -183,7 +191,10 @@ def test_what_differs_looks_different_or_is_marked(one: str, other: str) -> None
         assert visible(one) != visible(other)
 
 
-@each_row("evil", ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n", "\U0001f3f4\U000e0061"])
+@each_row(
+    "evil",
+    ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n", "\U0001f3f4\U000e0061"],
+)
 def test_cleaning_takes_time_in_proportion_to_the_text(evil: str) -> None:
     def seconds(times: int) -> float:
         start = time.process_time()
@@ -304,7 +315,15 @@ def test_a_file_name_is_always_one_safe_name(text: str) -> None:
 
 def test_size() -> None:
     sizes = [0, 999, 1000, 1_234_567, 999_949, 999_950, 5 * 10**9]
-    assert [size(number) for number in sizes] == ["0 B", "999 B", "1.0 kB", "1.2 MB", "999.9 kB", "1.0 MB", "5.0 GB"]
+    assert [size(number) for number in sizes] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "1.2 MB",
+        "999.9 kB",
+        "1.0 MB",
+        "5.0 GB",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +339,9 @@ def test_a_line_that_keeps_its_blanks(text: str, line: str) -> None:
 
 
 def test_a_number_stands_with_its_noun() -> None:
-    assert [counted(number, "file") for number in (0, 1, 2, 1204)] == [*("0 files", "1 file", "2 files", "1,204 files")]
+    assert [counted(number, "file") for number in (0, 1, 2, 1204)] == [
+        *("0 files", "1 file", "2 files", "1,204 files")
+    ]
     assert [counted(number, "match", "matches") for number in (1, 2)] == ["1 match", "2 matches"]
     assert [or_list("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
 

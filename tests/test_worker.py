@@ -92,7 +92,9 @@ def test_a_killed_process_is_an_error_for_both_directions(worker: Worker) -> Non
     assert not worker.is_running()
 
 
-@pytest.mark.parametrize("function", [f"{PROGRAMS}:no_such_function", "gemtui.no_such_module:serve"])
+@pytest.mark.parametrize(
+    "function", [f"{PROGRAMS}:no_such_function", "gemtui.no_such_module:serve"]
+)
 def test_a_function_that_is_missing_is_a_process_that_has_ended(function: str) -> None:
     worker = Worker(function)
     with pytest.raises(OSError):
@@ -108,7 +110,9 @@ def test_a_message_of_another_version_is_an_error(monkeypatch: pytest.MonkeyPatc
     worker.end()
 
 
-def test_without_a_program_there_is_an_error_and_no_open_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_program_there_is_an_error_and_no_open_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     before = psutil.Process().num_fds()
     with pytest.raises(OSError):
@@ -150,9 +154,15 @@ print(worker.pid, flush=True)
 
 def started(function: str, *, message: object, end: str, grace: float = 0.0) -> int:
     """The id of a process that another process has started before it ended itself in some way."""
-    program = PARENT.format(function=f"{PROGRAMS}:{function}", message=message, end=end, grace=grace)
+    program = PARENT.format(
+        function=f"{PROGRAMS}:{function}", message=message, end=end, grace=grace
+    )
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-c", program], cwd=FOLDER, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-W", "error", "-c", program],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stderr == ""
     return int(done.stdout)
@@ -185,11 +195,29 @@ def test_a_process_that_is_left_finishes_its_work(tmp_path: Path) -> None:
 
 def test_the_program_imports_nothing_heavy_of_its_own() -> None:
     program = "import sys; import gemtui.policy.match.pattern_process; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=FOLDER, capture_output=True, text=True, check=True)
-    bare = subprocess.run(
-        [sys.executable, "-P", "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    heavy = {"asyncio", "msgspec", "multiprocessing", "pathlib", "queue", "selectors", "socket", "subprocess"}
+    bare = subprocess.run(
+        [sys.executable, "-P", "-c", "import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = {
+        "asyncio",
+        "msgspec",
+        "multiprocessing",
+        "pathlib",
+        "queue",
+        "selectors",
+        "socket",
+        "subprocess",
+    }
     assert ({*done.stdout.split()} - {*bare.stdout.split()}) & heavy == set()
 
 
@@ -207,7 +235,11 @@ fork = ForkedCall(work)
 def forked(work: str, then: str) -> str:
     program = FORK.format(work=work, then=then)
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=PATIENCE
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     ).stdout
 
 
@@ -215,7 +247,9 @@ def test_a_copy_gives_its_result() -> None:
     assert forked("return b'x' * 1_000_000", "print(len(fork.result()))") == "1000000\n"
 
 
-@pytest.mark.parametrize("work", ["raise ValueError", "os._exit(1)", "os.kill(os.getpid(), 9)", "return lambda: 0"])
+@pytest.mark.parametrize(
+    "work", ["raise ValueError", "os._exit(1)", "os.kill(os.getpid(), 9)", "return lambda: 0"]
+)
 def test_a_copy_that_fails_is_an_error(work: str) -> None:
     then = "try:\n    fork.result()\nexcept OSError:\n    print('failed')"
     assert forked(work, then) == "failed\n"

@@ -1,4 +1,6 @@
-"""What the helper processes of tests do; apart from the tests, because importing those takes long."""
+"""What the helper processes of tests do; apart from the tests, because importing those takes
+long.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The questions a gated run asks before its tool calls, the answers, and their files.
 
 A gated run is a run that asks the user for approval when its policy says so. Its supervisor writes
-the questions into the run's folder and records their outcomes (`GateFolder`). Any gemtui process can
-answer, including one that was started later. The supervisor and gemtui share nothing but these
+the questions into the run's folder and records their outcomes (`GateFolder`). Any gemtui process
+can answer, including one that was started later. The supervisor and gemtui share nothing but these
 files, so a question can wait while gemtui is closed. Only the first answer to a question counts.
 """
 
@@ -43,7 +43,10 @@ DIFFERS = "a file differs from what was approved: see both versions with `gemtui
 
 `GateFolder.differences` returns these files, with the approved and the actual contents.
 """
-STOLEN = "the model sent the token that marks approved calls, so a program must have read the token for it"
+STOLEN = (
+    "the model sent the token that marks approved calls, so a program must have read the "
+    "token for it"
+)
 """The reason given when a run is ended because its token is no secret any more."""
 TAMPERED = "a program changed gemtui's extension, or the Python of its hooks, while the run worked"
 """The reason given when a run is ended because its approval hooks may not be gemtui's any more."""
@@ -142,7 +145,9 @@ class Approval:
     shown: str = ""
 
     @classmethod
-    def allow(cls, arguments: Mapping[str, Any] | None = None, *, rules: str = "", shown: str = "") -> Approval:
+    def allow(
+        cls, arguments: Mapping[str, Any] | None = None, *, rules: str = "", shown: str = ""
+    ) -> Approval:
         """Return an approval.
 
         `arguments`: replace the call's arguments; None keeps them. `rules`, `shown`: as in the
@@ -231,7 +236,7 @@ class HookedCall:
     tool_use_id: str | None = None
 
 
-# --- files -----------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -423,7 +428,9 @@ class GateFolder:
         """Return a question's outcome; None while the question is unresolved."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
-    def answer(self, number: int, approval: Approval, source: AnswerSource = AnswerSource.LIBRARY) -> bool:
+    def answer(
+        self, number: int, approval: Approval, source: AnswerSource = AnswerSource.LIBRARY
+    ) -> bool:
         """Answer a question; return False if it was already answered. Raises OSError.
 
         `source`: where the answer was given, for the record.
@@ -449,10 +456,12 @@ class GateFolder:
         return self.path / f"{kind}-{number}.json"
 
 
-# --- a callback that answers -----------------------------------------------------------------------
+# --- a callback that answers ----------------------------------------------------------------------
 
 
-async def answer_questions(gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]) -> None:
+async def answer_questions(
+    gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]
+) -> None:
     """Answer a run's questions by calling `approve` for each, until cancelled.
 
     `approve` may be called for several questions at once. `late`: called with each question to
@@ -474,12 +483,17 @@ async def answer_questions(gate: GateFolder, approve: Approve, late: Callable[[A
 
 
 async def _answer(
-    gate: GateFolder, request: ApprovalRequest, approve: Approve, late: Callable[[ApprovalRequest], object]
+    gate: GateFolder,
+    request: ApprovalRequest,
+    approve: Approve,
+    late: Callable[[ApprovalRequest], object],
 ) -> None:
     try:
         answer = await approve(request)
         if not isinstance(answer, Approval):
-            answer = Approval.deny(f"the approval callback returned {type(answer).__name__} instead of an Approval")
+            answer = Approval.deny(
+                f"the approval callback returned {type(answer).__name__} instead of an Approval"
+            )
     except Exception as error:
         answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
     while (counts := await asyncio.to_thread(_write, gate, request.number, answer)) is None:
@@ -498,6 +512,9 @@ def _write(gate: GateFolder, number: int, answer: Approval) -> bool | None:
             return gate.answer(number, answer)
         except (TypeError, ValueError):  # arguments that can't be serialised as JSON
             return gate.answer(
-                number, Approval.deny("the approval callback returned arguments that can't be written as JSON")
+                number,
+                Approval.deny(
+                    "the approval callback returned arguments that can't be written as JSON"
+                ),
             )
     return None

@@ -19,7 +19,13 @@ import orjson
 
 from gemtui.agent.detect import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import PROMPT_TOO_LARGE, SETTINGS_FILE, Request, RunFolder, is_too_large
+from gemtui.agent.run_folder import (
+    PROMPT_TOO_LARGE,
+    SETTINGS_FILE,
+    Request,
+    RunFolder,
+    is_too_large,
+)
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, admin_policy_files
 from gemtui.agent.trust import TRUST_VALUES, TRUST_VARIABLE
 from gemtui.calls.git_repository import is_in_repository, may_hold_repository
@@ -250,7 +256,9 @@ def require_text(prompt: str, command: Command, cwd: Path) -> None:
     try:
         prompt.encode()
     except UnicodeEncodeError as error:
-        raise OptionError(f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it to UTF-8") from None
+        raise OptionError(
+            f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it to UTF-8"
+        ) from None
     variables = (f"{name}={value}" for name, value in command.environ.items())
     for text in (f"cwd: {cwd}", *command.argv, *variables):
         if _UNSAYABLE.search(text):
@@ -273,7 +281,9 @@ def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     if mode is None or (mode is ApprovalMode.DEFAULT and settled):
         return []
     if mode.value not in machine.capabilities.approval_modes:
-        raise OptionError(f"this version of Gemini CLI has no approval mode {mode.value}: update it")
+        raise OptionError(
+            f"this version of Gemini CLI has no approval mode {mode.value}: update it"
+        )
     return [f"--approval-mode={mode.value}"]
 
 
@@ -304,7 +314,9 @@ def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine
     return {name: rules_to_toml(part) for name, part in pairs if part}
 
 
-def _policies(options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path) -> Iterable[str]:
+def _policies(
+    options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
+) -> Iterable[str]:
     """Return the `--policy` flags, with the user's files between gemtui's two files.
 
     gemtui's first file denies and its second one allows. The user's policies have to be passed
@@ -332,7 +344,9 @@ def _settings_text(options: AgentOptions, machine: Machine) -> str:
 
     See assets/gemini-cli.md#settings.
     """
-    ours: dict[str, Any] = {"general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}}
+    ours: dict[str, Any] = {
+        "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
+    }
     if options.approval_mode is ApprovalMode.DEFAULT:
         ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
@@ -371,7 +385,10 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         yield "headless runs can't ask, so “ask” means deny, except for safe shell commands"
     for name in unknown_tools(options.tools):
-        yield (f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI has such a tool")
+        yield (
+            f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI "
+            "has such a tool"
+        )
     if options.tools.asks_unnamed:
         yield (
             "no approval mode is set, so file writes, shell commands and network access need "
@@ -379,7 +396,8 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
         )
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield (
-            "in plan mode, options that allow tools have no effect, because they would permit writes and shell commands"
+            "in plan mode, options that allow tools have no effect, because they would permit "
+            "writes and shell commands"
         )
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
@@ -391,7 +409,9 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     The note says what gemtui does instead. `why`: why the CLI ignores the run's settings file.
     """
     if options.max_turns is not None:
-        yield (f"gemtui itself counts turns and stops the run after {options.max_turns}, because {why}")
+        yield (
+            f"gemtui itself counts turns and stops the run after {options.max_turns}, because {why}"
+        )
     if options.resume:
         yield (
             "Gemini CLI's session cleanup can't be turned off for this run and may delete the "
@@ -401,11 +421,15 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
 
 def _requests_allow(options: AgentOptions) -> bool:
     levels = options.permissions
-    allowed = levels is not None and "allow" in (levels.file_write, levels.shell_execute, levels.network_access)
+    allowed = levels is not None and "allow" in (
+        levels.file_write,
+        levels.shell_execute,
+        levels.network_access,
+    )
     return allowed or bool(options.approved_tools)
 
 
-# --- errors in policy files ------------------------------------------------------------------------
+# --- errors in policy files -----------------------------------------------------------------------
 
 
 _SHOWN = 3
@@ -468,9 +492,10 @@ def _more(findings: Sequence[Finding]) -> str:
 
 # --- searches that pass options to git -----------------------------------------------------------
 #
-# Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run any program.
-# A run that may execute any command without asking gains nothing by that. In any other run, such a
-# search would get around restrictions imposed by the mode, the options, the policies or the settings.
+# Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run any
+# program. A run that may execute any command without asking gains nothing by that. In any other
+# run, such a search would get around restrictions imposed by the mode, the options, the policies or
+# the settings.
 
 _SHELL = frozenset({"run_shell_command", "*"})
 _LIMITS = ("allowed", "confirmationRequired", "core", "exclude")
@@ -486,7 +511,11 @@ OPTION_REASON: Final = (
 )
 """The message to the model that says why such a search is denied."""
 DENY_OPTION: Final = Rule(
-    tools=(_SEARCH,), decision=Decision.DENY, priority=999, args_pattern='"pattern":"-', deny_message=OPTION_REASON
+    tools=(_SEARCH,),
+    decision=Decision.DENY,
+    priority=999,
+    args_pattern='"pattern":"-',
+    deny_message=OPTION_REASON,
 )
 
 
@@ -525,10 +554,14 @@ def denies_options(
 
 
 def _restricts_commands(rules: Iterable[Rule]) -> bool:
-    return any(rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules)
+    return any(
+        rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules
+    )
 
 
-def _may_search_with_git(options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]) -> bool:
+def _may_search_with_git(
+    options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]
+) -> bool:
     cwd = options.cwd or current_folder()
     folders = (cwd, *options.include_directories, *settings.added_folders(cwd))
     temporary = gemini_home(environ)

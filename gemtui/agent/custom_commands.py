@@ -63,7 +63,10 @@ def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
         prompt, description = values.get("prompt"), values.get("description", "")
         if isinstance(prompt, str) and isinstance(description, str):
             yield CustomCommand(
-                name=_name(path.relative_to(place)), description=description, project=project, runs_shell="!{" in prompt
+                name=_name(path.relative_to(place)),
+                description=description,
+                project=project,
+                runs_shell="!{" in prompt,
             )
 
 

@@ -28,7 +28,7 @@ from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, make_own_folder
 from gemtui.processes import find_program
 
-# --- what `--help` says ----------------------------------------------------------------------------
+# --- what `--help` says ---------------------------------------------------------------------------
 
 
 _FLAG = re.compile(r"^\s+(?:-\w, )?--([a-z][a-z-]*)(.*)$", re.MULTILINE)
@@ -151,7 +151,7 @@ def _choices(line: str) -> tuple[str, ...]:
     return tuple(_QUOTED.findall(found[1])) if found else ()
 
 
-# --- the program -----------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------
 
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
@@ -206,7 +206,9 @@ class CliAnswer:
     late: bool = False
 
 
-def find_cli(environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None) -> Cli | None:
+def find_cli(
+    environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
+) -> Cli | None:
     """Return the CLI a run would start, or None if there is none.
 
     `places`: paths to try instead of the usual ones. If `GEMINI_CLI_PATH` is set, its path is
@@ -243,13 +245,19 @@ def usual_paths(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
 
 
 def is_older(version: str | None, than: tuple[int, int]) -> bool | None:
-    """Return whether a version of the CLI, such as 0.61.0, is older than another; None if unknown."""
+    """Return whether a version of the CLI, such as 0.61.0, is older than another; None if
+    unknown.
+    """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     return None if numbers is None else (int(numbers[1]), int(numbers[2])) < than
 
 
 def version_of(
-    cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ, limit: float = ANSWER_LIMIT
+    cli: Path,
+    *,
+    cache: Path | None,
+    environ: Mapping[str, str] = os.environ,
+    limit: float = ANSWER_LIMIT,
 ) -> CliAnswer:
     """Return the version of the CLI at `cli`, cached until its file changes.
 
@@ -308,7 +316,10 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 
     The CLI runs in a temporary home folder, so it can't change the user's.
     """
-    with tempfile.TemporaryDirectory(prefix="gemtui-version-") as home, tempfile.TemporaryFile() as answer:
+    with (
+        tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
+        tempfile.TemporaryFile() as answer,
+    ):
         # A Node.js that only a version manager can find is in the same folder as its CLI.
         path = os.pathsep.join((os.fspath(cli.parent), environ.get("PATH", os.defpath)))
         try:
@@ -461,7 +472,10 @@ def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
     """Return why this CLI can't be used for runs, and what the user can do about it."""
     problem = version.problem or flags.problem
     if problem is None:
-        return f"Gemini CLI {version.text} is too old for runs: update it to 0.30 or newer ({INSTALL_LINK})"
+        return (
+            f"Gemini CLI {version.text} is too old for runs: update it to 0.30 or newer "
+            f"({INSTALL_LINK})"
+        )
     if cli.found_by is FoundBy.VARIABLE and not is_file(cli.path):
         return f"GEMINI_CLI_PATH: {problem}: correct the variable, or unset it"
     again = "try again, or " if version.late or flags.late else ""

@@ -138,7 +138,16 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 Payload = (
-    Init | Prompted | TextSaid | TextDelta | Thinking | ToolUse | ToolResult | ErrorSaid | PermissionRequest | Done
+    Init
+    | Prompted
+    | TextSaid
+    | TextDelta
+    | Thinking
+    | ToolUse
+    | ToolResult
+    | ErrorSaid
+    | PermissionRequest
+    | Done
 )
 
 _TYPES: dict[type[Any], str] = {

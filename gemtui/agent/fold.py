@@ -73,7 +73,11 @@ class _Open:
         thoughts = tuple(block for block in self.blocks if isinstance(block, Thought))
         rest = tuple(block for block in self.blocks if not isinstance(block, Thought))
         return Message(
-            id=self.id, author=Author.MODEL, blocks=(*thoughts, *said, *rest), time=self.time, model=self.model
+            id=self.id,
+            author=Author.MODEL,
+            blocks=(*thoughts, *said, *rest),
+            time=self.time,
+            model=self.model,
         )
 
 
@@ -131,7 +135,9 @@ class Fold:
             self._prompts += 1
             number = f"-{self._prompts}" if self._prompts > 1 else ""
             blocks = (Text(text=text.rstrip("\n")),)
-            prompt = Message(id=f"prompt{number}", author=Author.USER, blocks=blocks, time=time, prompt=True)
+            prompt = Message(
+                id=f"prompt{number}", author=Author.USER, blocks=blocks, time=time, prompt=True
+            )
             self._put(prompt)
 
     # --- one event -----------------------------------------------------------------------------
@@ -166,7 +172,9 @@ class Fold:
     def _result(self, result: ToolResult, event: AgentEvent) -> None:
         place = self._places.get(result.tool_use_id)
         if place is None:
-            self._use(ToolUse(tool_name=result.tool_name, tool_use_id=result.tool_use_id, input={}), event)
+            self._use(
+                ToolUse(tool_name=result.tool_name, tool_use_id=result.tool_use_id, input={}), event
+            )
             place = self._places[result.tool_use_id]
         index, at = place
         if self._open is not None and index == len(self._messages):
@@ -184,7 +192,9 @@ class Fold:
         """
         message = self._messages[index]
         blocks = tuple(
-            _ended(block, result, event) if isinstance(block, ToolCall) and block.id == result.tool_use_id else block
+            _ended(block, result, event)
+            if isinstance(block, ToolCall) and block.id == result.tool_use_id
+            else block
             for block in message.blocks
         )
         self._messages[index] = message_with(message, blocks=blocks)

@@ -42,7 +42,9 @@ def options_for(folder: Path) -> AgentOptions | None:
     except FileNotFoundError:
         return None
     except OptionError as error:
-        raise OSError(errno.EINVAL, f"not a valid file of run options: {error}", str(path)) from None
+        raise OSError(
+            errno.EINVAL, f"not a valid file of run options: {error}", str(path)
+        ) from None
 
 
 def remember_options(options: AgentOptions) -> None:
@@ -92,7 +94,8 @@ def rememberable(options: AgentOptions) -> AgentOptions:
     given = {
         each.name: value
         for each in run_options()
-        if each.kept is Kept.FOLDER and not each.dangerous(value := option_value(options, each.name))
+        if each.kept is Kept.FOLDER
+        and not each.dangerous(value := option_value(options, each.name))
     }
     given["policies"] = tuple(filter(_is_ours, options.policies))
     return with_values(AgentOptions(cwd=options.cwd), given)

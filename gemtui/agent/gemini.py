@@ -23,12 +23,30 @@ from typing import Protocol
 from gemtui.agent import process_tree
 from gemtui.agent.approval import ELSEWHERE, ApprovalRequest, Approve, GateFolder, answer_questions
 from gemtui.agent.command import Command, Machine, command_of, require_text
-from gemtui.agent.detect import NEWEST, NOT_FOUND, Capabilities, Detected, detect_cli, find_cli, version_of
+from gemtui.agent.detect import (
+    NEWEST,
+    NOT_FOUND,
+    Capabilities,
+    Detected,
+    detect_cli,
+    find_cli,
+    version_of,
+)
 from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import READ_PAUSE, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.agent.run_folder import KILLED, SETTINGS_FILE, Abort, About, Exit, Limit, Request, RunFolder, open_private
+from gemtui.agent.run_folder import (
+    KILLED,
+    SETTINGS_FILE,
+    Abort,
+    About,
+    Exit,
+    Limit,
+    Request,
+    RunFolder,
+    open_private,
+)
 from gemtui.agent.settings import settings_problems, settings_unread, system_settings
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.trust import folder_settings
@@ -148,7 +166,9 @@ class GeminiRun:
                     yield event
             while self.asks and self.gate.has_question(asked + 1):
                 asked += 1
-                for event in stream.question_events(await asyncio.to_thread(self.gate.question, asked)):
+                for event in stream.question_events(
+                    await asyncio.to_thread(self.gate.question, asked)
+                ):
                     yield event
             looks = 0 if chunk else looks + 1
             if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
@@ -197,7 +217,9 @@ class GeminiRun:
         except OSError:
             return ""
 
-    async def owned_events(self, abort: asyncio.Event | None = None) -> AsyncGenerator[AgentEvent, None]:
+    async def owned_events(
+        self, abort: asyncio.Event | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Yield the same events as `events`, and end the run when iteration stops.
 
         Setting `abort` ends the run as well. The iterator finishes once all of the run's processes
@@ -337,7 +359,9 @@ class UnguardedAdapter:
             note = f"{why}: these options are for version {CHECKED_AGAINST}"
             return self._machine(Path("gemini"), NEWEST, CHECKED_AGAINST, cwd), note
 
-    def _machine(self, cli: Path, capabilities: Capabilities, version: str | None, cwd: Path | None) -> Machine:
+    def _machine(
+        self, cli: Path, capabilities: Capabilities, version: str | None, cwd: Path | None
+    ) -> Machine:
         folder = cwd or current_folder()
         settings = folder_settings(folder, self._environ, for_run=True)
         return Machine(
@@ -363,7 +387,12 @@ class UnguardedAdapter:
         return command
 
     def start(
-        self, prompt: str, options: AgentOptions, *, id: str | None = None, about: About | None = None
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        id: str | None = None,
+        about: About | None = None,
     ) -> GeminiRun:
         """Start a run, which continues even if its events are not read.
 
@@ -426,7 +455,9 @@ class UnguardedAdapter:
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
-    async def begin(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
+    async def begin(
+        self, prompt: str, options: AgentOptions, *, id: str | None = None
+    ) -> GeminiRun:
         """Start a run on a background thread; raises the same errors as `start`.
 
         If the task is cancelled while the run is starting, this method ends the run and waits for
@@ -444,7 +475,9 @@ class UnguardedAdapter:
         finally:
             thread.shutdown(wait=False)
 
-    async def run(self, prompt: str, options: AgentOptions | None = None) -> AsyncGenerator[AgentEvent, None]:
+    async def run(
+        self, prompt: str, options: AgentOptions | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run a prompt and yield its events: `init` first, `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
@@ -489,7 +522,9 @@ def _too_late(request: ApprovalRequest, before: AgentEvent) -> AgentEvent:
 
     `before`: the event that follows it.
     """
-    said = ErrorSaid(message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE)
+    said = ErrorSaid(
+        message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE
+    )
     return Event(payload=said, timestamp=before.timestamp, session_id=before.session_id)
 
 
@@ -509,13 +544,19 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     """Return the events for a run that couldn't start: `init`, `error` and `done`."""
-    stream = Stream(cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume)
+    stream = Stream(
+        cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
+    )
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 
-def _about(prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities) -> About:
+def _about(
+    prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
+) -> About:
     """Return the facts to show in the list of runs and on screens that follow the run."""
-    alone: About = {} if options.approve is None else {"answerer": asdict(process_tree.this_process())}
+    alone: About = (
+        {} if options.approve is None else {"answerer": asdict(process_tree.this_process())}
+    )
     return {
         **alone,
         "prompt": prompt[:2000],
@@ -543,7 +584,9 @@ def _with_more(about: About, more: About | None) -> About:
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
 
 
-def _supervise(folder: RunFolder, environ: Mapping[str, str], guard: Guard | None) -> IndependentProcess:
+def _supervise(
+    folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
+) -> IndependentProcess:
     """Start the run's supervisor in its own session, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")

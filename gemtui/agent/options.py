@@ -1,8 +1,8 @@
 """A run's options.
 
-Each option is declared only once, as a field of `AgentOptions` with a `RunOption`. The command line,
-the dialog, the summary of the next run, the queue and a folder's remembered options are all derived
-from these declarations.
+Each option is declared only once, as a field of `AgentOptions` with a `RunOption`. The command
+line, the dialog, the summary of the next run, the queue and a folder's remembered options are all
+derived from these declarations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ from gemtui.agent.approval import Approve, Away
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
-from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, approval_mode, check_tools
+from gemtui.policy.file.levels import (
+    CAPABILITIES,
+    Level,
+    PermissionPolicy,
+    Permissions,
+    approval_mode,
+    check_tools,
+)
 from gemtui.policy.model.rules import ApprovalMode
 
 
@@ -396,7 +403,10 @@ class AgentOptions:
         danger="yolo",
     )
     ask: SwitchOption = SwitchOption(
-        help="Ask in this terminal before each call that needs approval. Requires gemtui's extension.",
+        help=(
+            "Ask in this terminal before each call that needs approval. Requires gemtui's "
+            "extension."
+        ),
         flags=("--ask",),
         group=_TOOLS,
         label="Ask me",
@@ -409,7 +419,10 @@ class AgentOptions:
         group=_TOOLS,
         label="When I'm away",
         hint="how to handle approval requests while gemtui is closed",
-        choices={Away.WAIT: "wait for my answer, for days if necessary", Away.REFUSE: "deny the call"},
+        choices={
+            Away.WAIT: "wait for my answer, for days if necessary",
+            Away.REFUSE: "deny the call",
+        },
         needs="ask",
         brief="denies requests while I'm away",
     )
@@ -534,7 +547,10 @@ class AgentOptions:
         brief="timeout {}",
     )
     idle_timeout: SecondsOption = SecondsOption(
-        help=("Stop the run if it prints nothing for this long: seconds, or a value such as 90s, 10m or 2h."),
+        help=(
+            "Stop the run if it prints nothing for this long: seconds, or a value such as 90s, "
+            "10m or 2h."
+        ),
         flags=("--idle-timeout",),
         metavar="S",
         group=_ENDS,
@@ -554,7 +570,10 @@ class AgentOptions:
         brief="budget {}",
     )
     wait_for_quota: SwitchOption = SwitchOption(
-        help=("If the quota is used up, wait until it is renewed and continue, provided the renewal time is known."),
+        help=(
+            "If the quota is used up, wait until it is renewed and continue, provided the renewal "
+            "time is known."
+        ),
         flags=("--wait-for-quota",),
         group=_ENDS,
         label="Quota",
@@ -568,12 +587,17 @@ class AgentOptions:
         help="Environment variables to add to the process.", kept=Kept.NOWHERE
     )
     prompt_in_argv: SwitchOption = SwitchOption(
-        help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on stdin.", kept=Kept.QUEUE
+        help=(
+            "Pass the prompt as a command-line argument, where `ps` shows it, instead of on stdin."
+        ),
+        kept=Kept.QUEUE,
     )
     approve: CallbackOption = CallbackOption(
         help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE
     )
-    abort: EventOption = EventOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE)
+    abort: EventOption = EventOption(
+        help="An event that aborts the run when it is set.", kept=Kept.NOWHERE
+    )
 
     def __post_init__(self) -> None:
         """Raise OptionError for the name of a tool that is known to be a mistake.
@@ -646,7 +670,9 @@ def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOption
     `values`: maps names of options and permission levels to their new values.
     """
     levels = {
-        name: level for name in CAPABILITIES if (level := values.get(name, option_value(options, name))) is not None
+        name: level
+        for name in CAPABILITIES
+        if (level := values.get(name, option_value(options, name))) is not None
     }
     others = {name: value for name, value in values.items() if name not in CAPABILITIES}
     permissions = PermissionPolicy(**levels) if levels else None
@@ -679,7 +705,9 @@ def parse_seconds(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h")
+        raise OptionError(
+            f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h"
+        )
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -692,7 +720,9 @@ def dollars(text: str) -> float:
     """Parse an amount of US dollars: `2`, `0.50`, `$2`. Raises OptionError."""
     found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50")
+        raise OptionError(
+            f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50"
+        )
     return float(found[1])
 
 

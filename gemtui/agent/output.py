@@ -29,7 +29,7 @@ _MOST_READ = 4 * 1024 * 1024
 """The most bytes of new output that are held in memory to find events, unless a line is longer."""
 
 
-# --- growing files ---------------------------------------------------------------------------------
+# --- growing files --------------------------------------------------------------------------------
 
 
 async def tail(path: Path, *, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
@@ -103,7 +103,7 @@ class NewEvents:
         return None
 
 
-# --- lines of JSON ---------------------------------------------------------------------------------
+# --- lines of JSON --------------------------------------------------------------------------------
 
 LINE_LIMIT = 64 * 1024 * 1024
 """The longest line, in bytes.
@@ -188,7 +188,9 @@ class NdjsonReader:
 
     def _cut(self, line: bytes) -> Malformed:
         raw = line[: self._limit].decode("utf-8", "replace")
-        return Malformed(error=f"line longer than {self._limit:,} bytes; the rest was dropped", raw=raw)
+        return Malformed(
+            error=f"line longer than {self._limit:,} bytes; the rest was dropped", raw=raw
+        )
 
 
 async def read_ndjson(
@@ -209,7 +211,7 @@ async def read_ndjson(
         yield line
 
 
-# --- turns -----------------------------------------------------------------------------------------
+# --- turns ----------------------------------------------------------------------------------------
 
 
 class TurnLimit:
@@ -293,7 +295,7 @@ class TurnWatch:
                 self._turns.note_text()
 
 
-# --- stderr ----------------------------------------------------------------------------------------
+# --- stderr ---------------------------------------------------------------------------------------
 #
 # If a run succeeds, stderr is only noise, but if the CLI fails to start, only stderr says why.
 

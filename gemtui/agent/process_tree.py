@@ -245,7 +245,10 @@ def is_supervised(folder: RunFolder) -> bool:
 
 
 def end_processes(
-    find: Callable[[], set[psutil.Process]], *, grace: float = 0.0, at_once: Callable[[], bool] = lambda: False
+    find: Callable[[], set[psutil.Process]],
+    *,
+    grace: float = 0.0,
+    at_once: Callable[[], bool] = lambda: False,
 ) -> int:
     """End the processes that `find` returns, and their descendants.
 

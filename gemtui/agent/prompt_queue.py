@@ -6,10 +6,11 @@ has ended, in the same process. Prompts that remain when a run has ended stay in
 then starts a follow-up run (`send_next`).
 
 A queued prompt can be edited until it is sent. Sending a prompt means renaming its file, so that it
-is sent exactly once and never lost, even if a process is killed at any point. A follow-up run claims
-its prompt before it starts: the file's new name includes the new run's id. If a process is killed
-after that, the new run's folder shows whether the prompt was sent; if not, the prompt returns to the
-queue. If several gemtui processes want to send, only the one that holds the queue's lock does.
+is sent exactly once and never lost, even if a process is killed at any point. A follow-up run
+claims its prompt before it starts: the file's new name includes the new run's id. If a process is
+killed after that, the new run's folder shows whether the prompt was sent; if not, the prompt
+returns to the queue. If several gemtui processes want to send, only the one that holds the queue's
+lock does.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ class PromptQueue:
 
     def messages(self) -> list[RunMessage]:
         """Return all messages so far, in order."""
-        found = (self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD)))
+        found = (
+            self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD))
+        )
         return [each for each in found if each is not None]
 
     def delivery(self, word: RunMessage) -> Delivered | None:
@@ -456,7 +459,7 @@ def _check_size(text: str) -> None:
         raise OSError(errno.EFBIG, PROMPT_TOO_LARGE)
 
 
-# --- the state of a queue --------------------------------------------------------------------------
+# --- the state of a queue -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -482,7 +485,9 @@ def load_queue(queue: PromptQueue) -> QueueState:
     return QueueState(messages=words, prompts=tuple(queue.prompts()))
 
 
-def with_messages(transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]) -> Transcript:
+def with_messages(
+    transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]
+) -> Transcript:
     """Return a transcript with the user's messages inserted where they were delivered.
 
     `made`: a cache to pass to each call; maps the numbers of messages to what was inserted for
@@ -505,7 +510,7 @@ def with_messages(transcript: Transcript, state: QueueState, made: dict[int, tup
     return of_rows(transcript, rows)
 
 
-# --- follow-up runs --------------------------------------------------------------------------------
+# --- follow-up runs -------------------------------------------------------------------------------
 
 
 SENDER_PAUSE = 0.1
@@ -521,7 +526,9 @@ It returns None if the run did not start.
 """
 
 
-async def send_next(run: RunFolder, begin: Begin[BegunRun], *, prompt: str | None = None) -> BegunRun | None:
+async def send_next(
+    run: RunFolder, begin: Begin[BegunRun], *, prompt: str | None = None
+) -> BegunRun | None:
     """Start a run with a prompt that was still queued when `run` ended.
 
     The rest of the queue moves to the new run. `begin`: starts a run with a given prompt and id;

@@ -110,7 +110,8 @@ class About(TypedDict, total=False):
     notes: list[str]
     ask: bool
     answerer: Mapping[str, Any]
-    """The process (`ProcessId`) that alone answers the run's questions; missing if any gemtui may."""
+    """The process (`ProcessId`) that alone answers the run's questions; missing if any gemtui may.
+    """
     answer_within: int
     """How many seconds a question waits before the run is ended."""
     away: str
@@ -392,7 +393,9 @@ class RunFolder:
                 more.write(bytes(4096))
         except OSError as error:
             reserve.unlink(missing_ok=True)
-            words = f"\ngemtui: {reason_of(error)}: the rest of this run's output could not be saved\n"
+            words = (
+                f"\ngemtui: {reason_of(error)}: the rest of this run's output could not be saved\n"
+            )
             with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
                 said.write(words.encode())
 

@@ -140,7 +140,9 @@ def _problem(path: Path) -> str | None:
         return None
     except OSError as error:
         why = f"{path} can't be read: {reason_of(error)}"
-        return f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
+        return (
+            f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
+        )
     return None
 
 
@@ -163,7 +165,7 @@ def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
     return value
 
 
-# --- merged settings -------------------------------------------------------------------------------
+# --- merged settings ------------------------------------------------------------------------------
 
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
@@ -197,7 +199,9 @@ class CliSettings:
     """The CLI's folder, which relative paths in settings refer to."""
 
     @classmethod
-    def read(cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True) -> CliSettings:
+    def read(
+        cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
+    ) -> CliSettings:
         """Read the settings of the machine, the user and, unless it is None, of a project.
 
         Callers use `gemtui.agent.trust.folder_settings`, which decides whether the project counts.

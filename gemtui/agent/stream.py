@@ -274,7 +274,9 @@ class Stream:
         substitutes = shell and tool_output.substitutes(string(use.input.get("command")))
         self._uses[id] = _Use(use.name, at, substitutes)
         self._turns.calls(id)
-        payload = ToolUse(tool_name=use.name, tool_use_id=id, input=use.input, description=use.description)
+        payload = ToolUse(
+            tool_name=use.name, tool_use_id=id, input=use.input, description=use.description
+        )
         self._say(payload, at)
 
     def _made_id(self) -> str:
@@ -293,7 +295,14 @@ class Stream:
         self._turns.has_result(id)
         duration = None if use.began is None else max(0, at - use.began)
         self._say(
-            ToolResult(tool_use_id=id, tool_name=name, status=status, output=result.output, duration_ms=duration), at
+            ToolResult(
+                tool_use_id=id,
+                tool_name=name,
+                status=status,
+                output=result.output,
+                duration_ms=duration,
+            ),
+            at,
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
@@ -408,7 +417,9 @@ class Stream:
             return self._last_error.message
         return (self._result and self._result.text) or self._answer or None
 
-    def _say(self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+    def _say(
+        self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
         said: Any = Event(
             payload=payload,
             timestamp=self._clock() if at is None else at,

@@ -31,7 +31,17 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.output import TurnWatch
-from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Limit, Owner, Request, RunFolder, open_private
+from gemtui.agent.run_folder import (
+    KILLED,
+    RUN_TAG,
+    Abort,
+    Exit,
+    Limit,
+    Owner,
+    Request,
+    RunFolder,
+    open_private,
+)
 from gemtui.errors import GemtuiError, message_of, reason_of
 from gemtui.files import is_folder
 
@@ -195,7 +205,9 @@ class Supervisor:
             self._problem = str(error)
         else:
             with suppress(OSError):  # the CLI may have filled the disk already
-                self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid))
+                self.folder.write_owner(
+                    Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
+                )
             code = self._watch(child)
         self._finish(code, started)
 
@@ -417,7 +429,12 @@ class Supervisor:
         return len(others)
 
     def _wait_for(
-        self, targets: set[psutil.Process], child: subprocess.Popen[bytes], seconds: float, *, stop_on_kill: bool
+        self,
+        targets: set[psutil.Process],
+        child: subprocess.Popen[bytes],
+        seconds: float,
+        *,
+        stop_on_kill: bool,
     ) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -477,7 +494,7 @@ def _start_words(error: OSError, request: Request) -> str:
     return f"spawn gemini: {reason_of(error)}"
 
 
-# --- the guardian ----------------------------------------------------------------------------------
+# --- the guardian ---------------------------------------------------------------------------------
 
 
 def guarded(work: Callable[[], object]) -> bool:
@@ -517,7 +534,7 @@ def _reap_until(pid: int) -> int:
             return status
 
 
-# --- the program -----------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------
 
 
 def main(

@@ -30,7 +30,9 @@ _OUTPUTS = ("output", "result", "content", "response")
 _MISSING = object()
 
 
-class WireDelta(Struct, frozen=True, gc=False, tag_field="type", tag="message", forbid_unknown_fields=True):
+class WireDelta(
+    Struct, frozen=True, gc=False, tag_field="type", tag="message", forbid_unknown_fields=True
+):
     """A fragment of an answer, as a message object with exactly these fields; `delta` is true.
 
     Almost all lines of a run are such objects.
@@ -172,12 +174,16 @@ def error(event: Part) -> WireError:
     inner = mapping(event.get("error"))
     code = event.get("code") or inner.get("code") or inner.get("type")
     recoverable = (
-        event.get("severity") == "warning" or event.get("recoverable") is True or event.get("retryable") is True
+        event.get("severity") == "warning"
+        or event.get("recoverable") is True
+        or event.get("retryable") is True
     )
     plain = event.get("error")
     message = string(event.get("message")) or string(inner.get("message"))
     return WireError(
-        message=message or (plain if isinstance(plain, str) else ""), code=string(code) or None, recoverable=recoverable
+        message=message or (plain if isinstance(plain, str) else ""),
+        code=string(code) or None,
+        recoverable=recoverable,
     )
 
 
@@ -211,7 +217,10 @@ _STATUSES = {
     "error": DoneStatus.ERROR,
     "failed": DoneStatus.ERROR,
 }
-_FATAL = {"FatalTurnLimitedError": DoneStatus.MAX_TURNS, "FatalCancellationError": DoneStatus.INTERRUPTED}
+_FATAL = {
+    "FatalTurnLimitedError": DoneStatus.MAX_TURNS,
+    "FatalCancellationError": DoneStatus.INTERRUPTED,
+}
 
 
 def _done_status(event: Part, problem: WireError) -> DoneStatus:
@@ -234,7 +243,10 @@ def _tokens(stats: Part) -> Usage | None:
         return next((stats[name] for name in names if type(stats.get(name)) is int), None)
 
     usage = Usage(
-        input=count("input_tokens"), output=count("output_tokens"), cached=count("cached"), total=count("total_tokens")
+        input=count("input_tokens"),
+        output=count("output_tokens"),
+        cached=count("cached"),
+        total=count("total_tokens"),
     )
     return None if usage == Usage() else plausible(usage)
 

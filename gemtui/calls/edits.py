@@ -107,7 +107,9 @@ def _indent(line: str) -> str:
 def _indented(new: Sequence[str], indent: str) -> str:
     own = _indent(new[0])
     return "\n".join(
-        "" if not line.strip(BLANKS) else indent + (line[len(own) :] if line.startswith(own) else line.lstrip(BLANKS))
+        ""
+        if not line.strip(BLANKS)
+        else indent + (line[len(own) :] if line.startswith(own) else line.lstrip(BLANKS))
         for line in new
     )
 

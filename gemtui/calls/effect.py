@@ -34,7 +34,14 @@ _GEMINI_2 = re.compile(r"gemini-2(\.|\Z)")
 _ALIASES = frozenset(("", "auto", "pro", "flash", "flash-lite", "none"))
 _OWN = {
     WRITE: ("file_path", "content", "wait_for_previous"),
-    EDIT: ("file_path", "instruction", "old_string", "new_string", "allow_multiple", "wait_for_previous"),
+    EDIT: (
+        "file_path",
+        "instruction",
+        "old_string",
+        "new_string",
+        "allow_multiple",
+        "wait_for_previous",
+    ),
 }
 """The arguments that affect what each file tool does.
 
@@ -112,8 +119,23 @@ class Effect:
     @property
     def mark(self) -> str:
         """A digest of everything the user is shown about the effect, and of which file it is."""
-        shown: list[object] = [self.kind, self.tool, self.path, self.was, self.becomes, self.after, self.fails]
-        shown += [self.command, self.folder, self.certain, dict(self.arguments), self.names, self.executable]
+        shown: list[object] = [
+            self.kind,
+            self.tool,
+            self.path,
+            self.was,
+            self.becomes,
+            self.after,
+            self.fails,
+        ]
+        shown += [
+            self.command,
+            self.folder,
+            self.certain,
+            dict(self.arguments),
+            self.names,
+            self.executable,
+        ]
         shown.append(self.inode)
         text = json.dumps(shown, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -243,7 +265,9 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
     try:
         file = _read(path)
         was = "" if file.data is None else digest(file.data)
-        found = replace(found, before=file.text, was=was, names=file.names, executable=file.executable)
+        found = replace(
+            found, before=file.text, was=was, names=file.names, executable=file.executable
+        )
         found = replace(found, inode=file.inode)
         if _lossy(path):
             raise _FailsError("its name is not UTF-8")
@@ -351,7 +375,9 @@ def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
     edit = edited(before, old, new, several=several)
     if edit is None or (edit.count > 1 and not several) or _same(old, new):
         if context.corrects and PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
-            remarks.append("a second model will search for the place to edit, and may change the new text")
+            remarks.append(
+                "a second model will search for the place to edit, and may change the new text"
+            )
             return replace(found, certain=False, remarks=tuple(remarks))
         raise _FailsError(_not_made(edit, same=_same(old, new)))
     if not edit.exact and edit.after != before:

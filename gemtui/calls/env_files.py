@@ -37,11 +37,22 @@ _LINE = re.compile(
 """Matches one variable in the syntax of the JavaScript package dotenv."""
 _QUOTED = re.compile(r"""^(['"`])([\s\S]*)\1$""", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\u2028\u2029]")
-_IGNORED = frozenset(("DEBUG", "DEBUG_MODE", "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND", "GEMINI_CLI_IDE_SERVER_STDIO_ARGS"))
+_IGNORED = frozenset(
+    (
+        "DEBUG",
+        "DEBUG_MODE",
+        "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
+        "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
+    )
+)
 """Variables the CLI ignores in files outside `.gemini`."""
 
-_IN_HOOKS = re.compile("BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*")
-_MOVES = re.compile("GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH|GEMINI_CLI_TRUSTED_FOLDERS_PATH")
+_IN_HOOKS = re.compile(
+    "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
+)
+_MOVES = re.compile(
+    "GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH|GEMINI_CLI_TRUSTED_FOLDERS_PATH"
+)
 _WRITTEN = re.compile(
     "GEMINI_WRITE_SYSTEM_MD|GEMINI_TELEMETRY_OUTFILE|GEMINI_DEBUG_LOG_FILE|GEMINI_CONTEXT_TRACE_DIR"
     "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_(V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)"
@@ -76,7 +87,9 @@ _SENDS = re.compile(
 _PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
 
 
-def env_files(project: Path, environ: Mapping[str, str], *, ignore_local: bool = False) -> tuple[Path, ...]:
+def env_files(
+    project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
+) -> tuple[Path, ...]:
     """Return the one `.env` file, if any, that a CLI in a trusted folder reads.
 
     It is the first `.gemini/.env` or `.env` found in the folder `project`, then in its parents, and
@@ -107,7 +120,11 @@ def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[
         return {}
     ignored: frozenset[str] = frozenset() if ".gemini" in str(path) else _IGNORED
     found = {match[1]: _value(match[2] or "") for match in _LINE.finditer(text)}
-    return {name: value for name, value in found.items() if name not in ignored and name not in (environ or {})}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in ignored and name not in (environ or {})
+    }
 
 
 def _value(text: str) -> str:

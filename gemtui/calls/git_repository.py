@@ -61,7 +61,9 @@ _HARMLESS: Final = (
         indentheuristic interhunkcontext mnemonicprefix noprefix relative renamelimit renames
         statgraphwidth suppressblankempty wserrorhighlight""",
     )
-    | _keys("log", "abbrevcommit date decorate excludedecoration follow graphcolors mailmap showroot")
+    | _keys(
+        "log", "abbrevcommit date decorate excludedecoration follow graphcolors mailmap showroot"
+    )
     | _keys("merge", "conflictstyle ff log renamelimit renames stat tool verbosity")
     | _keys(
         "remote",
@@ -282,5 +284,9 @@ def _why_files(git: Path) -> str | None:
     if any(git.glob("sharedindex.*")):
         return "the git repository's index can't be read reliably"
     index = git / "index"
-    submodules = os.path.lexists(git / "modules") or (index.exists() and _GITLINK in read_small(index, _MOST))
-    return ("the git repository has submodules, which have their own settings") if submodules else None
+    submodules = os.path.lexists(git / "modules") or (
+        index.exists() and _GITLINK in read_small(index, _MOST)
+    )
+    return (
+        ("the git repository has submodules, which have their own settings") if submodules else None
+    )

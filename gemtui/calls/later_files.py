@@ -1,11 +1,11 @@
 """Recognise files that decide what is run later, and describe settings changes.
 
 A call that writes such a file can give the next run, the next commit or the next shell full
-permissions, so the user is asked about the call in every mode except yolo. Which files these are is a
-table, `later_files.toml`, with a source for each; of hidden files, those that are not known count as
-well. Code that an ordinary command imports doesn't count, not even `conftest.py`, but a file that names
-programs to start does, and so does a file that Gemini CLI's settings or git start (`starts_it`): if a
-hook starts it, the model's own code runs as early as the next tool call.
+permissions, so the user is asked about the call in every mode except yolo. Which files these are is
+a table, `later_files.toml`, with a source for each; of hidden files, those that are not known count
+as well. Code that an ordinary command imports doesn't count, not even `conftest.py`, but a file
+that names programs to start does, and so does a file that Gemini CLI's settings or git start
+(`starts_it`): if a hook starts it, the model's own code runs as early as the next tool call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from gemtui.paths import config_file, data_dir, gemini_home, state_dir, typed_pa
 
 _MOST_ENTRIES = 2000
 """How many entries of the home folder are checked for links into the project."""
-_EVERYWHERE: Final = re.compile(r"(?:\A|/)\.gemini/(?:extensions|commands|agents|policies|hooks|skills)(?:/|\Z)")
+_EVERYWHERE: Final = re.compile(
+    r"(?:\A|/)\.gemini/(?:extensions|commands|agents|policies|hooks|skills)(?:/|\Z)"
+)
 """Folders that affect all runs, in every project."""
 
 
@@ -48,11 +50,15 @@ class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
     def pattern(self) -> re.Pattern[str]:
         """Return a pattern to be searched in a path whose case is folded."""
         exceptions = f"(?!{_any_of(self.exceptions)})" if self.exceptions else ""
-        return re.compile(rf"(?:\A|/){exceptions}{_any_of(chain.from_iterable(self.files.values()))}")
+        return re.compile(
+            rf"(?:\A|/){exceptions}{_any_of(chain.from_iterable(self.files.values()))}"
+        )
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `later_files.toml`: known kinds of files, and the hidden files that are not known."""
+    """The table `later_files.toml`: known kinds of files, and the hidden files that are not
+    known.
+    """
 
     kinds: Mapping[str, _Kind]
     hidden: _Kind
@@ -79,7 +85,9 @@ class _LaterFiles:
         return None
 
     def why_hidden(self, path: Path) -> str | None:
-        """Return why a program may load a hidden file; None if the file is not hidden or only text."""
+        """Return why a program may load a hidden file; None if the file is not hidden or only
+        text.
+        """
         return self._table.hidden.why if self._hidden.search(_folded(path)) else None
 
 
@@ -91,7 +99,9 @@ def _later_files() -> _LaterFiles:
 
 def _any_of(patterns: Iterable[str]) -> str:
     """Return a regular expression for any of the patterns, up to the end of a name."""
-    expressions = (re.escape(_folded(Path(pattern))).replace(r"\*", "[^/]*") for pattern in patterns)
+    expressions = (
+        re.escape(_folded(Path(pattern))).replace(r"\*", "[^/]*") for pattern in patterns
+    )
     return f"(?:{'|'.join(expressions)})(?:/|\\Z)"
 
 
@@ -172,7 +182,9 @@ def describe_settings_change(path: Path, before: str | None, after: str | None) 
     return (*_changes(was, becomes), *gone)
 
 
-def _changes(was: Mapping[str, SettingEffect], becomes: Mapping[str, SettingEffect]) -> Iterator[str]:
+def _changes(
+    was: Mapping[str, SettingEffect], becomes: Mapping[str, SettingEffect]
+) -> Iterator[str]:
     for setting, effect in becomes.items():
         if setting not in was:
             yield f"Adds {setting}. {effect.follows}"

@@ -183,23 +183,44 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         SettingKind.UNASKED,
         _of_names("Tools may use files in {} as if they were in the project."),
     ),
-    "tools.sandboxAllowedPaths": (SettingKind.UNASKED, _of_names("Programs in the sandbox may also use {}.")),
+    "tools.sandboxAllowedPaths": (
+        SettingKind.UNASKED,
+        _of_names("Programs in the sandbox may also use {}."),
+    ),
     "tools.sandboxNetworkAccess": (SettingKind.UNASKED, _sandbox_network),
     "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
     "hooksConfig.disabled": (SettingKind.UNASKED, _of_names("These hooks don't run: {}.")),
-    "policyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide which calls need approval.")),
-    "adminPolicyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide which calls need approval.")),
+    "policyPaths": (
+        SettingKind.UNASKED,
+        _of_names("The rules in {} decide which calls need approval."),
+    ),
+    "adminPolicyPaths": (
+        SettingKind.UNASKED,
+        _of_names("The rules in {} decide which calls need approval."),
+    ),
     "security.folderTrust.enabled": (SettingKind.UNASKED, _no_trust_question),
     "tools.disableLLMCorrection": (SettingKind.UNASKED, _corrected),
-    "tools.discoveryCommand": (SettingKind.STARTS, _of_text("Each run starts {} before asking anything.")),
-    "tools.callCommand": (SettingKind.STARTS, _of_text("Calls of discovered tools are carried out by {}.")),
+    "tools.discoveryCommand": (
+        SettingKind.STARTS,
+        _of_text("Each run starts {} before asking anything."),
+    ),
+    "tools.callCommand": (
+        SettingKind.STARTS,
+        _of_text("Calls of discovered tools are carried out by {}."),
+    ),
     "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
-    "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before asking anything.")),
+    "mcp.serverCommand": (
+        SettingKind.STARTS,
+        _of_text("Each run starts {} before asking anything."),
+    ),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
     "experimental.gemmaModelRouter.classifier.host": (SettingKind.SENDS, _classified),
     "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
     "tools.exclude": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
-    "tools.confirmationRequired": (SettingKind.GUARDS, _of_names("Always need approval, whatever the rules say: {}.")),
+    "tools.confirmationRequired": (
+        SettingKind.GUARDS,
+        _of_names("Always need approval, whatever the rules say: {}."),
+    ),
     "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
     "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
     "mcp.excluded": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
@@ -239,7 +260,9 @@ def _agents(overrides: Any) -> Iterator[SettingEffect]:
     for agent, override in _items(overrides):
         if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
             words = f"The agent {_shown(agent)} starts a browser when it is used."
-            yield SettingEffect(f"agents.overrides.{agent}.enabled", SettingKind.STARTS, words, value)
+            yield SettingEffect(
+                f"agents.overrides.{agent}.enabled", SettingKind.STARTS, words, value
+            )
         for name, server in _items(_at(override, "mcpServers")):
             if words := _server(server):
                 setting = f"agents.overrides.{agent}.mcpServers.{name}"
@@ -278,7 +301,9 @@ def _security(security: Any) -> Iterator[SettingEffect]:
 
 
 _OFFERS = {
-    "enablePermanentToolApproval": ("In a terminal, approval dialogs can allow a tool for every session."),
+    "enablePermanentToolApproval": (
+        "In a terminal, approval dialogs can allow a tool for every session."
+    ),
     "autoAddToPolicyByDefault": (
         "In a terminal, approval dialogs preselect the answer that allows a tool for every session."
     ),

@@ -60,7 +60,8 @@ def _together(mine: Sequence[LineHunk], other: Sequence[LineHunk]) -> Iterator[L
     """Yield the hunks of both lists, in order; a hunk that is in both is yielded once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
-        [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))], key=lambda hunk: hunk[:2]
+        [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],
+        key=lambda hunk: hunk[:2],
     )
 
 

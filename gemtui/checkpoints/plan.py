@@ -101,7 +101,9 @@ Histories = Mapping[bytes, Sequence[Delta]]
 """Maps each file or folder to its changes, oldest first."""
 
 
-def histories(store: CheckpointStore, wanted: Callable[[WritingCall], bool]) -> dict[bytes, list[Delta]]:
+def histories(
+    store: CheckpointStore, wanted: Callable[[WritingCall], bool]
+) -> dict[bytes, list[Delta]]:
     """Map each file or folder to its changes, from the first one to undo onwards.
 
     `wanted`: returns whether to undo a call's changes. Files without changes to undo are left out.
@@ -135,7 +137,9 @@ def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[S
     return steps
 
 
-def _step(store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[Delta]) -> Step | None:
+def _step(
+    store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[Delta]
+) -> Step | None:
     groups = _groups(deltas)
     if not groups:
         return None
@@ -145,18 +149,28 @@ def _step(store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[
         reverted = _revert(store, result, before, after)
         if isinstance(reverted, str):
             return Step(
-                path=path, action=Action.KEEP, why=reverted, target=target, left=left, now=now,
+                path=path,
+                action=Action.KEEP,
+                why=reverted,
+                target=target,
+                left=left,
+                now=now,
                 result=now,
-            )  # fmt: skip
+            )
         merged |= reverted.content not in (before.content, result.content)
         result = reverted
     if result == now or (is_folder_name(path) and result.kind == ABSENT):
         return None  # an empty folder is removed together with its last file
     if result.kind not in (ABSENT, FOLDER) and not store.has_contents(result.content):
         return Step(
-            path=path, action=Action.KEEP, why=_DROPPED, target=target, left=left, now=now,
+            path=path,
+            action=Action.KEEP,
+            why=_DROPPED,
+            target=target,
+            left=left,
+            now=now,
             result=now,
-        )  # fmt: skip
+        )
     action = Action.REMOVE if result.kind == ABSENT else Action.MERGE if merged else Action.RESTORE
     return Step(path=path, action=action, target=target, left=left, now=now, result=result)
 
@@ -178,7 +192,9 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
     return [(before, after) for before, after in groups if before != after]
 
 
-def _revert(store: CheckpointStore, now: FileState, before: FileState, after: FileState) -> FileState | str:
+def _revert(
+    store: CheckpointStore, now: FileState, before: FileState, after: FileState
+) -> FileState | str:
     """Return the state `now` without the change from `before` to `after`.
 
     If the change can't be reverted, return the reason as a message.
@@ -273,7 +289,9 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
     return [_unless_needed(step, changes[step.path], lost, gone) for step in steps]
 
 
-def _unless_needed(step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]) -> Step:
+def _unless_needed(
+    step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
+) -> Step:
     """Return the step, but keep its file if that may be a lost file, renamed.
 
     A lost file is one that can't be restored, so carrying out the step could delete its only copy.

@@ -36,7 +36,9 @@ TOP = b"./"
 LARGEST = 32_000_000
 """The largest file, in bytes, whose contents checkpoints store."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UNREAD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None
+_UNREAD = (
+    os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None
+)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
@@ -111,7 +113,9 @@ class ProjectFiles:
         except OSError as error:
             return unkept(UNREADABLE, error.errno or 0), None
 
-    def read(self, place: int, last: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
+    def read(
+        self, place: int, last: bytes, store: Keeper | None = None
+    ) -> tuple[FileState, Facts | None]:
         """Return the state and facts of a file in an open folder, as `state` does.
 
         `place`: the folder's handle. `last`: the file's base name. `store`: if given, the file's
@@ -292,9 +296,13 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 def stat_facts(seen: os.stat_result) -> Facts:
     """Extract from an `lstat` result the facts that reveal a later change to the file."""
     return Facts(
-        seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
-        seen.st_uid, seen.st_gid,
-    )  # fmt: skip
+        seen.st_size,
+        seen.st_mtime_ns,
+        seen.st_ctime_ns,
+        seen.st_ino & _POSITIVE,
+        seen.st_uid,
+        seen.st_gid,
+    )
 
 
 def _open_folder(name: bytes, handle: int) -> int:
@@ -302,7 +310,9 @@ def _open_folder(name: bytes, handle: int) -> int:
         return os.open(name, _FOLDER, dir_fd=handle)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise InTheWay(errno.ENOTDIR, "something else is in its place", os.fsdecode(name)) from None
+            raise InTheWay(
+                errno.ENOTDIR, "something else is in its place", os.fsdecode(name)
+            ) from None
         raise
 
 

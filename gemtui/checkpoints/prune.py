@@ -44,11 +44,18 @@ class CheckpointsUsage:
 def checkpoints_usage(place: Path) -> CheckpointsUsage:
     """Return the disk usage of the checkpoints under `place`. Never raises."""
     folders = list(_folders(place))
-    return CheckpointsUsage(folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders))
+    return CheckpointsUsage(
+        folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
+    )
 
 
 def remove_old_checkpoints(
-    place: Path, *, before: float, most_bytes: int, goes_on: Callable[[str], bool], needed: Collection[Path] = ()
+    place: Path,
+    *,
+    before: float,
+    most_bytes: int,
+    goes_on: Callable[[str], bool],
+    needed: Collection[Path] = (),
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
@@ -102,7 +109,9 @@ def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
     return checkpoint.id in ids
 
 
-def _prune_one(folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]) -> bool:
+def _prune_one(
+    folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
+) -> bool:
     """Remove a project's checkpoints that are older than the first one to keep.
 
     `goes_on`: returns whether the run with this id is still working; its checkpoints are kept.
@@ -115,7 +124,14 @@ def _prune_one(folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Ch
             checkpoints = store.checkpoints()
             if any(undo.plan is not None for undo in store.undos()):
                 return False
-            first = next((each.id for each in checkpoints if stays(each) or (each.run and goes_on(each.run))), None)
+            first = next(
+                (
+                    each.id
+                    for each in checkpoints
+                    if stays(each) or (each.run and goes_on(each.run))
+                ),
+                None,
+            )
             if first is not None:
                 return _drop(store, first, checkpoints)
         shutil.rmtree(folder)

@@ -227,7 +227,9 @@ def _recorded(contents: Contents, content: bytes | None) -> FileState:
 def _owner(call: WritingCall) -> HunkOwner:
     if made_by_user(call):
         return HunkOwner(OwnerKind.PERSON, tool=call.tool)
-    return HunkOwner(_kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use)
+    return HunkOwner(
+        _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use
+    )
 
 
 def _kind(tool: str) -> OwnerKind:
@@ -455,7 +457,9 @@ def git_lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _versions(changes: Sequence[OwnedChange], now: FileState, late: HunkOwner) -> Iterator[tuple[FileState, HunkOwner]]:
+def _versions(
+    changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
+) -> Iterator[tuple[FileState, HunkOwner]]:
     """Yield each state of a file after the initial one with its owner, oldest first.
 
     A change may start from a state that no earlier recorded change produced; that state belongs to
@@ -480,11 +484,16 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
     `ids`: the selected hunks, files or tool calls. A file or a call selects all of its hunks.
     """
     return frozenset(
-        hunk.id for file in files for hunk in file.hunks if not {hunk.id, file.id, hunk.owner.id}.isdisjoint(ids)
+        hunk.id
+        for file in files
+        for hunk in file.hunks
+        if not {hunk.id, file.id, hunk.owner.id}.isdisjoint(ids)
     )
 
 
-def dependent_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
+def dependent_hunks(
+    files: Iterable[ReviewedFile], ids: Collection[str]
+) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
     """Yield hunks that are kept although they may build on a reverted hunk.
 
     `ids`: the hunks, files or calls to revert. A hunk builds on an earlier one if it modified lines
@@ -501,7 +510,10 @@ def dependent_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> Iter
 
 
 def revert_steps(
-    changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: CheckpointStore, ids: Collection[str]
+    changes: Mapping[bytes, Sequence[OwnedChange]],
+    tree: Tree,
+    store: CheckpointStore,
+    ids: Collection[str],
 ) -> tuple[list[Step], list[ReviewedFile]]:
     """Return the steps that revert the selected hunks, and all files with their hunks.
 

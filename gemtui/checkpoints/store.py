@@ -330,7 +330,9 @@ class CheckpointStore:
         """Store contents and return their digest."""
         digest = digest_of(data)
         if not self.has_contents(digest):
-            self._database.execute("insert into content values (?, ?)", (digest, zlib.compress(data, 1)))
+            self._database.execute(
+                "insert into content values (?, ?)", (digest, zlib.compress(data, 1))
+            )
             self._added.add(digest)
         return digest
 
@@ -343,7 +345,9 @@ class CheckpointStore:
 
         Raises KeyError if the contents are not stored, no longer stored, or corrupt.
         """
-        row = self._database.execute("select data from content where digest = ?", (digest,)).fetchone()
+        row = self._database.execute(
+            "select data from content where digest = ?", (digest,)
+        ).fetchone()
         try:
             data = zlib.decompress(row[0])
         except (TypeError, zlib.error):
@@ -376,7 +380,9 @@ class CheckpointStore:
 
     def files_under(self, name: bytes) -> Tree:
         """Return the files that a folder contained at the newest checkpoint, at any depth."""
-        return self._rows("path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode()))
+        return self._rows(
+            "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
+        )
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
         """Return the states of paths, and of anything in their way.
@@ -399,11 +405,14 @@ class CheckpointStore:
 
     def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
         rows = self._database.execute(
-            f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}", values
+            f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}",
+            values,
         )
         return {row[0]: (decode(row[1]), Facts(*row[2:])) for row in rows}
 
-    def set_tree(self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]) -> None:
+    def set_tree(
+        self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
+    ) -> None:
         """Record the new states of changed files.
 
         `listed`: the files that git lists; only these may be added to git's index. A deleted file
@@ -411,7 +420,10 @@ class CheckpointStore:
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
-            ((path, state.encode(), *facts, 0 if path in listed else -1) for path, (state, facts) in changed.items()),
+            (
+                (path, state.encode(), *facts, 0 if path in listed else -1)
+                for path, (state, facts) in changed.items()
+            ),
         )
         if self.git_index() is None:
             self._forget_gone()
@@ -430,7 +442,8 @@ class CheckpointStore:
         """Record the new modes of folders; None removes a folder that is missing."""
         self._database.executemany("delete from folder where path = ?", [(p,) for p in changed])
         self._database.executemany(
-            "insert into folder values (?,?)", [(path, mode) for path, mode in changed.items() if mode is not None]
+            "insert into folder values (?,?)",
+            [(path, mode) for path, mode in changed.items() if mode is not None],
         )
 
     # --- git's index ---------------------------------------------------------------------------
@@ -471,7 +484,8 @@ class CheckpointStore:
             (before,),
         )
         rows = self._database.execute(
-            "select path, state, size, mtime, ctime, inode, user, gid from tree where indexed = 1 order by path"
+            "select path, state, size, mtime, ctime, inode, user, gid from tree where indexed = 1 "
+            "order by path"
         )
         for row in rows:
             yield row[0], decode(row[1]), Facts(*row[2:])
@@ -491,7 +505,13 @@ class CheckpointStore:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def add_checkpoint(
-        self, time: float, reason: Reason, run: str, session: str, notes: Iterable[str], changes: Iterable[FileChange]
+        self,
+        time: float,
+        reason: Reason,
+        run: str,
+        session: str,
+        notes: Iterable[str],
+        changes: Iterable[FileChange],
     ) -> Checkpoint:
         """Store a checkpoint with the changes since the previous one, and return it.
 
@@ -503,25 +523,37 @@ class CheckpointStore:
             (time, reason.value, run, session, orjson.dumps(told).decode()),
         )
         id = done.lastrowid or 0
-        every = [(id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure) for each in changes]
+        every = [
+            (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
+            for each in changes
+        ]
         for table, folders in (("change", False), ("folder_change", True)):
             self._database.executemany(
-                f"insert into {table} values (?,?,?,?,?,?)", [row for row in every if is_folder_name(row[1]) is folders]
+                f"insert into {table} values (?,?,?,?,?,?)",
+                [row for row in every if is_folder_name(row[1]) is folders],
             )
         return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
-        rows = self._database.execute("select id, time, reason, run, session, notes from checkpoint order by id")
+        rows = self._database.execute(
+            "select id, time, reason, run, session, notes from checkpoint order by id"
+        )
         return [
             Checkpoint(
-                id=row[0], time=row[1], reason=Reason(row[2]), run=row[3], session=row[4],
+                id=row[0],
+                time=row[1],
+                reason=Reason(row[2]),
+                run=row[3],
+                session=row[4],
                 notes=tuple(orjson.loads(row[5])),
             )
             for row in rows
-        ]  # fmt: skip
+        ]
 
-    def changes(self, *, after: int = 0, by_calls: bool = False) -> Iterator[tuple[int, FileChange]]:
+    def changes(
+        self, *, after: int = 0, by_calls: bool = False
+    ) -> Iterator[tuple[int, FileChange]]:
         """Yield (checkpoint id, change) for each file changed after a checkpoint.
 
         Changes are sorted by checkpoint, then by path. `after`: the checkpoint's id; 0 means all.
@@ -534,7 +566,9 @@ class CheckpointStore:
         """Yield (checkpoint id, change) for each folder that some call has changed."""
         return self._changes("folder_change", 0, by_calls=True)
 
-    def _changes(self, table: str, after: int, *, by_calls: bool) -> Iterator[tuple[int, FileChange]]:
+    def _changes(
+        self, table: str, after: int, *, by_calls: bool
+    ) -> Iterator[tuple[int, FileChange]]:
         only = f"and path in (select path from {table} where call is not null)" if by_calls else ""
         rows = self._database.execute(
             f"select checkpoint, path, before, after, call, sure from {table} where checkpoint > ?"
@@ -542,7 +576,16 @@ class CheckpointStore:
             (after,),
         )
         for id, path, before, state, call, sure in rows:
-            yield (id, FileChange(path=path, before=decode(before), after=decode(state), call=call, sure=bool(sure)))
+            yield (
+                id,
+                FileChange(
+                    path=path,
+                    before=decode(before),
+                    after=decode(state),
+                    call=call,
+                    sure=bool(sure),
+                ),
+            )
 
     def save_call(self, call: WritingCall) -> int:
         """Store a call, or record the end of a stored one; return the call's id."""
@@ -551,37 +594,65 @@ class CheckpointStore:
             " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
             " session = excluded.session, ended = excluded.ended",
             (
-                call.run, call.session, call.use, call.tool, call.command, call.path, call.began,
-                call.ended, call.sure,
+                call.run,
+                call.session,
+                call.use,
+                call.tool,
+                call.command,
+                call.path,
+                call.began,
+                call.ended,
+                call.sure,
             ),
-        )  # fmt: skip
-        row = self._database.execute("select id from call where run = ? and use = ?", (call.run, call.use)).fetchone()
+        )
+        row = self._database.execute(
+            "select id from call where run = ? and use = ?", (call.run, call.use)
+        ).fetchone()
         return int(row[0])
 
     def calls(self) -> dict[int, WritingCall]:
         """Return all calls, by id."""
-        rows = self._database.execute("select id, run, session, use, tool, command, path, began, ended, sure from call")
+        rows = self._database.execute(
+            "select id, run, session, use, tool, command, path, began, ended, sure from call"
+        )
         return {
             row[0]: WritingCall(
-                id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
-                path=row[6], began=row[7], ended=row[8], sure=bool(row[9]),
+                id=row[0],
+                run=row[1],
+                session=row[2],
+                use=row[3],
+                tool=row[4],
+                command=row[5],
+                path=row[6],
+                began=row[7],
+                ended=row[8],
+                sure=bool(row[9]),
             )
             for row in rows
-        }  # fmt: skip
+        }
 
     # --- undos ---------------------------------------------------------------------------------
 
     def begin_undo(
-        self, time: float, session: str, prompt: int, checkpoint: int, call: int, plan: str,
+        self,
+        time: float,
+        session: str,
+        prompt: int,
+        checkpoint: int,
+        call: int,
+        plan: str,
         redoes: int | None = None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Record an undo's tasks before it starts; return the undo's id.
 
         `plan`: the encoded tasks. The other arguments become the fields of an `Undo`, which
         describes them.
         """
         done = self._database.execute(
-            "insert into undo (time, session, prompt, checkpoint, call, plan, redoes) values (?,?,?,?,?,?,?)",
+            (
+                "insert into undo (time, session, prompt, checkpoint, call, plan, redoes) values "
+                "(?,?,?,?,?,?,?)"
+            ),
             (time, session, prompt, checkpoint, call, plan, redoes),
         )
         return done.lastrowid or 0
@@ -606,15 +677,24 @@ class CheckpointStore:
     def undos(self) -> list[Undo]:
         """Return all undos and redos, oldest first."""
         rows = self._database.execute(
-            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes from undo order by id"
+            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes from "
+            "undo order by id"
         )
         return [
             Undo(
-                id=row[0], time=row[1], session=row[2], prompt=row[3], checkpoint=row[4],
-                call=row[5], fork=row[6], plan=row[7], undone=bool(row[8]), redoes=row[9],
+                id=row[0],
+                time=row[1],
+                session=row[2],
+                prompt=row[3],
+                checkpoint=row[4],
+                call=row[5],
+                fork=row[6],
+                plan=row[7],
+                undone=bool(row[8]),
+                redoes=row[9],
             )
             for row in rows
-        ]  # fmt: skip
+        ]
 
     def lineage(self, session: str) -> frozenset[str]:
         """Return the ids of a session and of all sessions it was forked from."""
@@ -642,7 +722,9 @@ class CheckpointStore:
 
     def set_uncovered(self, checkpoint: int, entries: str) -> None:
         """Record, as text, what a checkpoint does not cover."""
-        self._database.execute("insert or replace into uncovered values (?,?)", (checkpoint, entries))
+        self._database.execute(
+            "insert or replace into uncovered values (?,?)", (checkpoint, entries)
+        )
 
     def uncovered_before(self, time: float) -> str | None:
         """Return the newest record of what checkpoints don't cover that was made before a time.
@@ -650,7 +732,10 @@ class CheckpointStore:
         None if there is no such record. `time`: seconds since the epoch.
         """
         row = self._database.execute(
-            "select entries from uncovered join checkpoint on checkpoint = id where time <= ? order by id desc limit 1",
+            (
+                "select entries from uncovered join checkpoint on checkpoint = id where time <= ? "
+                "order by id desc limit 1"
+            ),
             (time,),
         ).fetchone()
         return None if row is None else str(row[0])

@@ -14,7 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at, folder_modes, folder_state, folders_above
+from gemtui.checkpoints.project_files import (
+    InTheWay,
+    ProjectFiles,
+    facts_at,
+    folder_modes,
+    folder_state,
+    folders_above,
+)
 from gemtui.checkpoints.store import (
     ABSENT,
     FILE,
@@ -109,7 +116,9 @@ class Taker:
         """
         began = time.time()
         with self._store.transaction(), ProjectFiles(self._root) as files:
-            listing = list_files(self._root, self._store.git, self._store.git_index(), without=self._without)
+            listing = list_files(
+                self._root, self._store.git, self._store.git_index(), without=self._without
+            )
             names = {*listing.names, *listing.ignored, *self._store.unindexed()}
             names.update(filter(is_tracked_name, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
@@ -147,10 +156,16 @@ class Taker:
 
     def uncovered(self) -> Uncovered:
         """Return what the project contains that its checkpoints don't cover."""
-        return find_uncovered(self._root, self._store.known_paths(), folders_inside(self._root, self._without))
+        return find_uncovered(
+            self._root, self._store.known_paths(), folders_inside(self._root, self._without)
+        )
 
     def _folders_changed(
-        self, files: ProjectFiles, found: Tree, calls: Sequence[WritingCall], owned: Mapping[bytes, int]
+        self,
+        files: ProjectFiles,
+        found: Tree,
+        calls: Sequence[WritingCall],
+        owned: Mapping[bytes, int],
     ) -> list[FileChange]:
         """Record the current modes of all folders; return the folders' changes.
 
@@ -206,14 +221,18 @@ class Taker:
             return []
         prefix = os.fsencode(os.path.relpath(self._root, os.fsdecode(index.top)))
         prefix = b"" if prefix == b"." else prefix + b"/"
-        data = encode_index((prefix + name, state, facts) for name, state, facts in self._store.index_before(before))
+        data = encode_index(
+            (prefix + name, state, facts) for name, state, facts in self._store.index_before(before)
+        )
         new = index._replace(number=index.number + 1, size=len(data))
         self._store.set_index(new)
         write_whole(index_file(self._store.git, new.number), [data], durable=True)
         used = index_file(self._store.git, new.number)
         return [each for each in used.parent.glob("index-*") if each != used]
 
-    def _first(self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree) -> dict[bytes, FileState]:
+    def _first(
+        self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
+    ) -> dict[bytes, FileState]:
         """Return the former states of git-ignored files that no earlier checkpoint contains.
 
         `listing`: the files that git lists. `also`: additional files, with their former states.
@@ -221,7 +240,9 @@ class Taker:
         """
         new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
-            name: before if isinstance(before, FileState) else FileState(FILE, before[0], self._store.keep(before[1]))
+            name: before
+            if isinstance(before, FileState)
+            else FileState(FILE, before[0], self._store.keep(before[1]))
             for name, before in also.items()
             if name in new
         }
@@ -281,7 +302,9 @@ def _unread_notes(folders: Iterable[bytes]) -> Iterator[str]:
         yield f"{os.fsdecode(folder)}/ can't be read, so changes in it are not covered"
 
 
-def _read(files: ProjectFiles, place: int, last: bytes, store: CheckpointStore) -> tuple[FileState, Facts | None]:
+def _read(
+    files: ProjectFiles, place: int, last: bytes, store: CheckpointStore
+) -> tuple[FileState, Facts | None]:
     try:
         return files.read(place, last, store)
     except FileNotFoundError:  # deleted since it was listed
@@ -343,7 +366,9 @@ def _owner(
 
 
 @contextmanager
-def open_taker(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[tuple[CheckpointStore, Taker]]:
+def open_taker(
+    folder: Path, root: Path, without: tuple[Path, ...]
+) -> Iterator[tuple[CheckpointStore, Taker]]:
     """Open a project's checkpoints, creating them if necessary.
 
     Yields the store and a Taker. `folder`: the folder of the checkpoints. `root`: the project's

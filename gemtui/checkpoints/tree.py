@@ -23,7 +23,15 @@ from tempfile import TemporaryFile
 from threading import Timer
 
 from gemtui.checkpoints.store import LINK, Facts, FileState, GitIndex
-from gemtui.files import files_below, is_file, make_folder, open_regular, read_small, stat_if_possible, write_new
+from gemtui.files import (
+    files_below,
+    is_file,
+    make_folder,
+    open_regular,
+    read_small,
+    stat_if_possible,
+    write_new,
+)
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
@@ -112,7 +120,11 @@ def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
     """Return the names, relative to the root, of those folders that are in it."""
     real = Path(os.path.realpath(root))
     places = (Path(os.path.realpath(each)) for each in folders)
-    return tuple(bytes(place.relative_to(real)) for place in places if place != real and place.is_relative_to(real))
+    return tuple(
+        bytes(place.relative_to(real))
+        for place in places
+        if place != real and place.is_relative_to(real)
+    )
 
 
 def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
@@ -155,7 +167,9 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
 
 
 def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
-    return frozenset(name for name in names if name and (b".git" not in name.lower() or is_tracked_name(name)))
+    return frozenset(
+        name for name in names if name and (b".git" not in name.lower() or is_tracked_name(name))
+    )
 
 
 def _is_whole(file: Path, index: GitIndex) -> bool:
@@ -166,16 +180,32 @@ def _is_whole(file: Path, index: GitIndex) -> bool:
 def _version_of(index: Path | None) -> str:
     """Return a string that changes when an index file is written; "" if it is missing."""
     seen = None if index is None else stat_if_possible(index, follow=True)
-    return "" if seen is None else f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
+    return (
+        ""
+        if seen is None
+        else f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
+    )
 
 
-def _ask(git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]) -> bytes | None:
+def _ask(
+    git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
+) -> bytes | None:
     """Return the output of `git ls-files`; None if it fails or takes too long.
 
     `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
     `index`: the index file to use. `words`: options of `git ls-files`.
     """
-    command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", *words]
+    command = [
+        git,
+        "--no-pager",
+        "-c",
+        "core.fsmonitor=false",
+        "-C",
+        str(root),
+        "ls-files",
+        "-z",
+        *words,
+    ]
     repository = _repository(top)
     if repository is not None:  # elsewhere, nothing is ignored
         command += ["--exclude-standard", *_excludes(_common(repository) / "info" / "exclude")]
@@ -227,7 +257,10 @@ def _make_private(private: Path) -> None:
     """
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
-    for name, text in (("HEAD", b"ref: refs/heads/none\n"), ("config", b"[core]\n\tbare = false\n")):
+    for name, text in (
+        ("HEAD", b"ref: refs/heads/none\n"),
+        ("config", b"[core]\n\tbare = false\n"),
+    ):
         file = private / name
         with suppress(OSError):
             if read_small(file) == text:
@@ -329,10 +362,17 @@ def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
 def _entry(name: bytes, state: FileState, facts: Facts) -> bytes:
     mode = _PROGRAM_MODE if state.mode & 0o100 else _FILE_MODE
     head = _ENTRY.pack(
-        facts.ctime // _SECOND & _WORD, facts.ctime % _SECOND,
-        facts.mtime // _SECOND & _WORD, facts.mtime % _SECOND,
-        0, facts.inode & _WORD, _LINK_MODE if state.kind == LINK else mode,
-        facts.user, facts.group, facts.size & _WORD,
-        _NO_CONTENT, min(len(name), _LONGEST),
-    )  # fmt: skip
+        facts.ctime // _SECOND & _WORD,
+        facts.ctime % _SECOND,
+        facts.mtime // _SECOND & _WORD,
+        facts.mtime % _SECOND,
+        0,
+        facts.inode & _WORD,
+        _LINK_MODE if state.kind == LINK else mode,
+        facts.user,
+        facts.group,
+        facts.size & _WORD,
+        _NO_CONTENT,
+        min(len(name), _LONGEST),
+    )
     return head + name + bytes(8 - (len(head) + len(name)) % 8)

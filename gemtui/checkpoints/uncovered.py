@@ -71,7 +71,9 @@ class _Search:
     def __init__(self, root: bytes, covered: Collection[bytes], without: Collection[bytes]) -> None:
         self.found: Uncovered = {}
         self._root, self._covered, self._without = root, covered, without
-        self._folders = {name[:end] for name in covered for end, char in enumerate(name) if char == ord("/")}
+        self._folders = {
+            name[:end] for name in covered for end, char in enumerate(name) if char == ord("/")
+        }
         self._left = _MOST_FILES
 
     def enter(self, top: bytes) -> None:
@@ -85,7 +87,11 @@ class _Search:
                         name = b"/".join(filter(None, (folder, entry.name)))
                         if name in self._folders and entry.is_dir(follow_symlinks=False):
                             waiting.append(name)
-                        elif name not in self._covered and name not in self._without and not _is_git(name):
+                        elif (
+                            name not in self._covered
+                            and name not in self._without
+                            and not _is_git(name)
+                        ):
                             with suppress(FileNotFoundError):  # it has just been deleted
                                 self.found[name] = self._entry(entry)
             except OSError:
@@ -130,7 +136,13 @@ class _Search:
             return ""
         digest = hashlib.blake2b(digest_size=12)
         for path, facts in sorted(files, key=lambda file: file[0]):
-            version = facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
+            version = (
+                facts.st_mode,
+                facts.st_size,
+                facts.st_mtime_ns,
+                facts.st_ctime_ns,
+                facts.st_ino,
+            )
             digest.update(path + repr(version).encode())
         return digest.hexdigest()
 
@@ -147,7 +159,10 @@ def encode_uncovered(found: Uncovered) -> str:
 
 def decode_uncovered(text: str) -> Uncovered:
     """Parse what `encode_uncovered` serialised. Raises ValueError."""
-    return {bytes.fromhex(name): UncoveredEntry(UncoveredKind[kind], facts) for name, kind, facts in orjson.loads(text)}
+    return {
+        bytes.fromhex(name): UncoveredEntry(UncoveredKind[kind], facts)
+        for name, kind, facts in orjson.loads(text)
+    }
 
 
 def uncovered_notes(before: Uncovered, now: Uncovered) -> list[str]:

@@ -120,7 +120,10 @@ class Interruption(NamedTuple):
         """A sentence for the user about it."""
         if not self.left:
             return "interrupted, but everything was finished before"
-        return f"interrupted after {self.done:,} of {self.done + self.left:,} files; to finish, run: {self.finish}"
+        return (
+            f"interrupted after {self.done:,} of {self.done + self.left:,} files; to finish, "
+            f"run: {self.finish}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +213,9 @@ class Project:
         self._completed = list[_Completed]()
         self._settled: list[str] = []
 
-    def undo(self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
+    def undo(
+        self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, command: str = ""
+    ) -> FilesUndone:
         """Undo the changes since `target`.
 
         `paths`: undo only changes to these files, and to files under these folders; None means all.
@@ -231,7 +236,9 @@ class Project:
         also = {each.path: UNKNOWN for each in recorded}
         calls = [call for call in self.store.calls().values() if wanted(call)]
         missing = uncovered_notes_of(self.store, self.taker, calls, paths)
-        done = self.change(UNDO, target.session, planned, also=also, prompt=target.prompt, command=command)
+        done = self.change(
+            UNDO, target.session, planned, also=also, prompt=target.prompt, command=command
+        )
         return replace(done, notes=(*done.notes, *missing), covered=not missing)
 
     def redo(self, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
@@ -243,7 +250,9 @@ class Project:
         results = list[FilesUndone]()
         for undo in () if self.completed(REDO) else self._undone():
             planned = partial(self._steps_back, undo, paths)
-            done = self.change(REDO, undo.session, planned, prompt=undo.prompt, redone=undo, command=command)
+            done = self.change(
+                REDO, undo.session, planned, prompt=undo.prompt, redone=undo, command=command
+            )
             if done.count:
                 return done
             results.append(done)
@@ -254,7 +263,10 @@ class Project:
             raise UndoError("nothing to redo in this folder")
         last = self._completed[-1]
         return FilesUndone(
-            session=last.session, prompt=last.prompt, steps=tuple(self._with_completed(())), notes=tuple(self._settled)
+            session=last.session,
+            prompt=last.prompt,
+            steps=tuple(self._with_completed(())),
+            notes=tuple(self._settled),
         )
 
     def _steps_back(self, undo: Undo, paths: Sequence[bytes] | None) -> list[Step]:
@@ -262,7 +274,9 @@ class Project:
 
     def _undone(self) -> list[Undo]:
         """Return the undos that have not been reversed completely, newest first."""
-        return [each for each in reversed(self.store.undos()) if each.redoes is None and not each.undone]
+        return [
+            each for each in reversed(self.store.undos()) if each.redoes is None and not each.undone
+        ]
 
     def newest_undo(self) -> Undo | None:
         """Return the newest undo that has not been reversed completely; None if there is none."""
@@ -270,7 +284,9 @@ class Project:
 
     def _rest_of(self, undo: Undo) -> Histories:
         """Return the changes of an undo that no redo has reversed."""
-        redos = {each.call for each in self.store.undos() if each.redoes == undo.id and each.plan is None}
+        redos = {
+            each.call for each in self.store.undos() if each.redoes == undo.id and each.plan is None
+        }
         changes = chain(self.store.changes(by_calls=True), self.store.folder_changes())
         redone = {change.path for _, change in changes if change.call in redos}
         found = histories(self.store, lambda call: call.id == undo.call)
@@ -279,7 +295,10 @@ class Project:
     def _steps(self, changes: Histories) -> list[Step]:
         steps = plan_steps(self.store, self.store.states_around(changes), changes)
         with ProjectFiles(self.root) as files:
-            return [step if step.path in self.taker.foreseen else _unless_blocked(files, step, steps) for step in steps]
+            return [
+                step if step.path in self.taker.foreseen else _unless_blocked(files, step, steps)
+                for step in steps
+            ]
 
     def completed(self, tool: str) -> bool:
         """Return whether an interrupted change of this kind was completed by this object."""
@@ -310,7 +329,9 @@ class Project:
         Raises OSError, CheckpointsUnreadable, UndoInterrupted.
         """
         with self.store.attempt() as keep:
-            taken = self.taker.take(Reason.UNDO, session=session, also=also or {}, renews_index=False)
+            taken = self.taker.take(
+                Reason.UNDO, session=session, also=also or {}, renews_index=False
+            )
             assert taken is not None
             steps = planned()
             tasks = _tasks_of(steps)
@@ -326,7 +347,13 @@ class Project:
                 return replace(planned_only, contents=self.store.added_contents(_digests_of(steps)))
             call = self._call(session, tool, taken.id, command)
             id = self.store.begin_undo(
-                taken.time, session, prompt, taken.id, call, _encode_tasks(tasks), None if redone is None else redone.id
+                taken.time,
+                session,
+                prompt,
+                taken.id,
+                call,
+                _encode_tasks(tasks),
+                None if redone is None else redone.id,
             )
             self._stop.begin_changes()
             keep()
@@ -342,7 +369,13 @@ class Project:
         """
         now = time.time()
         call = WritingCall(
-            run="", session=session, use=f"{tool} {number}", tool=tool, command=command or None, began=now, ended=now
+            run="",
+            session=session,
+            use=f"{tool} {number}",
+            tool=tool,
+            command=command or None,
+            began=now,
+            ended=now,
         )
         return self.store.save_call(call)
 
@@ -360,7 +393,9 @@ class Project:
             if first is None or step.action is Action.KEEP:
                 result.append(step)
             elif first.now != step.result:
-                result.append(replace(found.pop(step.path), action=step.action, result=step.result, why=""))
+                result.append(
+                    replace(found.pop(step.path), action=step.action, result=step.result, why="")
+                )
             else:
                 found.pop(step.path)
         return sorted([*found.values(), *result], key=lambda step: step.path)
@@ -376,12 +411,16 @@ class Project:
         with ProjectFiles(self.root) as opened:
             done = _apply(self.store, opened, tasks, undo.id, self._stop)
         if done.left:
-            interrupted = Interruption(len(tasks) - len(done.left), len(done.left), _command_of(self.store, undo))
+            interrupted = Interruption(
+                len(tasks) - len(done.left), len(done.left), _command_of(self.store, undo)
+            )
             self._stop.report = interrupted.words
             raise UndoInterrupted(replace(_as_applied(files, done), interrupted=interrupted))
         owned = dict.fromkeys(done.paths, undo.call)
         also = dict.fromkeys(done.paths, GONE)
-        notes = [note, *_left_alone(_kind_of(self.store, undo), done.failed.items())] if note else []
+        notes = (
+            [note, *_left_alone(_kind_of(self.store, undo), done.failed.items())] if note else []
+        )
         self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also, notes=notes)
         with self.store.transaction():
             self._end(undo)
@@ -405,7 +444,9 @@ class Project:
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             kind, steps = _kind_of(self.store, undo), _steps_left(self.root, undo)
             words = f"First, an interrupted {kind} in this folder was completed."
-            files = FilesUndone(session=undo.session, prompt=undo.prompt, steps=steps, notes=tuple(self._settled))
+            files = FilesUndone(
+                session=undo.session, prompt=undo.prompt, steps=steps, notes=tuple(self._settled)
+            )
             if self.is_preview:
                 words = f"First, an interrupted {kind} in this folder will be completed."
                 self._foresee(undo, steps)
@@ -424,29 +465,43 @@ class Project:
         kept = {step.path for step in steps if step.action is Action.KEEP}
         owned = {path: undo.call for path in paths if path not in kept}
         self.taker.take(
-            Reason.UNDO, session=undo.session, owned=owned, also=dict.fromkeys(paths, GONE), renews_index=False
+            Reason.UNDO,
+            session=undo.session,
+            owned=owned,
+            also=dict.fromkeys(paths, GONE),
+            renews_index=False,
         )
         changed = {step.path: step for step in steps if step.action is not Action.KEEP}
-        files = {path: (step.result, UNTRUSTED) for path, step in changed.items() if not is_folder_name(path)}
+        files = {
+            path: (step.result, UNTRUSTED)
+            for path, step in changed.items()
+            if not is_folder_name(path)
+        }
         folders = {path: step.result.mode for path, step in changed.items() if is_folder_name(path)}
         self.store.set_tree(files, files)
         self.store.set_folders(folders)
         self.taker.foreseen |= changed.keys()
         changes = [
-            FileChange(path=path, before=step.now, after=step.result, call=undo.call) for path, step in changed.items()
+            FileChange(path=path, before=step.now, after=step.result, call=undo.call)
+            for path, step in changed.items()
         ]
         self.store.add_checkpoint(time.time(), Reason.UNDO, "", undo.session, (), changes)
         self._end(undo)
 
 
 def uncovered_notes_of(
-    store: CheckpointStore, taker: Taker, calls: Iterable[WritingCall], paths: Sequence[bytes] | None = None
+    store: CheckpointStore,
+    taker: Taker,
+    calls: Iterable[WritingCall],
+    paths: Sequence[bytes] | None = None,
 ) -> list[str]:
     """Return notes about what some calls may have changed although checkpoints don't cover it.
 
     Only calls that may write any file count. `paths`: as in `Project.undo`.
     """
-    began = min((call.began for call in calls if call.path is None and not made_by_user(call)), default=None)
+    began = min(
+        (call.began for call in calls if call.path is None and not made_by_user(call)), default=None
+    )
     if began is None:
         return []
     notes = {note for each in store.checkpoints() for note in each.notes if each.time >= began}
@@ -466,7 +521,12 @@ _NOT_RECORDED = (
 
 @contextmanager
 def open_project(
-    folder: Path, root: Path, without: tuple[Path, ...] = (), *, dry_run: bool = False, stop: StopRequest | None = None
+    folder: Path,
+    root: Path,
+    without: tuple[Path, ...] = (),
+    *,
+    dry_run: bool = False,
+    stop: StopRequest | None = None,
 ) -> Iterator[Project]:
     """Lock a project's checkpoints, complete interrupted changes and yield a Project.
 
@@ -559,7 +619,9 @@ class InterruptedUndo(NamedTuple):
     @property
     def advice(self) -> str:
         """Sentences for the user about it and how to finish it."""
-        where = "" if self.kind in ("undo", "revert") else f"cd {shlex.quote(str(self.project))} && "
+        where = (
+            "" if self.kind in ("undo", "revert") else f"cd {shlex.quote(str(self.project))} && "
+        )
         return f"{self.words} To finish it, run: {where}{self.finish}"
 
 
@@ -611,7 +673,8 @@ def _chosen(found: Mapping[bytes, ValueT], paths: Sequence[bytes] | None) -> dic
     return {
         path: value
         for path, value in found.items()
-        if paths is None or any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
+        if paths is None
+        or any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
     }
 
 
@@ -660,11 +723,22 @@ def _steps_left(root: Path, undo: Undo) -> tuple[Step, ...]:
     steps, tasks = list[Step](), _decode_tasks(undo.plan or "[]")
     with ProjectFiles(root) as files:
         for task in tasks:
-            now = files.folder_state(task.path) if is_folder_name(task.path) else files.state(task.path)[0]
+            now = (
+                files.folder_state(task.path)
+                if is_folder_name(task.path)
+                else files.state(task.path)[0]
+            )
             if now == task.result or (is_folder_name(task.path) and now == GONE):
                 continue
             action = Action.REMOVE if task.result == GONE else Action.RESTORE
-            step = Step(path=task.path, action=action, target=task.result, left=now, now=now, result=task.result)
+            step = Step(
+                path=task.path,
+                action=action,
+                target=task.result,
+                left=now,
+                now=now,
+                result=task.result,
+            )
             if now != task.now:
                 step = replace(step, action=Action.KEEP, why=_MEANWHILE, result=now)
             steps.append(step)
@@ -696,7 +770,9 @@ def _unless_blocked(files: ProjectFiles, step: Step, steps: Sequence[Step]) -> S
 
 
 def _digests_of(steps: Iterable[Step]) -> set[str]:
-    return {state.content for step in steps for state in (step.target, step.left, step.now, step.result)}
+    return {
+        state.content for step in steps for state in (step.target, step.left, step.now, step.result)
+    }
 
 
 def _as_applied(files: FilesUndone, done: _Applied) -> FilesUndone:
@@ -758,7 +834,9 @@ def _tasks_of(steps: Iterable[Step]) -> list[_Task]:
     opened = [step for step in folders if _opens(step)]
     closed = [step for step in reversed(folders) if not _opens(step)]
     removed.sort(key=lambda step: step.path, reverse=True)
-    return [_Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)]
+    return [
+        _Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)
+    ]
 
 
 def _opens(step: Step) -> bool:
@@ -768,16 +846,25 @@ def _opens(step: Step) -> bool:
 
 def _encode_tasks(tasks: Iterable[_Task]) -> str:
     """Serialise tasks to a string, which `_decode_tasks` parses."""
-    return orjson.dumps([[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]).decode()
+    return orjson.dumps(
+        [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
+    ).decode()
 
 
 def _decode_tasks(text: str) -> list[_Task]:
     """Parse the tasks that `_encode_tasks` serialised. Raises ValueError."""
-    return [_Task(bytes.fromhex(path), decode(now), decode(result)) for path, now, result in orjson.loads(text)]
+    return [
+        _Task(bytes.fromhex(path), decode(now), decode(result))
+        for path, now, result in orjson.loads(text)
+    ]
 
 
 def _apply(
-    store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], undo: int, stop: StopRequest
+    store: CheckpointStore,
+    files: ProjectFiles,
+    tasks: Sequence[_Task],
+    undo: int,
+    stop: StopRequest,
 ) -> _Applied:
     """Carry out the tasks of an undo and return which ones succeeded.
 

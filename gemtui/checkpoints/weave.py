@@ -116,10 +116,14 @@ class Weave(Generic[OwnerT]):
         for piece in pieces:
             for at in piece.removed:
                 author = self._lines[at].born
-                known = author is not None and (piece.group in whole or (piece.group, author) in owners)
+                known = author is not None and (
+                    piece.group in whole or (piece.group, author) in owners
+                )
                 back |= set() if known else {at}
         lines = [
-            line.text for at, line in enumerate(self._lines) if at in back or (line.died is None and at not in gone)
+            line.text
+            for at, line in enumerate(self._lines)
+            if at in back or (line.died is None and at not in gone)
         ]
         ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1])
         return b"".join([*ended, *lines[-1:]])
@@ -139,7 +143,9 @@ class Weave(Generic[OwnerT]):
             group = []
         return [*found, *self._pieces(group, number, before, now)]
 
-    def _pieces(self, group: Sequence[int], number: int, before: int, now: int) -> Iterator[WovenLines[OwnerT]]:
+    def _pieces(
+        self, group: Sequence[int], number: int, before: int, now: int
+    ) -> Iterator[WovenLines[OwnerT]]:
         """Yield the pieces of one group, which lies between two unchanged lines.
 
         `group`: positions in the weave. `number`: the group's number. `before`, `now`: how many
@@ -209,7 +215,11 @@ def _changed(
     `part`: the lines so far, including those that were removed earlier. `place`: the index in
     `part` at which to insert new lines. `owner`, `revives`: as in `Weave.add`.
     """
-    dead = [at for at, line in enumerate(part) if line.died is not None and (line.born is None or revives)]
+    dead = [
+        at
+        for at, line in enumerate(part)
+        if line.died is not None and (line.born is None or revives)
+    ]
     matched = _matches([part[at].text for at in dead], new)
     back = {dead[one]: other for one, other in matched}
     result, given = list[_Line[OwnerT]](), 0

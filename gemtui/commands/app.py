@@ -67,7 +67,9 @@ def _end_runs(place: Path) -> None:
     from gemtui.runs.listing import list_runs, runs_dir
 
     runs = [
-        run for run in list_runs(runs_dir()) if run.state is RunState.RUNNING and run.folder.path.is_relative_to(place)
+        run
+        for run in list_runs(runs_dir())
+        if run.state is RunState.RUNNING and run.folder.path.is_relative_to(place)
     ]
     for run in runs:
         run.folder.abort(Abort.KILL)
@@ -77,7 +79,13 @@ def _end_runs(place: Path) -> None:
 
 
 def _app(
-    home: Path, cache: Path, project: Path | None, session: str | None, config: Config, *, demo: bool = False
+    home: Path,
+    cache: Path,
+    project: Path | None,
+    session: str | None,
+    config: Config,
+    *,
+    demo: bool = False,
 ) -> int:
     chosen = None
     if session is not None:
@@ -89,5 +97,7 @@ def _app(
     from gemtui.ui.app import run_app
     from gemtui.ui.kit.app_base import Start
 
-    start = Start(home=home, project=project, cache=cache, session=chosen, demo=demo, opening=opening)
+    start = Start(
+        home=home, project=project, cache=cache, session=chosen, demo=demo, opening=opening
+    )
     return run_app(start, config)

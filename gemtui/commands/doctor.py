@@ -41,9 +41,21 @@ from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, vault_status
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.notify import ask_tmux, ringing_terminal
-from gemtui.paths import cache_dir, checkpoints_dir, config_file, current_folder, gemini_home, prompts_file
+from gemtui.paths import (
+    cache_dir,
+    checkpoints_dir,
+    config_file,
+    current_folder,
+    gemini_home,
+    prompts_file,
+)
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.file.policy_files import is_empty_folder, named_policies, policies_dir, policy_files
+from gemtui.policy.file.policy_files import (
+    is_empty_folder,
+    named_policies,
+    policies_dir,
+    policy_files,
+)
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.runs.gate.user_commands import failures
 from gemtui.runs.listing import (
@@ -329,14 +341,23 @@ def _store_rows(store: _StoreReport) -> Iterator[tuple[str, str]]:
 
 def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
     if found.cli is None:
-        yield ("gemini", f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}")
+        yield (
+            "gemini",
+            f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}",
+        )
         return
     place = f"{found.cli.path} (found by {found.cli.found_by.value})"
     yield "gemini", f"{found.version or 'version unknown'}, {place}"
     if found.problem is None:
         can = found.capabilities.to_dict()
         words = (name.replace("_", " ") for name, able in can.items() if able is True)
-        yield ("", (f"supports: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"))
+        yield (
+            "",
+            (
+                f"supports: {', '.join(words)}; modes: "
+                f"{', '.join(found.capabilities.approval_modes)}"
+            ),
+        )
         yield "", f"models: {', '.join(MODELS)}, and any others that the API offers"
         yield "", _price_words()
 
@@ -454,7 +475,9 @@ def look_at_policies(environ: Mapping[str, str]) -> _PolicyReport:
     here = current_folder()
     users = folder_settings(here, environ).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]
-    return _PolicyReport(places=tuple(_look(path, ours) for path, ours in places if path_exists(path)))
+    return _PolicyReport(
+        places=tuple(_look(path, ours) for path, ours in places if path_exists(path))
+    )
 
 
 def _look(path: Path, ours: bool) -> _PolicyPlace:
@@ -462,7 +485,11 @@ def _look(path: Path, ours: bool) -> _PolicyPlace:
     checked = files if ours or is_empty_folder(path) else [path]
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
     return _PolicyPlace(
-        path=path, ours=ours, files=len(files), errors=found[Severity.ERROR], warnings=found[Severity.WARNING]
+        path=path,
+        ours=ours,
+        files=len(files),
+        errors=found[Severity.ERROR],
+        warnings=found[Severity.WARNING],
     )
 
 
@@ -471,7 +498,9 @@ def _policy_problems(policies: _PolicyReport) -> Iterator[str]:
     for place in policies.places:
         if place.errors:
             what = (
-                "gemtui starts no runs until they are fixed" if place.ours else "Gemini CLI ignores the affected rules"
+                "gemtui starts no runs until they are fixed"
+                if place.ours
+                else "Gemini CLI ignores the affected rules"
             )
             yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
 
@@ -558,10 +587,16 @@ def _terminal_rows(terminal: _Terminal) -> Iterator[tuple[str, str]]:
     if terminal.utf8:
         yield "", f"locale {terminal.locale}: UTF-8"
     else:
-        yield ("", f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it")
+        yield (
+            "",
+            f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it",
+        )
     if terminal.tmux and terminal.set_clipboard != "on":
         now = terminal.set_clipboard or "unknown"
-        yield ("", f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on")
+        yield (
+            "",
+            f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on",
+        )
     if terminal.notifications is None:
         yield "", "not known to support notifications; questions ring the bell instead"
     elif terminal.tmux and terminal.allow_passthrough not in ("on", "all"):
@@ -656,7 +691,11 @@ def _bytes(file: Path) -> int | None:
 
 def _files_dict(files: _GemtuiFiles) -> dict[str, Any]:
     return {
-        "config": {"path": str(files.config), "found": files.config_found, "problem": files.config_problem},
+        "config": {
+            "path": str(files.config),
+            "found": files.config_found,
+            "problem": files.config_problem,
+        },
         "cache": {
             "path": str(files.cache),
             "files": files.cache_files,
@@ -665,8 +704,16 @@ def _files_dict(files: _GemtuiFiles) -> dict[str, Any]:
             "problem": files.cache_problem,
             "clear": files.clear,
         },
-        "prompts": {"path": str(files.prompts), "bytes": files.prompts_bytes, "clear": CLEAR_PROMPTS},
-        "marks": {"path": str(files.marks), "sessions": files.marked, "problem": files.marks_problem},
+        "prompts": {
+            "path": str(files.prompts),
+            "bytes": files.prompts_bytes,
+            "clear": CLEAR_PROMPTS,
+        },
+        "marks": {
+            "path": str(files.marks),
+            "sessions": files.marked,
+            "problem": files.marks_problem,
+        },
     }
 
 
@@ -682,10 +729,16 @@ def _file_rows(files: _GemtuiFiles) -> Iterator[tuple[str, str]]:
         yield "", files.cache_renewed
     yield "", f"to clear it: {files.clear}"
     if files.prompts_bytes is not None:
-        yield ("prompts", f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane")
+        yield (
+            "prompts",
+            f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane",
+        )
         yield "", f"to delete them together with the runs: {CLEAR_PROMPTS}"
     if files.marked:
-        yield ("marks", f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}")
+        yield (
+            "marks",
+            f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}",
+        )
 
 
 # --- the search index, the vault, checkpoints and runs --------------------------------------------
@@ -737,16 +790,26 @@ def _look_at_search(cache: Path, home: Path) -> _SearchReport:
     except (sqlite3.Error, OSError, ValueError) as error:
         problem = f"it is corrupt ({message_of(error)})"
     return _SearchReport(
-        folder=folder, files=files, bytes=sum(folder_sizes(folder)), private=is_private(folder), problem=problem
+        folder=folder,
+        files=files,
+        bytes=sum(folder_sizes(folder)),
+        private=is_private(folder),
+        problem=problem,
     )
 
 
 def _search_rows(search: _SearchReport) -> Iterator[tuple[str, str]]:
     """Yield the rows of the report on the search index as (name, text)."""
     if search.problem is not None:
-        yield "search", f"{search.folder}: not used: {search.problem}; the next search will rebuild it"
+        yield (
+            "search",
+            f"{search.folder}: not used: {search.problem}; the next search will rebuild it",
+        )
     elif search.files is None:
-        yield "search", "no index yet; the first search creates it, and searches the files directly until then"
+        yield (
+            "search",
+            "no index yet; the first search creates it, and searches the files directly until then",
+        )
     else:
         private = ", readable only by you" if search.private else ""
         kept = f"index of {counted(search.files, 'file')}, {size(search.bytes)}"
@@ -757,18 +820,33 @@ def _search_rows(search: _SearchReport) -> Iterator[tuple[str, str]]:
 def _vault_rows(held: VaultUsage, doomed: int) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
-        yield ("vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}")
-        yield ("", f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE_VAULT}")
+        yield (
+            "vault",
+            f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}",
+        )
+        yield (
+            "",
+            (
+                f"including {held.kept} that Gemini CLI has deleted; to delete those, too: "
+                f"{PRUNE_VAULT}"
+            ),
+        )
     if doomed:
         files = counted(doomed, "session file")
-        yield "deletions", f"Gemini CLI deletes {files} at its next start; to list them: gemtui vault status"
+        yield (
+            "deletions",
+            f"Gemini CLI deletes {files} at its next start; to list them: gemtui vault status",
+        )
 
 
 def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
     if held.projects:
         words = f"{counted(held.projects, 'project')}, {size(held.bytes)}"
         yield "checkpoints", f"{held.folder}: {words}"
-        yield ("", f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}")
+        yield (
+            "",
+            f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}",
+        )
 
 
 def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:

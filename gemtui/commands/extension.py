@@ -75,7 +75,9 @@ def remove(yes: bool) -> int:
     if not _agreed(removal_notes(), "Remove the extension?", yes=yes):
         return 1
     action.remove_extension(detect_cli())
-    lines_to_stdout([clean_line("removed the extension; sessions started from now on don't use it")])
+    lines_to_stdout(
+        [clean_line("removed the extension; sessions started from now on don't use it")]
+    )
     return 0
 
 
@@ -98,7 +100,9 @@ def _say_state(found: ExtensionState) -> None:
     if found.problem is None:
         words = [f"installed: its hooks in {found.folder} run in every Gemini CLI session"]
         if found.offers_mcp:
-            words.append("agents may search and read the stored sessions of the folder they work in (mcp)")
+            words.append(
+                "agents may search and read the stored sessions of the folder they work in (mcp)"
+            )
     else:
         words = [found.problem]
     lines_to_stdout(map(clean_line, words))

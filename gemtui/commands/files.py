@@ -15,7 +15,13 @@ import click
 from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.session_choice import choose, index_of_user, project_in_use, short_ids
-from gemtui.commands.shared_options import json_option, project_options, require_one, session_ids, since_option
+from gemtui.commands.shared_options import (
+    json_option,
+    project_options,
+    require_one,
+    session_ids,
+    since_option,
+)
 from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
@@ -37,9 +43,16 @@ from gemtui.text import Clean, clean_line, relative, short_path
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @project_options()
-@click.option("--session", metavar="ID", shell_complete=session_ids, help="Use only this session, with its subagents.")
+@click.option(
+    "--session",
+    metavar="ID",
+    shell_complete=session_ids,
+    help="Use only this session, with its subagents.",
+)
 @since_option("Leave out writes before DATE, such as 2026-11-20 or 7d.")
-@click.option("--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`.")
+@click.option(
+    "--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`."
+)
 @json_option
 def files(
     path: Path | None,
@@ -58,7 +71,9 @@ def files(
     changes from before the first write to after the last, and lists what it can't include. Exit
     code 1 if there are no files.
     """
-    require_one("--session", session is not None, "--project or --everywhere", project or everywhere)
+    require_one(
+        "--session", session is not None, "--project or --everywhere", project or everywhere
+    )
     require_one("--patch", as_patch, "--json", as_json)
     with index_of_user() as index:
         snapshot = read_store(index, project=project)
@@ -68,7 +83,9 @@ def files(
     sessions = sessions_with_calls(snapshot, session=one, project=where)
     if as_patch:
         changes = recorded_changes(sessions, since=since)
-        return _print_patch(matching_writes(changes, path), where or (None if one is None else one.folder))
+        return _print_patch(
+            matching_writes(changes, path), where or (None if one is None else one.folder)
+        )
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
     written = writes_by_file(matching_writes(writes, path))
     if as_json:
@@ -80,7 +97,9 @@ def files(
     return 0 if written else 1
 
 
-def matching_writes(writes: Iterator[RecordedWrite | Problem], path: Path | None) -> Iterator[RecordedWrite]:
+def matching_writes(
+    writes: Iterator[RecordedWrite | Problem], path: Path | None
+) -> Iterator[RecordedWrite]:
     """Yield the writes to files that match `path`; None means all files.
 
     `path`: as in `files`. Problems that occurred while sessions were read are reported on stderr.
@@ -119,7 +138,9 @@ def _names_of(wanted: Path) -> list[PurePath]:
 # --- lines and JSON ------------------------------------------------------------------------------
 
 
-def _lines(files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot) -> Iterator[Clean]:
+def _lines(
+    files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot
+) -> Iterator[Clean]:
     ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
         yield clean_line(str(path)) if isinstance(path, PureWindowsPath) else short_path(Path(path))
@@ -174,7 +195,9 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     patch is empty.
     """
     if root is None:
-        raise click.UsageError("a patch covers a single project: change to its folder, or name it with --project")
+        raise click.UsageError(
+            "a patch covers a single project: change to its folder, or name it with --project"
+        )
     patch = ProjectPatch(root)
     for write in writes:
         patch.add(write)

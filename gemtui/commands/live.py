@@ -65,8 +65,12 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
     stored = {each.id: each for each in listed_sessions(snapshot, project=project, hidden=False)}
     live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
     if as_json:
-        sessions = [stored[each.session].to_dict(files=False) for each in live if each.session in stored]
-        json_to_stdout({"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]})
+        sessions = [
+            stored[each.session].to_dict(files=False) for each in live if each.session in stored
+        ]
+        json_to_stdout(
+            {"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]}
+        )
     else:
         marks = marks_of_user()
         titles = {id: named(session, marks).title for id, session in stored.items()}
@@ -92,7 +96,12 @@ def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
     for each in LiveFolder().read():
         seen.add(each.session)
         yield _Live(
-            session=each.session, state=each.state, since=each.since, project=each.project, by="hook", reported=each
+            session=each.session,
+            state=each.state,
+            since=each.since,
+            project=each.project,
+            by="hook",
+            reported=each,
         )
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and run.session and run.session not in seen:

@@ -7,7 +7,14 @@ from typing import IO
 
 import click
 
-from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.output import (
+    fact_line,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    to_file,
+    to_stdout,
+)
 from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import force_option, json_option, output_option, session_ids
 from gemtui.errors import MarkError, SessionNotFound
@@ -22,9 +29,16 @@ from gemtui.text import Clean, clean, clean_line, counted
 @click.option("--name", metavar="T", help="Set the session's title to T; '' removes the title.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable.")
 @click.option("--untag", "untags", metavar="T", multiple=True, help="Remove the tag T; repeatable.")
-@click.option("--pin/--unpin", "pinned", default=None, help="Pin the session to the top of lists, or unpin.")
+@click.option(
+    "--pin/--unpin", "pinned", default=None, help="Pin the session to the top of lists, or unpin."
+)
 @click.option("--note", metavar="T", help="Set the note T; '' removes it.")
-@click.option("--archive/--unarchive", "archived", default=None, help="Hide the session from lists, or show it again.")
+@click.option(
+    "--archive/--unarchive",
+    "archived",
+    default=None,
+    help="Hide the session from lists, or show it again.",
+)
 @json_option
 def mark(
     id: str,
@@ -114,5 +128,8 @@ def import_(file: IO[bytes], as_json: bool) -> None:
         json_to_stdout({"changed": merged.changed, "kept": list(merged.kept)})
         return
     for session in merged.kept:
-        note(f"{session} already has a different name or note here, which was kept: to change it, use gemtui mark")
+        note(
+            f"{session} already has a different name or note here, which was kept: to change it, "
+            "use gemtui mark"
+        )
     note(f"imported marks for {counted(merged.changed, 'session')}")

@@ -69,14 +69,18 @@ def mcp(project: Path | None, everywhere: bool) -> int:
     agent can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
     """
     if sys.stdin is None or sys.stdout is None:
-        raise click.UsageError("agents connect through stdin and stdout, but stdin or stdout is closed")
+        raise click.UsageError(
+            "agents connect through stdin and stdout, but stdin or stdout is closed"
+        )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     out = os.fdopen(os.dup(1), "wb")
     _let_stderr_go()
     os.dup2(2, 1)  # keep other output out of the protocol
     where = None if everywhere else (project or current_folder()).absolute()
-    server = McpServer(SessionTools(where).tools(), name="gemtui", version=version("gemtui"), instructions=_WHAT)
+    server = McpServer(
+        SessionTools(where).tools(), name="gemtui", version=version("gemtui"), instructions=_WHAT
+    )
     server.serve(sys.stdin.buffer, out)
     sys.stderr.flush()
     os._exit(0)  # a tool that has timed out may still be running
@@ -103,8 +107,13 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 _Id = Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{1,99}$")]
-_Cursor = Annotated[str, Meta(max_length=100, description="The cursor from the previous result, to get the next page.")]
-_Limit = Annotated[int, Meta(ge=1, le=50, description="The maximum number of entries in one result.")]
+_Cursor = Annotated[
+    str,
+    Meta(max_length=100, description="The cursor from the previous result, to get the next page."),
+]
+_Limit = Annotated[
+    int, Meta(ge=1, le=50, description="The maximum number of entries in one result.")
+]
 
 
 class _SearchArguments(Struct, forbid_unknown_fields=True):
@@ -134,9 +143,14 @@ class _ListArguments(Struct, forbid_unknown_fields=True):
 class _ReadArguments(Struct, forbid_unknown_fields=True):
     """The arguments of `read_session`."""
 
-    session: Annotated[_Id, Meta(description="A session's id from search, list_sessions or files, or `latest`.")]
+    session: Annotated[
+        _Id, Meta(description="A session's id from search, list_sessions or files, or `latest`.")
+    ]
     message: Annotated[
-        str, Meta(max_length=200, description="Start at the message with this id, which search returned.")
+        str,
+        Meta(
+            max_length=200, description="Start at the message with this id, which search returned."
+        ),
     ] = ""
     cursor: _Cursor = ""
 
@@ -148,7 +162,10 @@ class _FilesArguments(Struct, forbid_unknown_fields=True):
         str,
         Meta(
             max_length=4000,
-            description=("Limit the list to this file, files under this folder, or files whose path ends with this."),
+            description=(
+                "Limit the list to this file, files under this folder, or files whose path ends "
+                "with this."
+            ),
         ),
     ] = ""
     limit: _Limit = 20
@@ -174,7 +191,10 @@ class SessionTools:
                 self.search,
             ),
             ServedTool(
-                "list_sessions", f"List earlier sessions, newest first. {_WHAT}", _ListArguments, self.list_sessions
+                "list_sessions",
+                f"List earlier sessions, newest first. {_WHAT}",
+                _ListArguments,
+                self.list_sessions,
             ),
             ServedTool(
                 "read_session",
@@ -196,14 +216,19 @@ class SessionTools:
         start = _offset(given.cursor)
         limit = start + given.limit + 1
         if limit > _DEEPEST + 1:
-            raise ToolError(f"A search returns at most {_DEEPEST} results: search for something more specific.")
+            raise ToolError(
+                f"A search returns at most {_DEEPEST} results: search for something more specific."
+            )
         query = parse_query(given.query, now=datetime.now().astimezone())
         folder = index_folder(cache_dir(), gemini_home())
         with index_of_user() as index, closing(Search(folder)) as search:
             asked = SearchOptions(query, self._project, self._project is None, False, limit)
             results = find_results(asked, index, search).results
             found = results.hits
-            hits = [hit_entry(each, search.snippet(each, results.query)) for each in found[start : start + given.limit]]
+            hits = [
+                hit_entry(each, search.snippet(each, results.query))
+                for each in found[start : start + given.limit]
+            ]
         for each in hits:
             each["snippet"] = each["snippet"][:_SNIPPET]
             del each["spans"]

@@ -78,7 +78,13 @@ class McpServer:
     """
 
     def __init__(
-        self, tools: Sequence[ServedTool], *, name: str, version: str, instructions: str, limit: float = LIMIT
+        self,
+        tools: Sequence[ServedTool],
+        *,
+        name: str,
+        version: str,
+        instructions: str,
+        limit: float = LIMIT,
     ) -> None:
         self._tools: Mapping[str, ServedTool] = {each.name: each for each in tools}
         self._info = {"name": name, "version": version}

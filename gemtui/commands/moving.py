@@ -57,11 +57,16 @@ def _planned(home: Path, old: Path, new: Path) -> ProjectMove:
             raise MoveFailed(f"session {live.session} is open (process {live.pid}): end it first")
     for run in list_runs(runs_dir()):
         if run.alive and run.cwd in folders:
-            raise MoveFailed(f"run {run.id} works in {run.cwd}: stop it first, or wait until it ends")
+            raise MoveFailed(
+                f"run {run.id} works in {run.cwd}: stop it first, or wait until it ends"
+            )
     for path in move.chats:
         facts = stat_if_possible(path)
         if facts is not None and facts.st_mtime > time.time() - _MINUTE:
-            raise MoveFailed(f"{path} was written within the last minute: end its session first, and wait a minute")
+            raise MoveFailed(
+                f"{path} was written within the last minute: end its session first, and wait a "
+                "minute"
+            )
     return move
 
 

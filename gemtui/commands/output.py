@@ -57,7 +57,11 @@ def json_to_stdout(value: Mapping[str, Any]) -> None:
 
 
 def json_list_to_stdout(
-    name: str, values: Iterable[Any], *, before: Mapping[str, Any] | None = None, after: Mapping[str, Any] | None = None
+    name: str,
+    values: Iterable[Any],
+    *,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
 ) -> None:
     """Print an object with a list like `json_to_stdout`, without holding the list in memory.
 
@@ -65,7 +69,9 @@ def json_list_to_stdout(
     `after`: what the object contains before and after the list.
     """
     head = encode({"version": 1, **(before or {})}).removesuffix(b"}")
-    tail = b"".join(b",%b:%b" % (encode(key), encode(value)) for key, value in (after or {}).items())
+    tail = b"".join(
+        b",%b:%b" % (encode(key), encode(value)) for key, value in (after or {}).items()
+    )
     to_stdout(encode_array(values, head=b"%b,%b:" % (head, encode(name)), tail=tail + b"}\n"))
 
 
@@ -110,7 +116,11 @@ def fact_line(name: str, text: Clean, *, width: int = 9) -> Clean:
 
 
 def columns(
-    rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), room: int | None = None, cut: bool = False
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: frozenset[int] = frozenset(),
+    room: int | None = None,
+    cut: bool = False,
 ) -> Iterator[Clean]:
     """Yield a table's rows as lines with aligned columns.
 
@@ -173,7 +183,9 @@ def note(words: str) -> None:
 def require_terminal() -> None:
     """Raise click.UsageError if no question can be asked: stdin isn't a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("can't ask for confirmation without a terminal: add --yes to skip the question")
+        raise click.UsageError(
+            "can't ask for confirmation without a terminal: add --yes to skip the question"
+        )
 
 
 def agreed(lines: Iterable[Clean], question: str) -> bool:
@@ -210,7 +222,9 @@ def progress(doing: str, total: int, things: str = "sessions") -> Callable[[int]
     return say
 
 
-def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False) -> None:
+def to_file(
+    path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
+) -> None:
     """Write an export to a file, completely or not at all.
 
     A new file is readable only by the user. `keep`: files that must not be overwritten, and folders
@@ -258,7 +272,9 @@ def write_cursor(kind: str, *values: Any) -> str:
 
 def not_a_cursor() -> click.UsageError:
     """Return the error to raise for an argument that isn't a cursor of this list."""
-    return click.UsageError("--cursor: this is not a next_cursor from an earlier answer: leave it out to start over")
+    return click.UsageError(
+        "--cursor: this is not a next_cursor from an earlier answer: leave it out to start over"
+    )
 
 
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:

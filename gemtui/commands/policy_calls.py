@@ -20,7 +20,13 @@ from gemtui.commands.output import (
     there_already,
     to_file,
 )
-from gemtui.commands.policy_options import CallSelection, SelectedCalls, Situation, call_options, situation_options
+from gemtui.commands.policy_options import (
+    CallSelection,
+    SelectedCalls,
+    Situation,
+    call_options,
+    situation_options,
+)
 from gemtui.commands.shared_options import force_option, json_option, output_option
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
@@ -28,7 +34,13 @@ from gemtui.paths import folder_here, gemini_home, typed_path
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import Call, Decision, Reference, Rule
-from gemtui.policy.suggest.replay import EXAMPLES, ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
+from gemtui.policy.suggest.replay import (
+    EXAMPLES,
+    ReplayCounter,
+    ReplayCounts,
+    ReplayDecision,
+    RuleCount,
+)
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.effective_policy import EffectivePolicy
@@ -46,7 +58,10 @@ _CUT = 1000
 @situation_options
 @click.option("--tool", metavar="T", required=True, help="The name of the called tool.")
 @click.option(
-    "--args", metavar="JSON", default="{}", help="The call's arguments as a JSON object; - reads them from stdin."
+    "--args",
+    metavar="JSON",
+    default="{}",
+    help="The call's arguments as a JSON object; - reads them from stdin.",
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that makes the call.")
 @click.option(
@@ -58,7 +73,9 @@ _CUT = 1000
     help="Another folder that tools of the run may use; repeatable.",
 )
 @json_option
-def explain(*, tool: str, args: str, subagent: str | None, as_json: bool, situation: Situation) -> int:
+def explain(
+    *, tool: str, args: str, subagent: str | None, as_json: bool, situation: Situation
+) -> int:
     """Show how a tool call would be decided, and by which rule.
 
     The answer is for a run that gemtui would start with these policies. Your Gemini CLI policies
@@ -87,7 +104,11 @@ def _arguments(text: str) -> Mapping[str, Any]:
     stdin is needed for more than 128 KiB, which is the limit for one argument of a command.
     """
     such = """write one, such as '{"command": "ls"}'"""
-    data = sys.stdin.buffer.read() if text == "-" and sys.stdin else text.encode("utf-8", "surrogatepass")
+    data = (
+        sys.stdin.buffer.read()
+        if text == "-" and sys.stdin
+        else text.encode("utf-8", "surrogatepass")
+    )
     if not data.strip():
         raise click.UsageError(f"--args is empty instead of a JSON object: {such}")
     try:
@@ -115,7 +136,8 @@ def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
         "message": answer.message,
         "tool_refuses": answer.tool_refuses,
         "considered": [
-            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why} for each in answer.considered
+            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why}
+            for each in answer.considered
         ],
         "files": [str(path) for path in (*stands.files, *stands.admin)],
     }
@@ -125,7 +147,9 @@ def _sourced(rule: Rule) -> str:
     return f"{rule_source(rule)}: {rule_words(rule)}"
 
 
-def _explanation(answer: Explanation, stands: EffectivePolicy, situation: Situation) -> Iterator[Clean]:
+def _explanation(
+    answer: Explanation, stands: EffectivePolicy, situation: Situation
+) -> Iterator[Clean]:
     call = answer.call
     if args_hold_controls(call.args):
         yield Clean(f"{HOLDS_CONTROLS}:")
@@ -235,7 +259,11 @@ def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation
                 "tool_refuses": share.decision is ReplayDecision.TOOL_REFUSES,
                 "calls": share.calls,
                 "examples": [
-                    {"session": each.session, "tool": each.call.tool, "args": shortened_args(each.call.args)}
+                    {
+                        "session": each.session,
+                        "tool": each.call.tool,
+                        "args": shortened_args(each.call.args),
+                    }
                     for each in share.examples
                 ],
             }
@@ -285,7 +313,10 @@ _WORDS = {
 def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
-    yield Clean(f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; {situation.words}")
+    yield Clean(
+        f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
+        f"{situation.words}"
+    )
     asked = "" if situation.interactive else "denied, because headless runs can't ask"
     yield from columns(
         [
@@ -351,7 +382,9 @@ def suggest_command(
             raise click.UsageError(there_already(output))
     read = which.read()
     stands = situation.load_policy(read.workspace)
-    evidence = Evidence(stands.policy, mode=situation.mode, interactive=situation.interactive, setup=stands.setup)
+    evidence = Evidence(
+        stands.policy, mode=situation.mode, interactive=situation.interactive, setup=stands.setup
+    )
     for calls in read.calls():
         evidence.feed(calls)
     found = evidence.suggest()
@@ -410,16 +443,26 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
 
 
 def _left(each: LeftOut) -> dict[str, Any]:
-    return {"what": each.what, "why": each.why, "calls": each.calls, "examples": _examples(each.examples)}
+    return {
+        "what": each.what,
+        "why": each.why,
+        "calls": each.calls,
+        "examples": _examples(each.examples),
+    }
 
 
 def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
-    return [{"session": each.session, "tool": each.tool, "argument": each.argument} for each in references]
+    return [
+        {"session": each.session, "tool": each.tool, "argument": each.argument}
+        for each in references
+    ]
 
 
 def _with_evidence(each: Suggestion) -> str:
     said = [f"{_times(each)}, such as:"]
-    said += [f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples]
+    said += [
+        f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples
+    ]
     said.append(f"It also allows {each.opens}.")
     comments = "".join(f"# {visible_line(line).strip()}\n" for line in said)
     return comments + _toml(each.rule)
@@ -433,7 +476,9 @@ def _times(each: Suggestion) -> str:
     return f"{counted(each.calls, 'call')} in {counted(each.sessions, 'session')}"
 
 
-def _suggestion_lines(found: Suggestions, situation: Situation, output: Path | None) -> Iterator[Clean]:
+def _suggestion_lines(
+    found: Suggestions, situation: Situation, output: Path | None
+) -> Iterator[Clean]:
     rest = found.succeeded - found.allowed
     yield Clean(
         f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; {found.allowed:,} "

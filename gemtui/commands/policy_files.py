@@ -28,10 +28,23 @@ from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
 from gemtui.policy.file.policy_files import ENDING, find_policy, policies_dir, policy_files
 from gemtui.policy.file.rule_codec import explicit_fields
-from gemtui.policy.model.rules import ApprovalMode, CallStatus, Finding, RecordedCall, Reference, Rule, Severity
+from gemtui.policy.model.rules import (
+    ApprovalMode,
+    CallStatus,
+    Finding,
+    RecordedCall,
+    Reference,
+    Rule,
+    Severity,
+)
 from gemtui.policy.model.tool_catalog import BUILT_IN
 from gemtui.policy.sentence_parser import sentence_of
-from gemtui.policy.suggest.replay import ReplayDecision, refusal_of_tool, replay_decision, tool_may_exist
+from gemtui.policy.suggest.replay import (
+    ReplayDecision,
+    refusal_of_tool,
+    replay_decision,
+    tool_may_exist,
+)
 from gemtui.policy.words import decision_word, rule_place, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.sessions.catalog.summary import iso
@@ -215,7 +228,9 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("files", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=policy_names)
+@click.argument(
+    "files", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=policy_names
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @click.option(
     "--replay",
@@ -261,7 +276,10 @@ def check(
         lines_to_stdout(map(_line, found))
         if past:
             lines_to_stdout(_replay_lines(past))
-        note(_summed(*_counted(found)) or "no problems found: Gemini CLI reads this policy as intended")
+        note(
+            _summed(*_counted(found))
+            or "no problems found: Gemini CLI reads this policy as intended"
+        )
         if examples:
             passed = sum(each.tried.passes for each in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} passed")
@@ -357,7 +375,13 @@ def _example_findings(examples: Sequence[_FileExample]) -> Iterator[Finding]:
             by = "no rule" if tried.rule is None else rule_place(tried.rule)
             wanted, got = decision_word(example.expected), decision_word(tried.decision)
             said = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
-        yield Finding(file=each.file, rule=0, field="example", severity=Severity.ERROR, message=f"{place}: {said}")
+        yield Finding(
+            file=each.file,
+            rule=0,
+            field="example",
+            severity=Severity.ERROR,
+            message=f"{place}: {said}",
+        )
 
 
 def _example_json(each: _FileExample) -> dict[str, Any]:
@@ -407,7 +431,9 @@ class _Replayed:
     undated: int
 
 
-def _replayed(paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode) -> _Replayed:
+def _replayed(
+    paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
+) -> _Replayed:
     """Decide the calls that succeeded since a time, by these policy files alone.
 
     Settings are ignored. The run is assumed to be headless and in this mode. Raises

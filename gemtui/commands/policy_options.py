@@ -81,10 +81,14 @@ class Situation:
         """
         missing = next((path for path in self.admin if not path_exists(path)), None)
         if missing is not None:
-            raise click.UsageError(f"--admin-policy: {missing} does not exist: give an existing file")
+            raise click.UsageError(
+                f"--admin-policy: {missing} does not exist: give an existing file"
+            )
         for path in self.include_directories:
             if not is_folder(path):
-                raise click.UsageError(f"--include-directory: {path} is not a folder: give an existing folder")
+                raise click.UsageError(
+                    f"--include-directory: {path} is not a folder: give an existing folder"
+                )
         return effective_policy(
             self.named,
             alone=self.alone,
@@ -108,7 +112,9 @@ class Situation:
 
         `stands`: the result of `load_policy`.
         """
-        return Engine(stands.policy, mode=self.mode, interactive=self.interactive, setup=stands.setup)
+        return Engine(
+            stands.policy, mode=self.mode, interactive=self.interactive, setup=stands.setup
+        )
 
     @property
     def words(self) -> str:
@@ -118,8 +124,8 @@ class Situation:
     def report_broken(self, stands: EffectivePolicy) -> int:
         """Report policy files and rules that the CLI ignores, and unreadable settings.
 
-        Returns 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
-        silently skips or misinterprets. `stands`: the result of `load_policy`.
+        Returns 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini
+        CLI silently skips or misinterprets. `stands`: the result of `load_policy`.
         """
         for problem in stands.problems:
             note(problem)
@@ -156,7 +162,8 @@ def _named(word: str) -> Iterator[Path]:
     path = find_policy(word, folders=True)
     if "," in str(path):
         raise click.UsageError(
-            f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the path: rename it"
+            f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the path: "
+            "rename it"
         )
     yield path
 
@@ -170,7 +177,9 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def described(named: tuple[str, ...], **words: Any) -> Any:
         words["policies"] = (*named, *words["policies"])
-        given = {each.name: words.pop(each.name) for each in fields(Situation) if each.name in words}
+        given = {
+            each.name: words.pop(each.name) for each in fields(Situation) if each.name in words
+        }
         return command(situation=Situation(**given), **words)
 
     added: Callable[..., Any] = described
@@ -198,12 +207,17 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="An admin policy file, which takes precedence over all others; repeatable.",
         ),
         click.option(
-            "--alone", is_flag=True, help="Ignore your own Gemini CLI policies, as `gemini --policy FILE` does."
+            "--alone",
+            is_flag=True,
+            help="Ignore your own Gemini CLI policies, as `gemini --policy FILE` does.",
         ),
         click.option(
             "--interactive",
             is_flag=True,
-            help="Decide as in an interactive session, where you can be asked, not as in a headless run.",
+            help=(
+                "Decide as in an interactive session, where you can be asked, not as in a "
+                "headless run."
+            ),
         ),
         mode_option,
         click.option(
@@ -212,7 +226,10 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|FILE",
             multiple=True,
             shell_complete=policy_names,
-            help="The same as NAME|FILE: a policy file, a folder of them, or one of gemtui's policies; repeatable.",
+            help=(
+                "The same as NAME|FILE: a policy file, a folder of them, or one of gemtui's "
+                "policies; repeatable."
+            ),
         ),
         click.argument("named", metavar="[NAME|FILE]...", nargs=-1, shell_complete=policy_names),
     ):
@@ -279,7 +296,10 @@ class CallSelection:
         listed = partial(listed_sessions, snapshot, hidden=False)
         project = None if one else project_in_use(listed, self.project, everywhere=self.everywhere)
         workspace = project if one is None else one.folder
-        read = SelectedCalls(sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace)
+        read = SelectedCalls(
+            sessions=sessions_with_calls(snapshot, session=one, project=project),
+            workspace=workspace,
+        )
         if one is None:
             read.problems += snapshot.unreadable
         return read
@@ -291,7 +311,9 @@ def call_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def selected(session: str | None, project: Path | None, everywhere: bool, **words: Any) -> Any:
         if (session is not None) + (project is not None) + everywhere > 1:
-            raise click.UsageError("--session, --project and --everywhere can't be combined: use only one of them")
+            raise click.UsageError(
+                "--session, --project and --everywhere can't be combined: use only one of them"
+            )
         which = CallSelection(session=session, project=project, everywhere=everywhere)
         return command(which=which, **words)
 

@@ -122,7 +122,9 @@ def _said(rule: Rule) -> str:
     return f"{decision_word(rule.decision)} {rule_words(rule)}"
 
 
-def _lines(sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[Clean]:
+def _lines(
+    sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode
+) -> Iterator[Clean]:
     for each in sentences:
         yield visible_line(each.text)
         for rule in each.rules:
@@ -136,7 +138,10 @@ def _lines(sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalM
     by_decision: dict[str, list[str]] = {}
     for name, decision, _offered in _by_tool(rules, mode):
         by_decision.setdefault(decision, []).append(name)
-    yield from columns([(decision, ", ".join(names)) for decision, names in by_decision.items()], room=terminal_width())
+    yield from columns(
+        [(decision, ", ".join(names)) for decision, names in by_decision.items()],
+        room=terminal_width(),
+    )
     yield Clean("")
     for line in rules_to_toml(rules).splitlines():
         yield visible_line(line)

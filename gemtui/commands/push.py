@@ -25,7 +25,8 @@ from gemtui.text import clean_line, counted
     "--redact",
     is_flag=True,
     help=(
-        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; don't write raw files."
+        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; "
+        "don't write raw files."
     ),
 )
 @json_option

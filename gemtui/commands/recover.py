@@ -12,7 +12,13 @@ import click
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
 from gemtui.commands.session_choice import index_of_user, short_ids
-from gemtui.commands.shared_options import Moment, force_option, json_option, output_option, require_one
+from gemtui.commands.shared_options import (
+    Moment,
+    force_option,
+    json_option,
+    output_option,
+    require_one,
+)
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover_file
 from gemtui.recover.rebuilt import LineRange, Rebuilt
@@ -27,12 +33,17 @@ _TOLD = 20
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--at", metavar="TIME", type=Moment(), help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d."
+    "--at",
+    metavar="TIME",
+    type=Moment(),
+    help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d.",
 )
 @output_option()
 @force_option
 @json_option
-def recover(path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
+def recover(
+    path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
+) -> int:
     """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
 
     For each line, stderr says whether it is known or guessed, and which call it comes from. A known

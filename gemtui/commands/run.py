@@ -25,7 +25,14 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import tail
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, stdout_encoding
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
-from gemtui.commands.run_options import RunArguments, RunCommand, SetupCommand, forked, options_of, prompt_of
+from gemtui.commands.run_options import (
+    RunArguments,
+    RunCommand,
+    SetupCommand,
+    forked,
+    options_of,
+    prompt_of,
+)
 from gemtui.commands.run_show import Show, Writer
 from gemtui.commands.shared_options import json_option, policy_names
 from gemtui.errors import CliNotFound, GemtuiError, WorktreeError, message_of
@@ -52,7 +59,12 @@ _LONGEST = 64 * 1024
 
 @click.command(cls=RunCommand)
 @click.argument("prompt", required=False)
-@click.option("--prompt-file", metavar="FILE", type=click.Path(path_type=Path), help="Read the prompt from FILE.")
+@click.option(
+    "--prompt-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Read the prompt from FILE.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one per line.")
 @click.option("--dry-run", is_flag=True, help="Print the exact command instead of running it.")
 @click.option(
@@ -73,7 +85,9 @@ _LONGEST = 64 * 1024
     help=("Continue in a copy of this session; with N, copy only what comes before prompt N."),
 )
 @click.option(
-    "--fail-on-denied", is_flag=True, help="Exit with 1 if a tool call was denied, even if the run succeeded."
+    "--fail-on-denied",
+    is_flag=True,
+    help="Exit with 1 if a tool call was denied, even if the run succeeded.",
 )
 @click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
 def run(**words: Any) -> int:
@@ -92,7 +106,8 @@ def run(**words: Any) -> int:
         raise click.UsageError("--resume and --fork can't be combined: use only one of them")
     if given.fork and given.dry_run:
         raise click.UsageError(
-            "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then --resume"
+            "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then "
+            "--resume"
         )
     options = options_of(given.options)
     prompt = prompt_of(given)
@@ -139,7 +154,10 @@ async def _follow_all(
             return code
         stop = _Stop(show)
         with stop.on_signals():
-            note(f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop waiting")
+            note(
+                f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop "
+                "waiting"
+            )
             if not await wait_until(until, stop.stopped):
                 return code
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
@@ -159,7 +177,11 @@ def _report_before_run(options: AgentOptions) -> None:
 
 
 async def _follow(
-    adapter: GeminiAdapter, prompt: str, options: AgentOptions, show: Show, terminal: AskingTerminal | None
+    adapter: GeminiAdapter,
+    prompt: str,
+    options: AgentOptions,
+    show: Show,
+    terminal: AskingTerminal | None,
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and end the run if showing it fails.
 
@@ -351,10 +373,14 @@ def _run_each(given: RunArguments) -> int:
 
 def _check_variants(given: RunArguments) -> None:
     if given.each_model and given.each_policy:
-        raise click.UsageError("--each-model and --each-policy can't be combined: use only one of them")
+        raise click.UsageError(
+            "--each-model and --each-policy can't be combined: use only one of them"
+        )
     if given.fork or given.dry_run:
         other = "--fork" if given.fork else "--dry-run"
-        raise click.UsageError(f"{other} works only for a single run: leave out --each-model and --each-policy")
+        raise click.UsageError(
+            f"{other} works only for a single run: leave out --each-model and --each-policy"
+        )
     for name, varied in (("model", given.each_model), ("policies", given.each_policy)):
         if varied and name in given.options:
             option = "--model" if name == "model" else "--policy"
@@ -371,7 +397,11 @@ def _variants(given: RunArguments, options: AgentOptions) -> Iterator[_Variant]:
 
 
 async def _run_all(
-    adapter: GeminiAdapter, prompt: str, variants: list[_Variant], given: RunArguments, terminal: AskingTerminal | None
+    adapter: GeminiAdapter,
+    prompt: str,
+    variants: list[_Variant],
+    given: RunArguments,
+    terminal: AskingTerminal | None,
 ) -> int:
     stop, codes = _Stop(_new_show(given)), list[int]()
     writer = Writer(stop.now)
@@ -414,7 +444,9 @@ def _worktree_name(run: GeminiRun) -> str:
 # --- dry runs ------------------------------------------------------------------------------------
 
 
-def _print_dry_run(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> int:
+def _print_dry_run(
+    adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool
+) -> int:
     """Print the command and files with which `adapter` would run the prompt.
 
     Raises CliNotFound, OptionError.
@@ -434,7 +466,9 @@ def _print_dry_run(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *
     return 0
 
 
-def _command_json(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
+def _command_json(
+    command: Command, prompt: str | None, folder: Path, cwd: Path
+) -> dict[str, object]:
     """Return the command as JSON values.
 
     `prompt`: None if it is not known yet. `folder`: the folder for the run's own files. `cwd`: the

@@ -68,7 +68,9 @@ class AskingTerminal:
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-                raise click.UsageError(f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file")
+                raise click.UsageError(
+                    f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file"
+                )
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         try:
             place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -97,7 +99,9 @@ class AskingTerminal:
         if ring is not Ring.OFF:
             known = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
             with suppress(OSError):
-                os.write(self.writing, notification_sequence(notice, known).encode("utf-8", "replace"))
+                os.write(
+                    self.writing, notification_sequence(notice, known).encode("utf-8", "replace")
+                )
 
     async def typed_within(self, seconds: float) -> bool:
         """Wait, and discard what has been typed until then; return whether a line was typed.
@@ -164,7 +168,9 @@ class TerminalQuestions:
             keys = _keys(asked, back=back)
             self._terminal.write((keys,), end=" ")
             while await self._terminal.typed_within(QUIET):
-                self._tell("ignored, because the question had only just appeared: type the answer again")
+                self._tell(
+                    "ignored, because the question had only just appeared: type the answer again"
+                )
                 self._terminal.write((keys,), end=" ")
             try:
                 said = await self._line(question)
@@ -305,7 +311,10 @@ class TerminalQuestions:
 
     def _notice(self, asked: Asked) -> Notification:
         where = clean_line(f"gemtui: {self._talk.cwd.name}")
-        return Notification(title=where, text=clean_line(f"a run needs approval: {asked.question.request.tool_name}"))
+        return Notification(
+            title=where,
+            text=clean_line(f"a run needs approval: {asked.question.request.tool_name}"),
+        )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
         """Let the user edit a call; print the new call, and return it.
@@ -343,7 +352,9 @@ def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
         yield Clean(f"  ! {counted(len(found), 'warning')}:")
     for caution in found:
         yield visible_line(f"  ! {caution.text}")
-    text = proposal.text if proposal.diff is None else hunks(proposal.diff.diff) or proposal.diff.diff
+    text = (
+        proposal.text if proposal.diff is None else hunks(proposal.diff.diff) or proposal.diff.diff
+    )
     if folder := proposal.folder(project):
         yield visible_line(f"  in {folder}")
     mark = "$ " if proposal.form is Form.COMMAND else ""

@@ -20,7 +20,15 @@ from typing import Any
 
 import click
 
-from gemtui.agent.options import AgentOptions, OptionKind, RunOption, dollars, parse_seconds, run_options, with_values
+from gemtui.agent.options import (
+    AgentOptions,
+    OptionKind,
+    RunOption,
+    dollars,
+    parse_seconds,
+    run_options,
+    with_values,
+)
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
@@ -83,7 +91,9 @@ class SetupCommand(click.Command):
     @cached_property
     def _declared(self) -> list[click.Option]:
         names = () if self.of_one_run else _OF_ONE_RUN
-        return [_click_option(each) for each in run_options() if each.flags and each.name not in names]
+        return [
+            _click_option(each) for each in run_options() if each.flags and each.name not in names
+        ]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's parameters: the options for the run come first."""
@@ -126,7 +136,9 @@ class _Parsed(click.ParamType[float]):
     def __init__(self, name: str, parse: Callable[[str], float]) -> None:
         self.name, self._parse = name, parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Return the number of seconds or dollars."""
         try:
             return self._parse(str(value))
@@ -150,7 +162,9 @@ def prompt_of(words: RunArguments) -> str:
             text = _decoded(file.read(LARGEST_PROMPT + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError("- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in")
+            raise click.UsageError(
+                "- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in"
+            )
         text = _decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin")
     elif words.prompt is not None:
         piped = _decoded(_piped(), "stdin")
@@ -178,7 +192,10 @@ def _piped() -> bytes:
         return b""
     if not select.select([0], [], [], SILENCE)[0]:
         if stat.S_ISSOCK(kind):
-            note("nothing arrived on stdin, so only the prompt is sent; to avoid this wait, add < /dev/null")
+            note(
+                "nothing arrived on stdin, so only the prompt is sent; to avoid this wait, add < "
+                "/dev/null"
+            )
             return b""
         note("waiting for input on stdin; to skip this, add < /dev/null")
     with open(0, "rb", closefd=False) as file:
@@ -191,7 +208,9 @@ def _decoded(data: bytes, place: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it") from None
+        raise click.UsageError(
+            f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it"
+        ) from None
 
 
 # --- the options ---------------------------------------------------------------------------------
@@ -211,7 +230,9 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     found = {
         **given,
         "policies": tuple(map(find_policy, given.get("policies", ()))),
-        "include_directories": tuple(resolved(Path(path)) for path in given.get("include_directories", ())),
+        "include_directories": tuple(
+            resolved(Path(path)) for path in given.get("include_directories", ())
+        ),
         "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
         "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
     }
@@ -243,7 +264,9 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     return replace(options, resume=fork.session_id)
 
 
-def _found(wanted: str, folder: Path, *, accept: Callable[[Summary], bool] = lambda _: True) -> Summary:
+def _found(
+    wanted: str, folder: Path, *, accept: Callable[[Summary], bool] = lambda _: True
+) -> Summary:
     with index_of_user() as index:
         if wanted.strip() == LATEST:
             with suppress(SessionNotFound):
@@ -258,9 +281,12 @@ def _require_here(session: Summary, folder: Path) -> None:
         return
     if not is_folder(Path(session.project)):
         raise click.UsageError(
-            f"session {session.id} belongs to {session.project}, which is not there any more, and Gemini CLI continues "
-            f"a session only in its own folder: if it was renamed, use gemtui sessions move {session.project} NEW, "
-            f"otherwise create or restore that folder, then add --cwd {session.project}, or start a new session"
+            f"session {session.id} belongs to {session.project}, which is not there any more, and "
+            "Gemini CLI continues "
+            "a session only in its own folder: if it was renamed, use gemtui sessions move "
+            f"{session.project} NEW, "
+            f"otherwise create or restore that folder, then add --cwd {session.project}, or start "
+            "a new session"
         )
     raise click.UsageError(
         f"session {session.id} belongs to {session.project} and can only be continued there: "
@@ -277,10 +303,13 @@ def _session(wanted: str, folder: Path) -> str:
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
-        raise click.UsageError(f"{session.id} is a {session.kind}, which can't be continued: name a main session")
+        raise click.UsageError(
+            f"{session.id} is a {session.kind}, which can't be continued: name a main session"
+        )
     if not session.resumable:
         raise click.UsageError(
-            f"{session.id} has nothing to resume, only commands or blank messages, so Gemini CLI skips it: "
+            f"{session.id} has nothing to resume, only commands or blank messages, so Gemini CLI "
+            "skips it: "
             "leave out --resume to start a new session"
         )
     _require_here(session, folder)

@@ -11,7 +11,16 @@ from typing import Any
 
 import click
 
-from gemtui.agent.events import AgentEvent, Done, ErrorSaid, ResultStatus, TextDelta, TextSaid, ToolResult, ToolUse
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    ErrorSaid,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding, to_stdout
@@ -59,7 +68,9 @@ class Show:
         goes on.
         """
         commands, payload = len(self._progress.unrecorded), event.payload
-        return not isinstance(payload, ToolResult) and (commands > self._looked or isinstance(payload, Done))
+        return not isinstance(payload, ToolResult) and (
+            commands > self._looked or isinstance(payload, Done)
+        )
 
     def read_session(self, event: AgentEvent) -> None:
         """Report the commands that have failed since the last time. Blocking: reads the session.
@@ -102,7 +113,10 @@ class Show:
                 "failedCalls": self._progress.failures,
                 "droppedCalls": dropped,
             }
-            told["metadata"] = {**(event.metadata or {}), **{name: calls for name, calls in lists.items() if calls}}
+            told["metadata"] = {
+                **(event.metadata or {}),
+                **{name: calls for name, calls in lists.items() if calls},
+            }
         return told
 
     def _text(self, event: AgentEvent) -> Iterator[str]:
@@ -195,7 +209,9 @@ class Show:
         parts = [duration(timedelta(milliseconds=done.duration_ms))]
         if done.tool_uses:
             failed = self._progress.failed.total()
-            parts.append(counted(done.tool_uses, "tool call") + (f", {failed} failed" if failed else ""))
+            parts.append(
+                counted(done.tool_uses, "tool call") + (f", {failed} failed" if failed else "")
+            )
         if self._progress.written:
             parts.append(f"wrote {', '.join(self._progress.written)}")
         if done.resume_token:
@@ -204,7 +220,9 @@ class Show:
 
 
 def _call(use: ToolUse) -> str:
-    call = ToolCall(id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING)
+    call = ToolCall(
+        id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING
+    )
     return f"{use.tool_name} {command_line(target(call))}"
 
 

@@ -62,7 +62,17 @@ from gemtui.runs.listing import (
 )
 from gemtui.runs.undo.checkpointing import checkpoint_state
 from gemtui.sessions.catalog.summary import iso
-from gemtui.text import Clean, clean, clean_line, counted, duration, ellipsis, relative, size, visible_line
+from gemtui.text import (
+    Clean,
+    clean,
+    clean_line,
+    counted,
+    duration,
+    ellipsis,
+    relative,
+    size,
+    visible_line,
+)
 from gemtui.transcript.diffs import hunks_of
 from gemtui.transcript.model import Consent
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
@@ -188,13 +198,19 @@ def show(id: str, as_json: bool) -> None:
     left = (_fact("waits", visible_line(text)) for text in waits)
     notes = [] if checkpoints is None else checkpoints.notes()
     unsure = (_fact("note", clean_line(text)) for text in notes)
-    lines_to_stdout((*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip())))
+    lines_to_stdout(
+        (*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip()))
+    )
 
 
 def _ended_with(run: Run) -> str:
     """Say how many processes that the run left behind were killed; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
-    return f"killed {counted(count, 'process', 'processes')} that the run had left behind" if count else ""
+    return (
+        f"killed {counted(count, 'process', 'processes')} that the run had left behind"
+        if count
+        else ""
+    )
 
 
 def _question(question: Question) -> Clean:
@@ -324,13 +340,17 @@ def _time(run: Run, now: datetime) -> str:
 # --- questions -----------------------------------------------------------------------------------
 
 
-def _question_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _question_names(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     try:
         run = find_run(runs_dir(), str(ctx.params.get("id") or ""))
     except (RunNotFound, RunAmbiguous):
         return []
     waiting = [(each.name, each.asked.question) for each in waiting_questions([run])]
-    offered = ((name, clean_line(f"{asked.request.tool_name} {asked.about}")) for name, asked in waiting)
+    offered = (
+        (name, clean_line(f"{asked.request.tool_name} {asked.about}")) for name, asked in waiting
+    )
     return completions(offered, incomplete)
 
 
@@ -351,7 +371,11 @@ def questions(id: str | None, as_json: bool) -> None:
     waiting = list(found)
     lines_to_stdout(line for each in waiting for line in _question_lines(each))
     if not waiting:
-        note("no run is waiting for an answer" if id is None else "this run is not waiting for an answer")
+        note(
+            "no run is waiting for an answer"
+            if id is None
+            else "this run is not waiting for an answer"
+        )
 
 
 def _question_lines(waiting: WaitingQuestion) -> Iterator[Clean]:
@@ -383,7 +407,9 @@ def _question_lines(waiting: WaitingQuestion) -> Iterator[Clean]:
 @_run
 @click.argument("name", metavar="N", shell_complete=_question_names)
 @click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
-@click.option("--because", metavar="TEXT", default="", help="With deny: the reason to give to the model.")
+@click.option(
+    "--because", metavar="TEXT", default="", help="With deny: the reason to give to the model."
+)
 @click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
 @json_option
 def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
@@ -402,11 +428,14 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         raise click.UsageError("--similar works only with allow")
     parsed = parse_name(name)
     if parsed is None:
-        raise click.UsageError(f"{name!r} is not a question's number or id: list them with gemtui runs questions")
+        raise click.UsageError(
+            f"{name!r} is not a question's number or id: list them with gemtui runs questions"
+        )
     run, (number, token) = find_run(runs_dir(), id), parsed
     if allow and token is None and not run.id.startswith(id):
         raise click.UsageError(
-            f"{id!r} may mean another run by now: give the run's id, or the question's id from gemtui runs questions"
+            f"{id!r} may mean another run by now: give the run's id, or the question's id from "
+            "gemtui runs questions"
         )
     talking = Conversation.of(run, AnswerSource.TERMINAL)
     try:
@@ -421,7 +450,9 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         return _refused(run, number, why, as_json=as_json)
     asked = talking.asked(question)
     if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):
-        why = f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        why = (
+            f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        )
         return _refused(run, number, why, as_json=as_json)
     try:
         given = _give(talking, asked, allow=allow, because=because, similar=similar)
@@ -444,7 +475,9 @@ def _too_late(run: Run, question: Question) -> str | None:
     return None if run.state is RunState.RUNNING else "the run has ended"
 
 
-def _give(talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool) -> AnswerOutcome:
+def _give(
+    talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool
+) -> AnswerOutcome:
     if not allow:
         return talking.deny(asked, because)
     return talking.allow_similar(asked) if similar else talking.allow(asked)
@@ -474,7 +507,10 @@ def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_jso
         note("answer saved; the run has not read it yet")
         return 0
     if settled.again:
-        note(f"the call changed before your answer, so the run asked again as question {settled.again}")
+        note(
+            "the call changed before your answer, so the run asked again as question "
+            f"{settled.again}"
+        )
         return 1
     if not as_json:
         lines_to_stdout([clean_line(f"question {number}: {_CONSENTS[settled.consent]}")])

@@ -48,7 +48,9 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 @click.argument("query", nargs=-1, required=True)
 @project_options()
 @click.option(
-    "--dropped", is_flag=True, help="Search rewound, replaced, and failed messages instead of the current ones."
+    "--dropped",
+    is_flag=True,
+    help="Search rewound, replaced, and failed messages instead of the current ones.",
 )
 @click.option(
     "--limit",
@@ -59,7 +61,9 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
     help="Show only the best N matches.",
 )
 @cursor_option
-@click.option("--index", is_flag=True, help="Update the index first; useful if you never open the app.")
+@click.option(
+    "--index", is_flag=True, help="Update the index first; useful if you never open the app."
+)
 @json_option
 def search(
     query: tuple[str, ...],
@@ -75,8 +79,8 @@ def search(
 
     QUERY is best given in single quotes. It can contain words that must all occur in one message or
     tool call, "phrases", -excluded words, and fields: project: tool: file: model: tag: before:
-    after: is:failed is:thought is:pinned is:archived in:prompt. tool: is a tool's name or kind, such
-    as shell, and file: a file that a call reads or writes. The last word may be incomplete.
+    after: is:failed is:thought is:pinned is:archived in:prompt. tool: is a tool's name or kind,
+    such as shell, and file: a file that a call reads or writes. The last word may be incomplete.
     Names in code match as a whole and by their parts. If there are few matches, similar words
     match, too. By default, the sessions of the current folder's project are searched, or all
     sessions if it has none, including their subagents. Exit code 1 if nothing is found.
@@ -174,7 +178,9 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
     where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)
     lost = LostSessions(gemini_home(), scope.ids, where)
-    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page, lost=lost)
+    found = search.find_in(
+        asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page, lost=lost
+    )
     *_, results = found
     return SearchAnswer(results, where, scope.ids)
 
@@ -236,7 +242,9 @@ def _page(cursor: str | None, text: str) -> Page:
     maybe = int | None
     query, *values = read_cursor(_CURSOR, cursor, str, float, maybe, int, list | None)
     if query != text:
-        raise click.UsageError(f"--cursor: this cursor belongs to another query: {clean_line(query)}")
+        raise click.UsageError(
+            f"--cursor: this cursor belongs to another query: {clean_line(query)}"
+        )
     try:
         return convert(dict(zip(Page.__struct_fields__, values, strict=True)), Page)
     except ValidationError:
@@ -245,7 +253,11 @@ def _page(cursor: str | None, text: str) -> Page:
 
 def _print_json(search: Search, results: Results, cursor: str | None) -> None:
     hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
-    facts = {"query": results.query.text, "complete": results.complete, "total_sessions": results.total_sessions}
+    facts = {
+        "query": results.query.text,
+        "complete": results.complete,
+        "total_sessions": results.total_sessions,
+    }
     json_list_to_stdout("hits", hits, before=facts, after={"next_cursor": cursor})
 
 

@@ -49,7 +49,9 @@ def session_named(wanted: str, *, project: Path | None = None, home: Path | None
         return choose(wanted, index, project=project)
 
 
-def choose(wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None) -> Summary:
+def choose(
+    wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None
+) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
     `project`, `here`: as in `find_session`, except that None for `here` means the current folder.
@@ -74,7 +76,9 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
     now, wanted, marks = datetime.now(UTC), set(among), marks_of_user()
     found = [(name, each) for each in sessions for name in (each.id, each.name) if name in wanted]
     for name, each in found[:_CANDIDATES]:
-        error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {named(each, marks).title}"))
+        error.add_note(
+            clean_line(f"{name}  {relative(each.when, now)}  {named(each, marks).title}")
+        )
     if len(found) > _CANDIDATES:
         error.add_note(f"and {len(found) - _CANDIDATES} more")
 

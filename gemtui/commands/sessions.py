@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, read_cursor, terminal_width, write_cursor
+from gemtui.commands.output import (
+    json_list_to_stdout,
+    lines_to_stdout,
+    note,
+    read_cursor,
+    terminal_width,
+    write_cursor,
+)
 from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import (
     Moment,
@@ -49,8 +56,15 @@ if TYPE_CHECKING:
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
 @cursor_option
 @since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
-@click.option("--until", metavar="DATE", type=Moment(end=True), help="Show only sessions last used on or before DATE.")
-@click.option("--files", is_flag=True, help="Include the names of the written files in the output of --json.")
+@click.option(
+    "--until",
+    metavar="DATE",
+    type=Moment(end=True),
+    help="Show only sessions last used on or before DATE.",
+)
+@click.option(
+    "--files", is_flag=True, help="Include the names of the written files in the output of --json."
+)
 @click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
 @json_option
 @click.pass_context
@@ -91,8 +105,12 @@ def sessions(
     place = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
     if files and not as_json:
-        raise click.UsageError("--files needs --json: to list written files in lines, use gemtui files")
-    asked = _Asked(project, everywhere, hidden, since, until, limit, place, as_lines=as_json and not files)
+        raise click.UsageError(
+            "--files needs --json: to list written files in lines, use gemtui files"
+        )
+    asked = _Asked(
+        project, everywhere, hidden, since, until, limit, place, as_lines=as_json and not files
+    )
     with index_of_user() as index:
         home = index.home
         try:
@@ -101,7 +119,9 @@ def sessions(
             answer = _from_all(asked, index, marks)
     found, interrupted = answer.sessions, _interrupted_undos(answer.where)
     if as_json:
-        values = (each.to_dict(files=files) if isinstance(each, Summary) else each.text for each in found)
+        values = (
+            each.to_dict(files=files) if isinstance(each, Summary) else each.text for each in found
+        )
         marked = [marks[each.id].to_dict() for each in found if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         after = {"marks": marked, "next_cursor": following}
@@ -151,7 +171,11 @@ def _interrupted_undos(project: Path | None) -> Sequence[InterruptedUndo]:
         return ()
     from gemtui.checkpoints.undo import interrupted_undos
 
-    return [each for each in interrupted_undos(place) if project is None or each.project == resolved(project)]
+    return [
+        each
+        for each in interrupted_undos(place)
+        if project is None or each.project == resolved(project)
+    ]
 
 
 _CURSOR = "sessions"
@@ -210,7 +234,9 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     if asked.limit is None and not asked.as_lines:
         raise Unsure
     store = NewestSessions(index)
-    where = project_in_use(partial(store.listed, hidden=asked.hidden), asked.project, everywhere=asked.everywhere)
+    where = project_in_use(
+        partial(store.listed, hidden=asked.hidden), asked.project, everywhere=asked.everywhere
+    )
     listed = store.lines if asked.limit is None else store.listed
     sessions, last = _chosen(asked, listed(project=where, hidden=asked.hidden), marks)
     if not sessions:
@@ -250,7 +276,9 @@ def _chosen(
     return [session for session, _ in shown], last
 
 
-def _placed(sessions: Iterable[Summary | SessionLine]) -> Iterator[tuple[Summary | SessionLine, _Place]]:
+def _placed(
+    sessions: Iterable[Summary | SessionLine],
+) -> Iterator[tuple[Summary | SessionLine, _Place]]:
     """Yield each session with its position.
 
     `sessions`: the newest first, each followed by its duplicates.

@@ -22,7 +22,9 @@ _COMPLETED = 500
 """How many of the newest sessions are offered for completion."""
 _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 cursor_option = click.option(
-    "--cursor", metavar="CURSOR", help="Show the next page; CURSOR is next_cursor of the previous answer."
+    "--cursor",
+    metavar="CURSOR",
+    help="Show the next page; CURSOR is next_cursor of the previous answer.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
@@ -44,7 +46,9 @@ class LaterCommand(click.Command):
     def load(self) -> click.Command:
         """Import the command."""
         found = vars(import_module(f"gemtui.commands.{self._module}")).values()
-        return next(each for each in found if isinstance(each, click.Command) and each.name == self.name)
+        return next(
+            each for each in found if isinstance(each, click.Command) and each.name == self.name
+        )
 
 
 class LaterGroup(click.Group):
@@ -65,7 +69,8 @@ def project_option(help: str = "Use only the sessions of this folder.") -> Calla
 
 
 def project_options(
-    project: str = "Use only the sessions of this folder.", everywhere: str = "Use the sessions of all projects."
+    project: str = "Use only the sessions of this folder.",
+    everywhere: str = "Use the sessions of all projects.",
 ) -> Callable[..., Any]:
     """Return a decorator that adds `--project DIR` and `--everywhere`, of which one can be given.
 
@@ -75,7 +80,9 @@ def project_options(
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def checked(*args: Any, **words: Any) -> Any:
-            require_one("--project", words["project"] is not None, "--everywhere", words["everywhere"])
+            require_one(
+                "--project", words["project"] is not None, "--everywhere", words["everywhere"]
+            )
             return command(*args, **words)
 
         added = click.option("--everywhere", is_flag=True, help=everywhere)(checked)
@@ -84,7 +91,9 @@ def project_options(
     return add
 
 
-def output_option(help: str = "Write to FILE instead of stdout; only you can read a new file.") -> Callable[..., Any]:
+def output_option(
+    help: str = "Write to FILE instead of stdout; only you can read a new file.",
+) -> Callable[..., Any]:
     """Return the option `--output FILE`."""
     return click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help=help)
 
@@ -129,7 +138,9 @@ def existing_folder_here() -> Path:
     return here
 
 
-def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def session_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Complete a session's id, or a file if no id matches."""
     from gemtui.errors import GemtuiError, MarksUnreadable
     from gemtui.marks import Mark, Marks
@@ -149,12 +160,16 @@ def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
         with suppress(MarksUnreadable):
             marks = Marks().all()
         offered += [
-            (each.id, clean_line(named(each, marks).title)) for each in sessions if _PLAIN_ID.fullmatch(each.id)
+            (each.id, clean_line(named(each, marks).title))
+            for each in sessions
+            if _PLAIN_ID.fullmatch(each.id)
         ]
     return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
-def policy_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def policy_names(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Complete the name of one of gemtui's policies, or a file if no name matches."""
     from gemtui.errors import GemtuiError
     from gemtui.policy.edit.store import Origin, list_policies
@@ -176,7 +191,9 @@ class Moment(click.ParamType[datetime]):
     def __init__(self, *, end: bool = False) -> None:
         self._end = end
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
         """Return a datetime with a time zone; an invalid value is a usage error."""
         from gemtui.moments import EXAMPLES, period
 

@@ -39,11 +39,19 @@ from gemtui.transcript.export_words import dropped_words
     help="Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders.",
 )
 @click.option(
-    "--dropped", is_flag=True, help="Include rewound, replaced, and failed messages; json always includes them."
+    "--dropped",
+    is_flag=True,
+    help="Include rewound, replaced, and failed messages; json always includes them.",
 )
 @project_option("Choose only among the sessions of this folder.")
 def show(
-    id: str, format: str, output: Path | None, project: Path | None, dropped: bool, redact: bool, force: bool
+    id: str,
+    format: str,
+    output: Path | None,
+    project: Path | None,
+    dropped: bool,
+    redact: bool,
+    force: bool,
 ) -> None:
     """Print one session.
 
@@ -53,18 +61,28 @@ def show(
     """
     chosen = Format(format)
     if dropped and chosen is Format.UNIFIED:
-        raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
+        raise click.UsageError(
+            "--dropped: the unified format can't represent dropped messages: use --format json"
+        )
     try:
         summary = session_named(id, project=project)
     except SessionNotFound:
-        if project is None and chosen is Format.TEXT and output is None and not redact and _show_typed(id.strip()):
+        if (
+            project is None
+            and chosen is Format.TEXT
+            and output is None
+            and not redact
+            and _show_typed(id.strip())
+        ):
             return
         raise
     with SessionLog.read(summary.path) as log:
         redactor = find_secrets(log, summary) if redact else None
         if output is None:
             encoding = stdout_encoding()
-            data = pieces(log, summary, chosen, dropped=dropped, encoding=encoding, redactor=redactor)
+            data = pieces(
+                log, summary, chosen, dropped=dropped, encoding=encoding, redactor=redactor
+            )
             to_stdout(data)
         else:
             data = pieces(log, summary, chosen, dropped=dropped, redactor=redactor)
@@ -89,7 +107,8 @@ def _show_typed(id: str) -> bool:
 
     lines_to_stdout([clean(prompts_text(prompts))])
     note(
-        f"the file of session {clean_line(prompts[0].session)} is gone; these are the prompts that Gemini CLI has kept "
+        f"the file of session {clean_line(prompts[0].session)} is gone; these are the prompts "
+        "that Gemini CLI has kept "
         "in logs.json, without answers"
     )
     return True
@@ -98,7 +117,10 @@ def _show_typed(id: str) -> bool:
 def _report_replaced(redactor: Redactor) -> None:
     """Report on stderr how many secrets of each kind were replaced."""
     words = replaced_words(redactor)
-    note(f"replaced {words}; images and encoded text were not checked, so read the result before sharing it")
+    note(
+        f"replaced {words}; images and encoded text were not checked, so read the result before "
+        "sharing it"
+    )
 
 
 def _report_problems(log: SessionLog) -> None:

@@ -44,7 +44,9 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     prices = _prices()
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
-    where = project_in_use(partial(listed_sessions, snapshot, hidden=False), project, everywhere=everywhere)
+    where = project_in_use(
+        partial(listed_sessions, snapshot, hidden=False), project, everywhere=everywhere
+    )
     usage = Stats(prices, since=since, zone=None)
     sessions = counted_sessions(snapshot.sessions, where)
     for session, found in activities(
@@ -144,7 +146,9 @@ def _number(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def _table(head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]) -> Iterator[Clean]:
+def _table(
+    head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]
+) -> Iterator[Clean]:
     """Yield the lines of one table, which begins with an empty line.
 
     `head`: the header of the column with the groups' names. `cells`: by header, a function that

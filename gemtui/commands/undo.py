@@ -19,9 +19,22 @@ import click
 
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.undo import Interruption
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, require_yes, slow_note
+from gemtui.commands.output import (
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+    require_yes,
+    slow_note,
+)
 from gemtui.commands.session_choice import session_named
-from gemtui.commands.shared_options import dry_run_option, json_option, project_option, session_ids, yes_option
+from gemtui.commands.shared_options import (
+    dry_run_option,
+    json_option,
+    project_option,
+    session_ids,
+    yes_option,
+)
 from gemtui.interrupts import Interrupted, StopRequest, signals_caught
 from gemtui.paths import checkpoints_dir, current_folder, gemini_home
 from gemtui.runs.undo.checkpointing import prune_checkpoints
@@ -36,7 +49,13 @@ from gemtui.runs.undo.review import (
     review_of,
     subject_of,
 )
-from gemtui.runs.undo.undo import Undone, checkpoint_list, interrupted_change, redo_project, undo_session
+from gemtui.runs.undo.undo import (
+    Undone,
+    checkpoint_list,
+    interrupted_change,
+    redo_project,
+    undo_session,
+)
 from gemtui.text import Clean, clean_line, counted, ellipsis, size, visible
 
 _COMMAND = 60
@@ -91,7 +110,9 @@ def undo(
     an undo. Exit code 1 if a file was left alone.
     """
     if files and chat:
-        raise click.UsageError("--files and --chat can't be used together; for both, omit both options")
+        raise click.UsageError(
+            "--files and --chat can't be used together; for both, omit both options"
+        )
     if chat and paths:
         raise click.UsageError("--path applies only to files: leave out --chat")
     what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
@@ -100,9 +121,14 @@ def undo(
 
         def act(stop: StopRequest | None) -> Undone:
             return undo_session(
-                of, to, files=not chat, chat=not files and not paths, paths=paths or None,
-                dry_run=stop is None, stop=stop,
-            )  # fmt: skip
+                of,
+                to,
+                files=not chat,
+                chat=not files and not paths,
+                paths=paths or None,
+                dry_run=stop is None,
+                stop=stop,
+            )
 
         return _act(act, f"Undo {what}", stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -201,7 +227,11 @@ def exit_code(stop: StopRequest, found: Interruption | None, code: int) -> int:
     return 128 + stop.number
 
 
-_DONE = {Action.RESTORE: "restored", Action.REMOVE: "removed", Action.MERGE: "merged with later edits"}
+_DONE = {
+    Action.RESTORE: "restored",
+    Action.REMOVE: "removed",
+    Action.MERGE: "merged with later edits",
+}
 
 
 def _words(done: Undone, would: str) -> Iterator[Clean]:
@@ -215,7 +245,9 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
         yield clean_line(f"To continue from there, use session {done.fork}")
 
 
-def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]) -> Iterator[Clean]:
+def step_lines(
+    done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
+) -> Iterator[Clean]:
     """Yield a line for each path, with what was done to it.
 
     `done`: maps a word such as "restored" to the paths to which it applies. `kept`: (path, reason)
@@ -233,7 +265,11 @@ def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]
 
 @click.command()
 @_session
-@click.option("--prune", is_flag=True, help="Delete checkpoints beyond the limits in the settings, in all projects.")
+@click.option(
+    "--prune",
+    is_flag=True,
+    help="Delete checkpoints beyond the limits in the settings, in all projects.",
+)
 @json_option
 def checkpoints(session: str, prune: bool, as_json: bool) -> int:
     """List the checkpoints of a session with their time, prompt, call, and number of files.
@@ -246,14 +282,24 @@ def checkpoints(session: str, prune: bool, as_json: bool) -> int:
         if as_json:
             json_to_stdout(freed.to_dict())
         else:
-            note(f"removed old checkpoints of {counted(freed.projects, 'project')}: {size(freed.bytes)}")
+            note(
+                f"removed old checkpoints of {counted(freed.projects, 'project')}: "
+                f"{size(freed.bytes)}"
+            )
         return 0
     of = session_named(session)
     found = checkpoint_list(of)
     change = None if of.folder is None else interrupted_change(of.folder)
     if as_json:
         interrupted = None if change is None else change.to_dict()
-        json_to_stdout({"session": of.id, "project": of.project, "checkpoints": found, "interrupted": interrupted})
+        json_to_stdout(
+            {
+                "session": of.id,
+                "project": of.project,
+                "checkpoints": found,
+                "interrupted": interrupted,
+            }
+        )
         return 0 if found else 1
     if found:
         lines_to_stdout(_rows(found))
@@ -314,7 +360,9 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
     left alone because it is no longer in its file or can't be reverted.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
-        raise click.UsageError(f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review")
+        raise click.UsageError(
+            f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review"
+        )
     ids = frozenset(reverted)
     with interruptible() as stop:
         subject = subject_of(session_named(session))
@@ -325,7 +373,9 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
             require_terminal()
             with slow_note(_COMPARING):
                 planned = revert(subject, ids, dry_run=True)
-            require_yes(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
+            require_yes(
+                _reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?"
+            )
         with slow_note(_COMPARING):
             done = revert(subject, ids, stop=stop)
         done = replace(done, interrupted=interruption(stop, done.interrupted, len(done.paths)))

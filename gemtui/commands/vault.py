@@ -13,9 +13,23 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note, progress, require_yes
+from gemtui.commands.output import (
+    fact_line,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    progress,
+    require_yes,
+)
 from gemtui.commands.session_choice import index_of_user, marks_of_user, session_named
-from gemtui.commands.shared_options import Moment, by_default, completions, json_option, project_option, yes_option
+from gemtui.commands.shared_options import (
+    Moment,
+    by_default,
+    completions,
+    json_option,
+    project_option,
+    yes_option,
+)
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
 from gemtui.kept.cleanup import SETTING, retention
@@ -47,7 +61,9 @@ _TOLD = 20
 _TITLE = 40
 
 
-def _kept_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _kept_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     return completions(((each.id, clean_line(each.title)) for each in _status().kept), incomplete)
 
 
@@ -91,13 +107,18 @@ def status(as_json: bool) -> None:
 def on(as_json: bool) -> None:
     """Turn the vault on, so that all current and future sessions are saved."""
     turn_on()
-    kept = keep_all(gemini_home(), told=lambda done, total: progress("saving", total, "files")(done))
+    kept = keep_all(
+        gemini_home(), told=lambda done, total: progress("saving", total, "files")(done)
+    )
     if as_json:
         json_to_stdout({"on": True, "new": kept})
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with Gemini CLI's own files")
+    note(
+        f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with "
+        "Gemini CLI's own files"
+    )
     if extension_state(os.environ).state is not HookState.READY:
         note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
 
@@ -111,10 +132,14 @@ def off(as_json: bool) -> None:
     if as_json:
         json_to_stdout({"on": False})
         return
-    note(f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be read")
+    note(
+        f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be "
+        "read"
+    )
     if held.files:
         note(
-            f"nothing in {held.folder} was deleted: to delete sessions that only the vault has, use gemtui vault prune"
+            f"nothing in {held.folder} was deleted: to delete sessions that only the vault has, "
+            "use gemtui vault prune"
         )
 
 
@@ -134,7 +159,10 @@ def restore(id: str, as_json: bool) -> int:
 
 @vault.command()
 @click.option(
-    "--before", metavar="DATE", type=Moment(), help="Delete only sessions last used before DATE, such as 90d."
+    "--before",
+    metavar="DATE",
+    type=Moment(),
+    help="Delete only sessions last used before DATE, such as 90d.",
 )
 @project_option("Delete only sessions of this folder.")
 @yes_option
@@ -190,7 +218,9 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     ]
     yield from _headed("kept", kept or [_NOTHING])
     doomed = [f"{_about(hit.session, marks, now)}: {hit.words()}" for hit in found.listed]
-    doomed += [f"{hit.session.path.name}: {hit.words()}" for hit in found.hits if hit.session.hidden]
+    doomed += [
+        f"{hit.session.path.name}: {hit.words()}" for hit in found.hits if hit.session.hidden
+    ]
     yield from _headed("next", doomed or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"
@@ -198,7 +228,10 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         session, when = found.first
         yield "then", f"{_about(session, marks, now)}: {deletion_date_text(when)};"
     if found.hits or found.first is not None:
-        yield ("", f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json")
+        yield (
+            "",
+            f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json",
+        )
 
 
 _NOTHING = "no sessions that Gemini CLI has deleted"
@@ -271,9 +304,14 @@ def _say(done: Restored) -> None:
     if done.replaced is not None:
         note(f"the file that was there is now {done.replaced}")
     for path in done.removed:
-        note(f"removed {path}, because Gemini CLI would have deleted the session along with it; the vault has a copy")
+        note(
+            f"removed {path}, because Gemini CLI would have deleted the session along with it; "
+            "the vault has a copy"
+        )
     if done.renewed:
-        note("marked the session as used today, because Gemini CLI would have deleted it as too old")
+        note(
+            "marked the session as used today, because Gemini CLI would have deleted it as too old"
+        )
     for path, copy in done.in_the_way.items():
         note(f"{path} contains less than {copy}: move {path.name} away, then restore again")
     if not done.paths and not done.in_the_way:

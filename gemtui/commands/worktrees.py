@@ -11,8 +11,21 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, require_terminal, require_yes
-from gemtui.commands.shared_options import by_default, completions, dry_run_option, json_option, yes_option
+from gemtui.commands.output import (
+    columns,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+    require_yes,
+)
+from gemtui.commands.shared_options import (
+    by_default,
+    completions,
+    dry_run_option,
+    json_option,
+    yes_option,
+)
 from gemtui.commands.undo import exit_code, interruptible, interruption, step_lines
 from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
@@ -29,7 +42,14 @@ from gemtui.runs.worktrees import (
 )
 from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.diffs import NoPatch
-from gemtui.worktree_records import LATEST, Worktree, find_worktree, list_worktrees, made_at, unreadable_worktrees
+from gemtui.worktree_records import (
+    LATEST,
+    Worktree,
+    find_worktree,
+    list_worktrees,
+    made_at,
+    unreadable_worktrees,
+)
 
 _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
 _PROMPT = 60
@@ -62,7 +82,10 @@ def list_(as_json: bool) -> None:
     """List the worktrees with their branch, repository, run, and number of changed files."""
     found, damaged, runs = list_worktrees(), unreadable_worktrees(), list_runs(runs_dir())
     for folder in damaged:
-        note(f"{folder}: its record is damaged, but its files are there: save what you need, then delete the folder")
+        note(
+            f"{folder}: its record is damaged, but its files are there: save what you need, then "
+            "delete the folder"
+        )
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
         json_to_stdout({"worktrees": rows})
@@ -151,7 +174,9 @@ def _compare_two(name: str, other: str, *, as_json: bool) -> int:
     found = compare(worktree_changes(left), worktree_changes(right))
     differ = [each for each in found if not each.same]
     if as_json:
-        json_to_stdout({"left": left.name, "right": right.name, "files": [_compared(each) for each in found]})
+        json_to_stdout(
+            {"left": left.name, "right": right.name, "files": [_compared(each) for each in found]}
+        )
         return 0 if differ else 1
     if left.commit != right.commit:
         note("the two worktrees started from different commits")
@@ -247,7 +272,11 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
         return exit_code(stop, done.interrupted, 1 if done.kept else 0)
 
 
-_DONE = {Action.RESTORE: "written", Action.REMOVE: "removed", Action.MERGE: "merged with edits in the repository"}
+_DONE = {
+    Action.RESTORE: "written",
+    Action.REMOVE: "removed",
+    Action.MERGE: "merged with edits in the repository",
+}
 
 
 def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:

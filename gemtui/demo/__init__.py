@@ -109,7 +109,10 @@ PROJECT = "src/tidewatch"
 POLICIES = Path(__file__).with_name("policies")
 """The folder with the demo's policies: one for everyday use and a read-only one."""
 
-DEMO_SETTINGS = {"general": {"defaultApprovalMode": "auto_edit"}, "tools": {"allowed": ["run_shell_command"]}}
+DEMO_SETTINGS = {
+    "general": {"defaultApprovalMode": "auto_edit"},
+    "tools": {"allowed": ["run_shell_command"]},
+}
 
 
 def install_agent(home: Path) -> dict[str, str]:

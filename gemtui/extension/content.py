@@ -25,7 +25,15 @@ from gemtui.transcript.tools import tools_that_read
 
 NAME = "gemtui"
 """The name of the extension and of its hooks; settings can disable hooks by name."""
-EVENTS = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification", "SessionEnd")
+EVENTS = (
+    "SessionStart",
+    "BeforeAgent",
+    "BeforeTool",
+    "AfterTool",
+    "AfterAgent",
+    "Notification",
+    "SessionEnd",
+)
 MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, and saves sessions"
 """The extension's description, by which gemtui recognises its own extension."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
@@ -62,7 +70,12 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
 
 
 def _hook(event: str, folder: Path) -> dict[str, str | int]:
-    return {"type": "command", "name": NAME, "command": command(event, folder), "timeout": _HOOK_LIMIT}
+    return {
+        "type": "command",
+        "name": NAME,
+        "command": command(event, folder),
+        "timeout": _HOOK_LIMIT,
+    }
 
 
 def command(event: str, folder: Path) -> str:
@@ -71,9 +84,9 @@ def command(event: str, folder: Path) -> str:
     The CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
     Therefore, in a gated run (one that asks the user for approval), the command first writes a
     refusal to stderr, and only an answer on stdout can allow the call. There, the commands before
-    and after a tool call also contain the whole program that asks. The CLI reads the command when it starts,
-    so a program that replaces the extension's files later does not change what is asked. If the
-    extension is removed while a session is running, the hook's script is missing; unless the
+    and after a tool call also contain the whole program that asks. The CLI reads the command when
+    it starts, so a program that replaces the extension's files later does not change what is asked.
+    If the extension is removed while a session is running, the hook's script is missing; unless the
     session is a gated run, it then continues unaffected.
     """
     gated = _gated(event, folder) if event in ("BeforeTool", "AfterTool") else ":"
@@ -160,7 +173,10 @@ def _starter() -> bytes:
             f"{_CONFIG}={shlex.quote(str(config_file()))}",
             f"{_PROGRAM}={shlex.quote(program)}",
             f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
-            f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} "$1" "${_CONFIG}" "$2"; }}',
+            (
+                f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} "$1" '
+                f'"${_CONFIG}" "$2"; }}'
+            ),
             "",
         )
     ).encode()
@@ -204,9 +220,12 @@ def _has_gemtui(program: str) -> bool:
     try:
         done = subprocess.run(
             [program, "-P", "-c", f"import {_MODULE}"],
-            cwd=FOLDER, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LOAD_LIMIT,
+            cwd=FOLDER,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LOAD_LIMIT,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0

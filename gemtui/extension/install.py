@@ -65,7 +65,8 @@ def _require_hooks(cli: Detected) -> None:
     if is_older(cli.version, OLDEST):
         oldest = ".".join(map(str, OLDEST))
         raise ExtensionError(
-            f"Gemini CLI {cli.version} does not run hooks of extensions: update it to {oldest} or newer"
+            f"Gemini CLI {cli.version} does not run hooks of extensions: update it to {oldest} or "
+            "newer"
         )
 
 
@@ -132,7 +133,9 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
         said.seek(0)
         lines = said.read(_LONGEST).decode(errors="replace").split("\n")
     if code != 0:
-        why = clean_line(next((line for line in reversed(lines) if line.strip()), "no reason given"))
+        why = clean_line(
+            next((line for line in reversed(lines) if line.strip()), "no reason given")
+        )
         raise ExtensionError(f"{what} failed with exit code {code}: {why}")
 
 
@@ -194,4 +197,7 @@ def removal_notes(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         f"Gemini CLI keeps the name {NAME} in {home}/extension_integrity.json, a signed file, "
         f"where it has no effect. The files in {short_path(vault_dir())} are kept."
     )
-    yield ("Afterwards, gemtui can't ask you during a run, and shows less about sessions in other terminals.")
+    yield (
+        "Afterwards, gemtui can't ask you during a run, and shows less about sessions in other "
+        "terminals."
+    )

@@ -143,13 +143,22 @@ def _problems(
         )
         return
     if not is_folder(source / "hooks"):
-        yield (HookState.GONE, f"{source}, the folder of gemtui's extension, no longer exists: {INSTALL}")
+        yield (
+            HookState.GONE,
+            f"{source}, the folder of gemtui's extension, no longer exists: {INSTALL}",
+        )
     elif not is_current(source):
-        yield (HookState.OLDER, f"gemtui's extension in {source} belongs to another version of gemtui: {INSTALL}")
+        yield (
+            HookState.OLDER,
+            f"gemtui's extension in {source} belongs to another version of gemtui: {INSTALL}",
+        )
     if not _is_enabled(environ, cwd):
         yield (
             HookState.DISABLED,
-            (f"gemtui's extension is disabled in {cwd}: run `gemini extensions enable {NAME}` there"),
+            (
+                f"gemtui's extension is disabled in {cwd}: run `gemini extensions enable {NAME}` "
+                "there"
+            ),
         )
     yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(settings, source))
 
@@ -196,7 +205,10 @@ def _switched_off(settings: CliSettings, source: Path) -> Iterator[str]:
             yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled in it"
     allowed = [each for each in settings.each("security", "allowedExtensions") if _is(each, list)]
     if allowed and allowed[-1][1] and not _matches(allowed[-1][1], resolved(source)):
-        yield (f"{allowed[-1][0]} allows only other extensions: change security.allowedExtensions in it")
+        yield (
+            f"{allowed[-1][0]} allows only other extensions: change security.allowedExtensions in "
+            "it"
+        )
 
 
 def _is(found: tuple[Path, Any], kind: type) -> bool:

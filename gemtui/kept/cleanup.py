@@ -191,7 +191,9 @@ def _is_cleaned(file: Summary) -> bool:
     return named and Flag.KEPT not in file.flags and not is_hash(file.project_key)
 
 
-def _hits(files: Sequence[Summary], rule: Retention, now: datetime, lost: Mapping[str, str]) -> Iterator[DoomedFile]:
+def _hits(
+    files: Sequence[Summary], rule: Retention, now: datetime, lost: Mapping[str, str]
+) -> Iterator[DoomedFile]:
     whys = _own_reasons(files, rule, now)
     whys |= {file.name: Why.UNREADABLE for file in files if file.name in lost}
     going: dict[str, Summary] = {}

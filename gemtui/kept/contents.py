@@ -17,7 +17,14 @@ from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.catalog.vault_files import COPIES, in_tree, names_beside, place_in_store, replaced_trees, trees
+from gemtui.sessions.catalog.vault_files import (
+    COPIES,
+    in_tree,
+    names_beside,
+    place_in_store,
+    replaced_trees,
+    trees,
+)
 from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.projects import ProjectFolders, Projects
 from gemtui.sessions.store.store import is_plain_id, place_of
@@ -68,7 +75,9 @@ def contents() -> VaultUsage:
         for entry in files_below(str(tree)):
             with suppress(OSError):
                 facts, path = entry.stat(follow_symlinks=False), entry.path.removeprefix(str(tree))
-                links = [in_tree(each, Path(path)) for each in linked] if tree.name == COPIES else []
+                links = (
+                    [in_tree(each, Path(path)) for each in linked] if tree.name == COPIES else []
+                )
                 is_spare = _is_within(Path(entry.path), facts, links)
                 files += not is_spare
                 own = stat_if_possible(path)
@@ -80,7 +89,13 @@ def contents() -> VaultUsage:
                     only_here += facts.st_size
                     kept += tree not in replaced  # no list shows replaced files
     return VaultUsage(
-        folder=vault_dir(), on=is_on(), files=files, kept=kept, shared=shared, copied=copied, only_here=only_here
+        folder=vault_dir(),
+        on=is_on(),
+        files=files,
+        kept=kept,
+        shared=shared,
+        copied=copied,
+        only_here=only_here,
     )
 
 
@@ -128,7 +143,9 @@ class Removal:
         return f"{counted(len(self.names), 'file')}, {size(self.size)}"
 
 
-def replaced_files(home: Path, *, project: Path | None = None, before: datetime | None = None) -> Iterator[Path]:
+def replaced_files(
+    home: Path, *, project: Path | None = None, before: datetime | None = None
+) -> Iterator[Path]:
     """Yield the vault's copies of damaged session files that a restore replaced.
 
     `project`: a folder; yield only files of its sessions. `before`: yield only files that were last
@@ -260,7 +277,9 @@ class VaultStatus:
 
 
 _HOOK = "Sessions are saved after every turn by the extension, and by gemtui while it is open."
-_NO_HOOK = "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
+_NO_HOOK = (
+    "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
+)
 
 
 def kept_sessions(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
@@ -268,7 +287,9 @@ def kept_sessions(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
     return tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden)
 
 
-def vault_status(snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool) -> VaultStatus:
+def vault_status(
+    snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
+) -> VaultStatus:
     """Return what the vault contains and which files the CLI will delete next.
 
     `hook`: whether the extension archives sessions. Never raises.
@@ -276,18 +297,28 @@ def vault_status(snapshot: Snapshot, environ: Mapping[str, str], now: datetime, 
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_deletions(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
-        contents=contents(), kept=kept_sessions(sessions), hits=hits, first=_first(sessions, hits, rule, now), hook=hook
+        contents=contents(),
+        kept=kept_sessions(sessions),
+        hits=hits,
+        first=_first(sessions, hits, rule, now),
+        hook=hook,
     )
 
 
 def _first(
-    sessions: Iterable[Summary], hits: Iterable[DoomedFile], rule: Callable[[Path | None], Retention], now: datetime
+    sessions: Iterable[Summary],
+    hits: Iterable[DoomedFile],
+    rule: Callable[[Path | None], Retention],
+    now: datetime,
 ) -> tuple[Summary, datetime] | None:
     sooner = {hit.session.name for hit in hits}
     found = [
         (each, when)
         for each in sessions
-        if not each.hidden and each.name not in sooner and (when := expires(each, rule(each.folder))) and when > now
+        if not each.hidden
+        and each.name not in sooner
+        and (when := expires(each, rule(each.folder)))
+        and when > now
     ]
     return min(found, key=lambda each: each[1], default=None)
 
@@ -297,7 +328,9 @@ def is_damaged_in_store(session: Summary) -> bool:
     return os.path.lexists(place_in_store(session.path))
 
 
-def deletion_reason(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
+def deletion_reason(
+    session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime
+) -> str:
     """Describe when and why the clean-up will delete a session.
 
     Returns "" if the clean-up does not consider the session.

@@ -104,7 +104,9 @@ def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[DeletionIte
     )
 
 
-def delete_planned(deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None) -> Deleted:
+def delete_planned(
+    deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None
+) -> Deleted:
     """Move everything in a plan to the system's trash.
 
     `permanent`: if there is no trash, delete permanently instead of raising an error. `trash`:
@@ -118,7 +120,10 @@ def delete_planned(deletion: Deletion, *, permanent: bool = False, trash: Trash 
     changed = _changed(deletion)
     if changed:
         raise DeletionFailed(
-            (f"nothing was deleted, because {changed[0]} has just changed: the session may be in use"),
+            (
+                f"nothing was deleted, because {changed[0]} has just changed: the session may be "
+                "in use"
+            ),
             left=tuple((path, "has just changed") for path in changed),
         )
     gone: list[Path] = []
@@ -136,7 +141,8 @@ def delete_planned(deletion: Deletion, *, permanent: bool = False, trash: Trash 
     if left:
         what = "deleted" if permanent else "moved to the trash"
         raise DeletionFailed(
-            f"{len(left)} of {len(deletion.items)} could not be {what}: {left[0][0]}: {left[0][1]}", left=tuple(left)
+            f"{len(left)} of {len(deletion.items)} could not be {what}: {left[0][0]}: {left[0][1]}",
+            left=tuple(left),
         )
     return Deleted(paths=tuple(gone), trashed=trashed)
 
@@ -174,7 +180,9 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
         return
     key, kind, name_id, _ = named
     project = home / "tmp" / key
-    shared = not copies and any(project in other.parents for other in session.files if other != path)
+    shared = not copies and any(
+        project in other.parents for other in session.files if other != path
+    )
     if kind is SessionKind.CHECKPOINT or shared:
         return
     if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):
@@ -224,7 +232,11 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
     unread: list[str] = []
     for entry in files_below(str(folder), unread=unread):
         info = stat_if_possible(entry.path)
-        yield (entry.path, 0, 0, 0) if info is None else (entry.path, info.st_ino, info.st_size, info.st_mtime_ns)
+        yield (
+            (entry.path, 0, 0, 0)
+            if info is None
+            else (entry.path, info.st_ino, info.st_size, info.st_mtime_ns)
+        )
     yield from ((place, 0, 0, 0) for place in unread)
 
 

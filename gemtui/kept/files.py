@@ -28,7 +28,9 @@ from gemtui.files import (
 from gemtui.sessions.catalog.vault_files import TEMPORARY
 from gemtui.sessions.read.versions import same_version
 
-_NEVER_LINKED = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_NEVER_LINKED = frozenset(
+    {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+)
 """The errors that mean that the system can't create a hard link.
 
 The usual reason is that the two paths are on different file systems.
@@ -152,7 +154,12 @@ def restore_file(
 
 
 def _replace(
-    kept: Path, place: Path, over: os.stat_result, *, shared: bool, write: Callable[[Path, Path], None]
+    kept: Path,
+    place: Path,
+    over: os.stat_result,
+    *,
+    shared: bool,
+    write: Callable[[Path, Path], None],
 ) -> bool:
     new = _beside(place)
     new.unlink(missing_ok=True)

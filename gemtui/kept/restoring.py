@@ -117,7 +117,11 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
         aside = _put(kept, place, shared=_is_shared(kept))
         return Restored(paths=(place,), replaced=aside)
     source = _Source(
-        place=place, kept=kept, others=partial(_beside_in_vault, place, home), is_shared=_is_shared, known=session.files
+        place=place,
+        kept=kept,
+        others=partial(_beside_in_vault, place, home),
+        is_shared=_is_shared,
+        known=session.files,
     )
     return _restore(source, home, lambda _: rule, now)
 
@@ -150,9 +154,15 @@ def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> 
         known = merged(found, Projects(kept.home, []), now).path if found else None
         chosen = known or next(iter(mains))
         if not os.path.lexists(mains[chosen]):
-            source = _Source(place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False)
+            source = _Source(
+                place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False
+            )
             return _restore(source, kept.home, rule_of, now)
-    less = {path: copy for copy, path in mains.items() if os.path.lexists(path) and not contains_copy(path, copy)}
+    less = {
+        path: copy
+        for copy, path in mains.items()
+        if os.path.lexists(path) and not contains_copy(path, copy)
+    }
     back = tuple(_put_others(others, lambda _: False))
     return Restored(paths=back, in_the_way=less)
 
@@ -250,7 +260,9 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 # --- files that would cause its removal --------------------------------------------------------
 
 
-def _clear_obstacles(place: Path, session: Summary, rule: Retention, now: datetime) -> Iterator[Path]:
+def _clear_obstacles(
+    place: Path, session: Summary, rule: Retention, now: datetime
+) -> Iterator[Path]:
     """Archive and remove other files that would make the clean-up delete the session.
 
     Yields the files' paths. Raises RestoreFailed for a file that must not be removed.
@@ -282,7 +294,9 @@ def _in_the_way(path: Path) -> str:
     return f"{path} has taken its place: move it away, then restore again"
 
 
-def _require_replaceable(place: Path, kept: Path, session: Summary, known: Container[Path], now: datetime) -> None:
+def _require_replaceable(
+    place: Path, kept: Path, session: Summary, known: Container[Path], now: datetime
+) -> None:
     """Raise RestoreFailed if a version of a session must not replace the file in its place.
 
     `kept`, `session`: the version. `known`: the files that the user saw as the session's.
@@ -350,7 +364,9 @@ def _is_shared(kept: Path) -> bool:
     return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
 
 
-def _put(kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file) -> Path | None:
+def _put(
+    kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+) -> Path | None:
     """Put a saved file in its place; return the archived file that it replaced, or None."""
     over = stat_if_present(place)
     aside = set_others_aside(place, kept)
@@ -359,7 +375,9 @@ def _put(kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path],
     return aside
 
 
-def _write_changed(kept: Path, new: Path, *, head: Mapping[str, Any], updated: datetime | None) -> None:
+def _write_changed(
+    kept: Path, new: Path, *, head: Mapping[str, Any], updated: datetime | None
+) -> None:
     """Write a copy of a session file, with this header and time of the last update.
 
     `head`: {} if the file has a header. `updated`: None to leave the time as it is.

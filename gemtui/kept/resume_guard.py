@@ -140,7 +140,9 @@ class SessionKeeper:
 
     def _rescan(self) -> None:
         """Find new folders, and have all unclassified files checked again."""
-        found = {place.path for place in session_files(Store(self._kept.home), self._kept.session_id)}
+        found = {
+            place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
+        }
         self._places = self._chats({*found, *self._kept.seen, *self._kept.files})
         self._times.clear()
         self._unclear.clear()
@@ -217,7 +219,9 @@ class SessionKeeper:
         header, because the CLI wrote the header before the removal and only the rest afterwards.
         """
         again = path in self._done.ghosts
-        empty = has_content(path, self._kept.session_id) is False or (again and has_content(path, None) is False)
+        empty = has_content(path, self._kept.session_id) is False or (
+            again and has_content(path, None) is False
+        )
         if not empty or not (self._said or again or _lines(path) >= _RECORDS):
             return False
         others = [each for each in self._expected() if each.parent.name == "chats"]

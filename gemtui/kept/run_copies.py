@@ -80,7 +80,10 @@ class Aftermath(Struct, frozen=True, kw_only=True):
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
-            *(f"{path} was rewritten: its earlier contents are in {folder.path}" for path in self.changed),
+            *(
+                f"{path} was rewritten: its earlier contents are in {folder.path}"
+                for path in self.changed
+            ),
             *self.problems,
         )
 
@@ -95,9 +98,18 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
     for path, copy in files.items():
         copy_file(path, copy)
-    kept = KeptSession(session_id=session_id, home=home, files=files, seen=frozenset(place.path for place in places))
+    kept = KeptSession(
+        session_id=session_id,
+        home=home,
+        files=files,
+        seen=frozenset(place.path for place in places),
+    )
     _write(
-        folder, _BEFORE, _Before(session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen)))
+        folder,
+        _BEFORE,
+        _Before(
+            session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen))
+        ),
     )
     return kept
 
@@ -148,7 +160,11 @@ def _whole(newest: Path) -> Path:
         return newest
     try:
         log = newest.suffix == ".jsonl"
-        return newest if (begins_with(newest, copy, sampled=True) if log else contains_copy(newest, copy)) else copy
+        return (
+            newest
+            if (begins_with(newest, copy, sampled=True) if log else contains_copy(newest, copy))
+            else copy
+        )
     except OSError:
         return copy
 
@@ -296,7 +312,9 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
     is restored by linking the file that was removed, if it still exists, so that a running CLI
     continues to write to it. A state from before the run is copied. Raises OSError.
     """
-    return not os.path.lexists(path) and restore_file(kept.states[path], path, shared=path in kept.newest)
+    return not os.path.lexists(path) and restore_file(
+        kept.states[path], path, shared=path in kept.newest
+    )
 
 
 # --- records in the run's folder ---------------------------------------------------------------
@@ -419,7 +437,9 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
         files = _only_here(kept, holders[key])
         if files:
             size = sum(size_of(copy) for copy in set(files.values()))
-            found.append(LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size))
+            found.append(
+                LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
+            )
         holders[key] += _copies(kept).values()
     return tuple(found)
 
@@ -456,5 +476,6 @@ def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
     return {
         path: copy
         for path, copy in _copies(kept).items()
-        if has_content(copy, kept.session_id) is not False and not any(contains_copy(each, copy) for each in holders)
+        if has_content(copy, kept.session_id) is not False
+        and not any(contains_copy(each, copy) for each in holders)
     }

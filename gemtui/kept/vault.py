@@ -26,7 +26,15 @@ from itertools import count
 from pathlib import Path
 
 from gemtui.files import files_below, locked, stat_if_possible, stat_if_present, sync_folder
-from gemtui.kept.files import append_rest, copy_file, flush, link, replace_with_copy, replace_with_link, temporary
+from gemtui.kept.files import (
+    append_rest,
+    copy_file,
+    flush,
+    link,
+    replace_with_copy,
+    replace_with_link,
+    temporary,
+)
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
 from gemtui.sessions.catalog.vault_files import (
     COPIES,
@@ -37,7 +45,13 @@ from gemtui.sessions.catalog.vault_files import (
     replaced_trees,
     trees,
 )
-from gemtui.sessions.read.versions import adds_to, begins_with, holds_all, legacy_message_ids, same_version
+from gemtui.sessions.read.versions import (
+    adds_to,
+    begins_with,
+    holds_all,
+    legacy_message_ids,
+    same_version,
+)
 from gemtui.sessions.store.store import ChatFile, Store, folders_beside, place_of
 
 _ON, _LOCK = "on", "lock"
@@ -68,7 +82,10 @@ def switch_off() -> None:
 
 
 def keep_all(
-    home: Path, *, told: Callable[[int, int], None] = lambda *_: None, cancelled: Callable[[], bool] = lambda: False
+    home: Path,
+    *,
+    told: Callable[[int, int], None] = lambda *_: None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
@@ -79,7 +96,11 @@ def keep_all(
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
-    missing = [Path(name) for name, inode, stamp in files if (name, inode) not in links and copies.get(name) != stamp]
+    missing = [
+        Path(name)
+        for name, inode, stamp in files
+        if (name, inode) not in links and copies.get(name) != stamp
+    ]
     problem, done = None, 0
     for at, path in enumerate(missing):
         if cancelled():
@@ -141,7 +162,11 @@ def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
         yield place.name, place.inode, (place.size, place.mtime_ns)
     for entry in _beside(places):
         facts = stat_if_possible(entry.path)
-        yield entry.path, entry.inode(), None if facts is None else (facts.st_size, facts.st_mtime_ns)
+        yield (
+            entry.path,
+            entry.inode(),
+            None if facts is None else (facts.st_size, facts.st_mtime_ns),
+        )
 
 
 def _beside(places: Iterable[ChatFile]) -> Iterator[os.DirEntry[str]]:
@@ -275,7 +300,9 @@ def detach(path: Path) -> None:
 
 
 def _copy_too(path: Path) -> None:
-    """Bring the copy of a linked file up to date, unless the disk is nearly full. Raises OSError."""
+    """Bring the copy of a linked file up to date, unless the disk is nearly full. Raises
+    OSError.
+    """
     with suppress(FileNotFoundError):
         facts = path.lstat()
         if _fits(facts):
@@ -330,7 +357,9 @@ def _replace_copy(path: Path, kept: Path) -> bool:
         copy_file(path, new)
         if path.suffix == ".json" and legacy_message_ids(new) is None:
             facts = new.stat()
-            if stat_if_present(kept) is not None or not _is_quiet((facts.st_size, facts.st_mtime_ns)):
+            if stat_if_present(kept) is not None or not _is_quiet(
+                (facts.st_size, facts.st_mtime_ns)
+            ):
                 return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
         if matters and stat_if_present(kept) is not None and not holds_all(new, kept):

@@ -37,7 +37,12 @@ _KINDS = {
     "agents": ("invoke_agent",),
 }
 """Maps the words for kinds of tools, as used in sentences, to the tools."""
-_VERBS = {"allow": Decision.ALLOW, "ask": Decision.ASK_USER, "deny": Decision.DENY, "never": Decision.DENY}
+_VERBS = {
+    "allow": Decision.ALLOW,
+    "ask": Decision.ASK_USER,
+    "deny": Decision.DENY,
+    "never": Decision.DENY,
+}
 _REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
 """All modes but plan, for rules that would allow writes or commands in plan mode."""
@@ -118,7 +123,10 @@ def _meaning(rule: Rule) -> Rule:
 def _candidates(rule: Rule) -> Iterator[str]:
     verb = next(word for word, decision in _VERBS.items() if decision is rule.decision)
     pattern = rule.args_pattern or ""
-    commands = (command_patterns.allowed_command(rule.command_regex or ""), command_patterns.mentioned_words(pattern))
+    commands = (
+        command_patterns.allowed_command(rule.command_regex or ""),
+        command_patterns.mentioned_words(pattern),
+    )
     for command in filter(None, commands):
         yield f"{verb} {command}"
         yield f"{verb} run {command}"
@@ -203,7 +211,11 @@ def _modes(decision: Decision, tools: Sequence[str]) -> tuple[str, ...]:
 
 def _rule(decision: Decision, tools: Sequence[str], **fields: object) -> Rule:
     rule = Rule(
-        decision=decision, priority=0, tools=tuple(tools), tool_list=len(tools) > 1, modes=_modes(decision, tools)
+        decision=decision,
+        priority=0,
+        tools=tuple(tools),
+        tool_list=len(tools) > 1,
+        modes=_modes(decision, tools),
     )
     return replace(rule, **fields)  # type: ignore[arg-type]
 
@@ -212,7 +224,9 @@ def _everything(decision: Decision) -> _About:
     asks = decision is Decision.ASK_USER
     rule = _rule(decision, ("*",), args_pattern="." if asks else None)
     said = {
-        Decision.ALLOW: "Allows every tool and command that no other rule denies, except in plan mode.",
+        Decision.ALLOW: (
+            "Allows every tool and command that no other rule denies, except in plan mode."
+        ),
         Decision.ASK_USER: "In headless runs, which can't ask, everything else is denied.",
         Decision.DENY: "Denies every tool that no sentence allows, including reading, web pages, "
         "MCP tools and subagents.",
@@ -248,7 +262,9 @@ def _kind(decision: Decision, kind: str, rest: str, project: Path | None) -> _Ab
     if tools == (_SHELL,):
         return _command(decision, rest, project)
     if tools not in (_READ, _EDIT):
-        raise ValueError(f"{kind} can't be followed by a name: write {kind} alone, or the name of a tool")
+        raise ValueError(
+            f"{kind} can't be followed by a name: write {kind} alone, or the name of a tool"
+        )
     return _files(decision, kind, rest, project)
 
 
@@ -259,7 +275,9 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
     tools = _KINDS[kind]
     name = re.sub(r"/\*\*(?:/\*)?$", "/", text).removeprefix("./")
     if re.search(r"[*?\[\]{}]", name):
-        raise ValueError("name a folder, such as src/**, or a single file; * and ? can't be used in other ways")
+        raise ValueError(
+            "name a folder, such as src/**, or a single file; * and ? can't be used in other ways"
+        )
     folder = name.endswith("/") or (project is not None and (project / name).is_dir())
     place = path_patterns.locate_in_project(name, project)
     if isinstance(place, str) and decision is Decision.ALLOW:
@@ -296,7 +314,9 @@ def _exactly(path: str, roots: Sequence[str]) -> str:
 
 
 _LINKS = "A symbolic link can lead elsewhere."
-_HOWEVER = "Also covers ./, absolute paths and .., and other folders with this name deeper in the project."
+_HOWEVER = (
+    "Also covers ./, absolute paths and .., and other folders with this name deeper in the project."
+)
 _OF_THE_MODE = "Other files are decided by the mode or by other sentences."
 
 
@@ -314,7 +334,9 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
     rule = _rule(decision, (_SHELL,), command_regex=regex, allow_redirection=True)
     limits = [f"Allows plain options, {command_patterns.FORMS}.", _NOT_COVERED]
     if words[:2] == ("git", "commit"):
-        limits[0] = "Allows git commit -m and -am with a message in double quotes, but no other options."
+        limits[0] = (
+            "Allows git commit -m and -am with a message in double quotes, but no other options."
+        )
     opens = prefix_of(" ".join(words))
     what = opens.why if isinstance(opens, NoPrefix) else opens.opens.partition("; ")[2]
     if what and (words[0] != "git" or isinstance(opens, NoPrefix)):
@@ -324,7 +346,10 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
 
 _MENTIONED = "Also matches commands that only mention these words, for example in a commit message."
 _NOT_COVERED = "Does not allow quotes, $, ;, other pipes or > FILE; other rules decide those."
-_OPEN = "Can be bypassed with an alias, quotes inside a word, a variable or a script. To prevent that, write "
+_OPEN = (
+    "Can be bypassed with an alias, quotes inside a word, a variable or a script. To prevent "
+    "that, write "
+)
 _CLOSING = "“deny everything else”, and allow only the commands that are needed."
 _STILL = "Shell commands can still access these files: write “deny everything else”, too."
 _PROGRAMS = "Allowed commands can still do what this rule denies."
@@ -349,7 +374,9 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
         if over is not None:
             more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
         if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, every)):
-            more.append("An agent that can't read files can do little; to let it read, write “allow read”.")
+            more.append(
+                "An agent that can't read files can do little; to let it read, write “allow read”."
+            )
         if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
             continue
         if rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):
@@ -390,5 +417,7 @@ def sentence_completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str
     names = [tool.name for tool in TOOLS]
     every = (*kinds, *paths, *OFFERED, _REST[0], *names)
     return tuple(
-        f"{front}{verb} {each}" for each in every if each.startswith(rest) and each != rest and verb.lower() in _VERBS
+        f"{front}{verb} {each}"
+        for each in every
+        if each.startswith(rest) and each != rest and verb.lower() in _VERBS
     )

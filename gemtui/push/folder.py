@@ -132,12 +132,17 @@ class PushFolder:
         self._require_no_link(day / SOURCES)
         write_whole(day / DATA, compressed(self._merged(day / DATA, changed)), durable=True)
         size = (day / DATA).stat().st_size
-        held = {id: msgspec.structs.replace(each, rows=rows.get(id, each.rows)) for id, each in sorted(sources.items())}
+        held = {
+            id: msgspec.structs.replace(each, rows=rows.get(id, each.rows))
+            for id, each in sorted(sources.items())
+        }
         value = msgspec.to_builtins(Sources(bytes=size, sessions=held))
         write_whole(day / SOURCES, [msgspec.json.encode(value, order="sorted")], durable=True)
         return size
 
-    def _merged(self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]) -> Iterator[bytes]:
+    def _merged(
+        self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
+    ) -> Iterator[bytes]:
         """Yield all rows of a day, sorted by session id.
 
         Rows come from `changed` or, for other sessions, from the existing data file at `path`.
@@ -198,7 +203,9 @@ class PushFolder:
 
 
 @contextmanager
-def open_push_folder(path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]) -> Iterator[PushFolder]:
+def open_push_folder(
+    path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]
+) -> Iterator[PushFolder]:
     """Open and lock a folder to push to, creating it if necessary.
 
     `home`: Gemini CLI's folder, which must not contain this folder. `waiting`: called if another
@@ -224,7 +231,9 @@ def open_push_folder(path: Path, *, home: Path, redact: bool, waiting: Callable[
             raise PushError(f"{path} was written by a newer gemtui: update gemtui")
         if manifest.redact != redact:
             state = "with" if manifest.redact else "without"
-            raise PushError(f"{path} contains sessions pushed {state} --redact: name another folder")
+            raise PushError(
+                f"{path} contains sessions pushed {state} --redact: name another folder"
+            )
         yield PushFolder(place, manifest)
 
 
@@ -244,7 +253,9 @@ def _require_ours(place: Path) -> None:
     names = {each.name for each in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
-        raise PushError(f"{place} is not empty and was not written by gemtui push: name a new folder")
+        raise PushError(
+            f"{place} is not empty and was not written by gemtui push: name a new folder"
+        )
 
 
 def _remove_unfinished(place: Path) -> None:
@@ -256,7 +267,9 @@ def _remove_unfinished(place: Path) -> None:
 
 def _manifest(place: Path) -> Manifest | None:
     if (place / MANIFEST).is_symlink():
-        raise PushError(f"{place / MANIFEST} is a symbolic link, and gemtui does not write through links")
+        raise PushError(
+            f"{place / MANIFEST} is a symbolic link, and gemtui does not write through links"
+        )
     try:
         return msgspec.json.decode(read_small(place / MANIFEST), type=Manifest)
     except FileNotFoundError:

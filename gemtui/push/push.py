@@ -25,7 +25,17 @@ from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, problem_of
-from gemtui.transcript.model import Attachment, DiffDisplay, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
+from gemtui.transcript.model import (
+    Attachment,
+    DiffDisplay,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Usage,
+)
 from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 UNKNOWN_DAY = "unknown"
@@ -49,7 +59,12 @@ class Pushed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {"sessions": self.sessions, "changed": self.changed, "files_written": self.days, "raw_written": self.raw}
+        return {
+            "sessions": self.sessions,
+            "changed": self.changed,
+            "files_written": self.days,
+            "raw_written": self.raw,
+        }
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
@@ -68,7 +83,9 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
     ]
 
 
-def push_sessions(folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]) -> Pushed:
+def push_sessions(
+    folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]
+) -> Pushed:
     """Write the sessions that have changed since they were pushed, one day at a time.
 
     `progress`: called with the number of sessions processed. An unreadable session is reported as a
@@ -92,7 +109,9 @@ def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summ
     return days
 
 
-def _push_day(folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed) -> None:
+def _push_day(
+    folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed
+) -> None:
     place = folder.day(_project_name(folder, project), day)
     known = dict(folder.sources(place).sessions)
     changed: dict[str, Callable[[], Iterable[bytes]]] = {}
@@ -140,12 +159,16 @@ def _project_name(folder: PushFolder, project: str) -> str:
     return f"redacted-{sha256(project.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _rows(folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str, int]) -> Iterator[bytes]:
+def _rows(
+    folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str, int]
+) -> Iterator[bytes]:
     with SessionLog(summary.path) as log:
         try:
             log.refresh()
         except (NotASession, SessionTooLarge) as error:
-            raise PushError(f"{summary.path} changed while gemtui was reading it: push again") from error
+            raise PushError(
+                f"{summary.path} changed while gemtui was reading it: push again"
+            ) from error
         about = summary
         if folder.manifest.redact:
             redactor = redact(log, summary)
@@ -191,7 +214,9 @@ def _columns(message: Message) -> dict[str, Any]:
         "dropped": None if message.dropped is None else message.dropped.value,
         "model": message.model,
         "text": "\n\n".join(each.text for each in blocks if isinstance(each, Text | Notice)),
-        "thoughts": "\n\n".join(f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)),
+        "thoughts": "\n\n".join(
+            f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)
+        ),
         "attachments": [each.name for each in blocks if isinstance(each, Attachment)],
         "tokens": asdict(usage),
         "calls": [_call(each) for each in blocks if isinstance(each, ToolCall)],

@@ -56,7 +56,11 @@ class Recovered:
 
 
 def recover_file(
-    path: Path, sessions: Iterable[Summary], *, at: datetime | None = None, cancelled: Callable[[], bool] = never
+    path: Path,
+    sessions: Iterable[Summary],
+    *,
+    at: datetime | None = None,
+    cancelled: Callable[[], bool] = never,
 ) -> Recovered:
     """Rebuild a file's newest recorded contents, or its contents at the time `at`.
 
@@ -82,7 +86,10 @@ def recover_file(
         rebuilt = rebuild([later])
         notes = (
             *notes,
-            ("no session had recorded the file by that time, so this is its text before the next recorded change"),
+            (
+                "no session had recorded the file by that time, so this is its text before the "
+                "next recorded change"
+            ),
         )
     return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)
 
@@ -214,7 +221,9 @@ class _Seen:
     certain: bool = True
 
 
-def _record(call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime) -> CallEvidence:
+def _record(
+    call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
+) -> CallEvidence:
     time = call.time or message.time or fallback
     source = RecordedSource(session=session, time=time, call=call.id, tool=call.name)
     return CallEvidence(
@@ -280,13 +289,17 @@ def _of_read(call: ToolCall, output: str, names: _Names) -> _Seen | None:
     lines = tuple(part.text.split("\n"))
     if part.first == 1 and part.total == len(lines):
         return _Seen(shown=Whole(text=part.text), certain=part.certain)
-    return _Seen(shown=RecordedLines(first=part.first, lines=lines, total=part.total), certain=part.certain)
+    return _Seen(
+        shown=RecordedLines(first=part.first, lines=lines, total=part.total), certain=part.certain
+    )
 
 
 def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
     command = call.args.get("command")
     folder = call.args.get("dir_path") or call.args.get("directory")
-    output = call.display.text if isinstance(call.display, TextDisplay) else command_output(call.output)
+    output = (
+        call.display.text if isinstance(call.display, TextDisplay) else command_output(call.output)
+    )
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
     place = folder if isinstance(folder, str) else ""
@@ -337,7 +350,9 @@ def _shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown 
             return RecordedLines(first=0, lines=(*lines, ""))
         case "sed" if len(options) == 2 and options[0] == "-n":
             found = _LINES.fullmatch(options[1])
-            return None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
+            return (
+                None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
+            )
     return None
 
 
@@ -350,7 +365,9 @@ def _count(options: Sequence[str]) -> int | None:
     return None if found is None else int(found[1] or found[2])
 
 
-def _of_git(words: Sequence[str], output: str, lines: Sequence[str], names: Callable[[str], bool]) -> Shown | None:
+def _of_git(
+    words: Sequence[str], output: str, lines: Sequence[str], names: Callable[[str], bool]
+) -> Shown | None:
     match [*words]:
         case ["show", wanted]:
             _, colon, name = wanted.partition(":")

@@ -184,7 +184,9 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
         state.add(record)
     if not state.lines or state.newest is None:
         return None
-    return Rebuilt(lines=tuple(state.lines), newest=state.newest, crlf=state.crlf, notes=tuple(state.notes))
+    return Rebuilt(
+        lines=tuple(state.lines), newest=state.newest, crlf=state.crlf, notes=tuple(state.notes)
+    )
 
 
 @dataclass(slots=True)
@@ -239,7 +241,9 @@ class _State:
             self.crlf = "\r\n" in (shown.text + (shown.before or ""))
         self._set(self._shown(lines, self.lines, record), record)
 
-    def _shown(self, texts: Sequence[str], old: Sequence[RebuiltLine], record: CallEvidence) -> list[RebuiltLine]:
+    def _shown(
+        self, texts: Sequence[str], old: Sequence[RebuiltLine], record: CallEvidence
+    ) -> list[RebuiltLine]:
         """Return the lines that a record shows, with their source.
 
         `texts`: the text of each line. `old`: the lines they replace. If the record is not certain,

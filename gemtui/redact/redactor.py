@@ -16,7 +16,15 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, NamedTuple
 
-from gemtui.redact.rules import ENV_FILE, ENV_LINE, RULES, SECRET_NAME, SecretForm, is_distinct, is_variable
+from gemtui.redact.rules import (
+    ENV_FILE,
+    ENV_LINE,
+    RULES,
+    SECRET_NAME,
+    SecretForm,
+    is_distinct,
+    is_variable,
+)
 from gemtui.text import COLOUR
 
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
@@ -120,7 +128,9 @@ class Redactor:
             name = key if isinstance(key, str) else ""
             new_key = self._walk(name, learn=learn) if name else key
             made[new_key] = self._walk(each, learn=learn, name=name, env=env)
-        same = len(made) == len(value) and all(key in made and made[key] is each for key, each in value.items())
+        same = len(made) == len(value) and all(
+            key in made and made[key] is each for key, each in value.items()
+        )
         return value if same else made
 
     def _pieces(
@@ -201,7 +211,10 @@ class Redactor:
         for rule, first, last in _places(text):
             for found in rule.pattern.finditer(text, first, last):
                 start, end = found.span("secret" if "secret" in rule.pattern.groupindex else 0)
-                if rule.name is not None and rule.name.search(text, max(0, found.start() - 80), found.start()) is None:
+                if (
+                    rule.name is not None
+                    and rule.name.search(text, max(0, found.start() - 80), found.start()) is None
+                ):
                     continue
                 if rule.before is not None:
                     lead = rule.before.search(text, max(0, start - 80), start)
@@ -252,14 +265,16 @@ _TOKENS = tuple(rule for rule in RULES if rule.token)
 _OTHERS = tuple(rule for rule in RULES if not rule.token)
 _RUN = re.compile(r"[0-9A-Za-z_~.:/+=-]{15,}+")
 """Matches what is long enough to be a token."""
-_TOKEN_HINT = re.compile("|".join(sorted({re.escape(hint) for rule in _TOKENS for hint in rule.hints})))
+_TOKEN_HINT = re.compile(
+    "|".join(sorted({re.escape(hint) for rule in _TOKENS for hint in rule.hints}))
+)
 
 
 def _places(text: str) -> Iterator[tuple[SecretForm, int, int]]:
     """Yield the rules that may match, each with a part of the string in which to try it.
 
-    To look for all hints costs more than most patterns do. So those of tokens are looked for only in
-    long words, and those that several rules share only once.
+    To look for all hints costs more than most patterns do. So those of tokens are looked for only
+    in long words, and those that several rules share only once.
     """
     lowered = text.lower()
     if len(lowered) != len(text):  # a letter whose small form is longer
@@ -384,7 +399,11 @@ def _has_text(value: object) -> bool:
 
 def _is_binary(value: Mapping[Any, Any]) -> bool:
     data = value.get("data")
-    return isinstance(value.get("mimeType"), str) and isinstance(data, str) and _BASE64.fullmatch(data) is not None
+    return (
+        isinstance(value.get("mimeType"), str)
+        and isinstance(data, str)
+        and _BASE64.fullmatch(data) is not None
+    )
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:

@@ -151,7 +151,13 @@ def is_plausible(value: str) -> bool:
     """
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
-    return letters and digits > 1 and not is_variable(value) and _bits(value) >= 2.75 and "::" not in value
+    return (
+        letters
+        and digits > 1
+        and not is_variable(value)
+        and _bits(value) >= 2.75
+        and "::" not in value
+    )
 
 
 def is_distinct(value: str) -> bool:

@@ -38,7 +38,12 @@ class GeminiAdapter(gemini.UnguardedAdapter):
     _guard = ResumeGuard()
 
     def start(
-        self, prompt: str, options: AgentOptions, *, id: str | None = None, about: About | None = None
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        id: str | None = None,
+        about: About | None = None,
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
@@ -82,7 +87,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         if (day := _day_budget()) is not None:
             request = replace(request, about={**(request.about or {}), "day_budget": day})
         if (request.about or {}).get("ask"):
-            request = replace(request, about={**(request.about or {}), "answer_within": _answer_within()})
+            request = replace(
+                request, about={**(request.about or {}), "answer_within": _answer_within()}
+            )
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
             return replace(request, about={**(request.about or {}), "hidden": hidden})
@@ -120,7 +127,9 @@ def keep_commands(folder: RunFolder) -> None:
 
     try:
         config = load_config(config_file())
-        commands = UserCommands(on_ask=config.on_ask, on_ask_after=config.on_ask_after, on_end=config.on_end)
+        commands = UserCommands(
+            on_ask=config.on_ask, on_ask_after=config.on_ask_after, on_end=config.on_end
+        )
         commands.keep(folder)
         look_for_programs(commands)
     except (ConfigError, OSError) as error:

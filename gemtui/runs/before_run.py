@@ -18,7 +18,14 @@ from typing import Any
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SettingsFile
 from gemtui.agent.trust import folder_settings
-from gemtui.calls.env_files import destinations, env_files, env_variables, is_of_user, risky_variables, written_by
+from gemtui.calls.env_files import (
+    destinations,
+    env_files,
+    env_variables,
+    is_of_user,
+    risky_variables,
+    written_by,
+)
 from gemtui.calls.later_files import agents_that_start
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.errors import reason_of
@@ -84,7 +91,9 @@ class Report:
 
         Notices that have disappeared, and those about the user's own settings, need no agreement.
         """
-        return any(not each.own and (not self.seen or each.key in self.changed) for each in self.notices)
+        return any(
+            not each.own and (not self.seen or each.key in self.changed) for each in self.notices
+        )
 
     @property
     def taken_away(self) -> int:
@@ -92,7 +101,10 @@ class Report:
 
         The setting for the approval mode is not counted.
         """
-        return sum(each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE for each in self.notices)
+        return sum(
+            each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
+            for each in self.notices
+        )
 
     def summary(self) -> str:
         """Return a short clause that sums up the notices; "" if there are none."""
@@ -115,7 +127,10 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         names = ("setting", "kind", "follows")
-        notices = [{**{name: getattr(each, name) for name in names}, "file": str(each.file)} for each in self.notices]
+        notices = [
+            {**{name: getattr(each, name) for name in names}, "file": str(each.file)}
+            for each in self.notices
+        ]
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
@@ -144,7 +159,9 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
     return Report(folder, found, changed, seen=was is not None)
 
 
-def _notices(options: AgentOptions, folder: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
+def _notices(
+    options: AgentOptions, folder: Path, environ: Mapping[str, str]
+) -> Iterator[RunNotice]:
     settings = folder_settings(folder, environ, for_run=True)
     unexpanded = folder_settings(folder, environ, for_run=True, expand=False)
     written = {file.path: file for file in unexpanded.files}
@@ -227,7 +244,9 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         yield _notice(".env", path, "environment", words, sorted(names))
 
 
-def _notice(setting: str, file: Path, kind: str, follows: str, value: Any, *, own: bool = False) -> RunNotice:
+def _notice(
+    setting: str, file: Path, kind: str, follows: str, value: Any, *, own: bool = False
+) -> RunNotice:
     whole = json.dumps([str(file), value], sort_keys=True, default=str)
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     return RunNotice(setting, file, str(kind), follows, digest, own)

@@ -74,9 +74,15 @@ def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str,
     today = spent_today(gemini_home({**environ, **options.environment}), prices)
     if today.unpriced:
         named = ", ".join(sorted(today.unpriced))
-        raise _refused(f"today's cost is unknown, because there is no price for {named}; add one to prices.toml")
+        raise _refused(
+            f"today's cost is unknown, because there is no price for {named}; add one to "
+            "prices.toml"
+        )
     if today.cost >= day:
-        raise _refused(f"today's sessions cost {today.dollars}, and the setting day_budget is {dollars_text(day)}")
+        raise _refused(
+            f"today's sessions cost {today.dollars}, and the setting day_budget is "
+            f"{dollars_text(day)}"
+        )
 
 
 def _refused(what: str) -> OptionError:
@@ -234,7 +240,10 @@ class RunBudget:
         """Return why the recorded costs forbid another model call; None if they don't."""
         if self._spent.unpriced:
             named = ", ".join(sorted(self._spent.unpriced))
-            return f"The cost of this run is unknown, because there is no price for {named}; {_OWN_PRICES}"
+            return (
+                f"The cost of this run is unknown, because there is no price for {named}; "
+                f"{_OWN_PRICES}"
+            )
         spent, limit, day = self._spent.cost, self._limit, self._day
         if limit is not None and spent >= limit:
             return f"This run has cost {self._spent.dollars} of {dollars_text(limit)}"
@@ -244,7 +253,10 @@ class RunBudget:
             return f"Today's cost is unknown: {self._day_problem}"
         if self._others.unpriced:
             named = ", ".join(sorted(self._others.unpriced))
-            return f"Today's cost is unknown, because there is no price for {named}; add one to prices.toml"
+            return (
+                f"Today's cost is unknown, because there is no price for {named}; add one to "
+                "prices.toml"
+            )
         if spent + self._others.cost >= day:
             today = dollars_text(round(spent + self._others.cost, 2))
             return f"Today's sessions have cost {today} of {dollars_text(day)} (setting day_budget)"

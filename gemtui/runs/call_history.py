@@ -48,7 +48,9 @@ class ScanStep:
     problem: Problem | None = None
 
 
-def recorded_calls(sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never) -> Iterator[ScanStep]:
+def recorded_calls(
+    sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
+) -> Iterator[ScanStep]:
     """Yield the tool calls in stored sessions, one batch at a time.
 
     Each session ends with a step that has no calls and increments `done`; an unreadable session has
@@ -93,7 +95,9 @@ def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[Record
         yield tuple(batch)
 
 
-def _recorded(log: SessionLog, session: Summary, agents: dict[str, str]) -> Iterator[tuple[RecordedCall, int]]:
+def _recorded(
+    log: SessionLog, session: Summary, agents: dict[str, str]
+) -> Iterator[tuple[RecordedCall, int]]:
     """Yield each call in a session, with the size of its arguments.
 
     `agents`: maps subagents' ids to their names. If `session` is a subagent's, its name is taken

@@ -31,7 +31,10 @@ _REPHRASE = ("rephrase the prompt", "or choose another model")
 _AGAIN = ("run it again, or continue the session",)
 _PROMPT = ("write a prompt",)
 _SESSION = ("run in the folder of the session that you want to continue", "or start a new session")
-_REPORT = ("see everything that Gemini CLI printed on stderr", "check the installation with gemtui doctor")
+_REPORT = (
+    "see everything that Gemini CLI printed on stderr",
+    "check the installation with gemtui doctor",
+)
 _SANDBOX = ("install and start docker or podman", "or run without the sandbox")
 _FLAGS = ("gemtui doctor lists the options that this Gemini CLI supports", "update Gemini CLI")
 
@@ -61,10 +64,15 @@ _TRUST = _cause(
 )
 _TURNS = _cause("The turn limit was reached", "continue the session", "or allow more turns")
 _FULL = _cause("The disk is full", "free some space, then continue the session")
-_START = _cause("Gemini CLI could not be started", "run gemtui doctor to see what is wrong", *_FLAGS[1:])
+_START = _cause(
+    "Gemini CLI could not be started", "run gemtui doctor to see what is wrong", *_FLAGS[1:]
+)
 
 _MODEL = ("name another model",)
-_QUOTA = replace(_cause("The quota of this model is used up", "wait for the quota to reset", *_LATER[1:]), quota=True)
+_QUOTA = replace(
+    _cause("The quota of this model is used up", "wait for the quota to reset", *_LATER[1:]),
+    quota=True,
+)
 _WORDS: tuple[tuple[str, Cause], ...] = (
     (
         r"IneligibleTier|not eligible|ineligible"
@@ -74,7 +82,10 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (r"API key not valid|API_KEY_INVALID", _cause("The API key is not valid", *_OTHER_LOGIN)),
     (r"GEMINI_API_KEY environment variable|Invalid auth method|set an Auth method", _LOGIN_MISSING),
     (r"not running in a trusted directory", _TRUST),
-    (r"daily quota|TerminalQuota|exceeded your current quota|exhausted your (capacity|quota)", _QUOTA),
+    (
+        r"daily quota|TerminalQuota|exceeded your current quota|exhausted your (capacity|quota)",
+        _QUOTA,
+    ),
     (r"models?/\S+ (is|was) not found|ModelNotFound", _cause("There is no such model", *_MODEL)),
     (r"no_space_left|ENOSPC|No space left on device", _FULL),
     (
@@ -88,8 +99,14 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     ),
     (r"empty response", _cause("Gemini did not answer", *_AGAIN)),
     (r"no final response text", _cause("Gemini returned thoughts but no answer", *_AGAIN)),
-    (r"yolo mode is disabled|disableYolo", _cause("Gemini CLI's settings forbid yolo mode", "choose another mode")),
-    (r"FatalSandboxError|GEMINI_SANDBOX|sandbox command", _cause("The sandbox can't be used", *_SANDBOX)),
+    (
+        r"yolo mode is disabled|disableYolo",
+        _cause("Gemini CLI's settings forbid yolo mode", "choose another mode"),
+    ),
+    (
+        r"FatalSandboxError|GEMINI_SANDBOX|sandbox command",
+        _cause("The sandbox can't be used", *_SANDBOX),
+    ),
     (r"No input provided via stdin", _cause("There was no prompt", *_PROMPT)),
     (
         r"Error resuming|Invalid session identifier|No previous sessions",
@@ -99,7 +116,10 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
         _cause("Gemini CLI did not accept at least one of these options", *_FLAGS),
     ),
-    (r"is not valid JSON|SyntaxError", _cause("Gemini sent a response that can't be parsed", *_AGAIN)),
+    (
+        r"is not valid JSON|SyntaxError",
+        _cause("Gemini sent a response that can't be parsed", *_AGAIN),
+    ),
     (
         rf"{UNGATED}|{PASSED}",
         _cause(
@@ -126,21 +146,27 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (
         MOVED,
         _cause(
-            "The run was stopped because gemtui could not ask you", "start the run again in the folder's new location"
+            "The run was stopped because gemtui could not ask you",
+            "start the run again in the folder's new location",
         ),
     ),
     (
         r"supervisor of this run was killed",
         _cause("The run ended because gemtui's supervisor process was killed", *_AGAIN),
     ),
-    (r"the folder .* is not there", _cause("The working folder does not exist", "choose another folder")),
+    (
+        r"the folder .* is not there",
+        _cause("The working folder does not exist", "choose another folder"),
+    ),
 )
 
 _CODES = {
     41: _LOGIN_MISSING,
     42: _cause("Gemini CLI did not accept the prompt or the session", *_PROMPT, *_SESSION),
     44: _cause("The sandbox can't be used", *_SANDBOX),
-    52: _cause("A settings file of Gemini CLI is broken or forbids this run", "check settings.json"),
+    52: _cause(
+        "A settings file of Gemini CLI is broken or forbids this run", "check settings.json"
+    ),
     53: _TURNS,
     54: _cause("A tool failed, so the run could not continue", "check the last tool call"),
     55: _TRUST,
@@ -150,7 +176,11 @@ _CODES = {
 _HTTP = {
     400: _cause("Gemini did not accept the request (400)", "continue in a new session"),
     401: _cause("Gemini did not accept the login (401)", *_LOGIN),
-    403: _cause("Gemini denies access (403)", "check what this key or project is allowed to use", *_OTHER_LOGIN),
+    403: _cause(
+        "Gemini denies access (403)",
+        "check what this key or project is allowed to use",
+        *_OTHER_LOGIN,
+    ),
     404: _cause("There is no such model (404)", "name another model"),
     429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
 }
@@ -213,13 +243,15 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-# --- quotas ----------------------------------------------------------------------------------------
+# --- quotas ---------------------------------------------------------------------------------------
 
 
 MARGIN = timedelta(seconds=5)
 """How long to wait beyond the reported time, because clocks differ."""
 _LENGTH = r"((?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)"
-_AFTER = re.compile(rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE)
+_AFTER = re.compile(
+    rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE
+)
 _DELAY = re.compile(r"retryDelayMs: (\d+(?:\.\d+)?)")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -105,7 +105,10 @@ class FileTracker:
         return {**seen, **{path: changed_at(path) for path in new}}
 
     def rows(
-        self, calls: Iterable[ToolCall], seen: Mapping[Path, float] | None = None, shells: Sequence[Span] = ()
+        self,
+        calls: Iterable[ToolCall],
+        seen: Mapping[Path, float] | None = None,
+        shells: Sequence[Span] = (),
     ) -> tuple[FileWrite, ...]:
         """Return a row for each of the run's files, for display.
 
@@ -164,7 +167,9 @@ class FileTracker:
             return tool_path(asked, str(self._root))
         return asked
 
-    def _written(self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]) -> FileWrite:
+    def _written(
+        self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
+    ) -> FileWrite:
         """Return the row for a file that calls were to write.
 
         `at`: when the file was observed to change; None if it was not. `shells`: when the run's
@@ -212,7 +217,9 @@ class FileTracker:
         row = self._now(row, (), at, shells)
         return replace(row, by=_doer((at,), shells))
 
-    def _now(self, row: FileWrite, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]) -> FileWrite:
+    def _now(
+        self, row: FileWrite, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
+    ) -> FileWrite:
         """Return a file's row, updated with the file's current state."""
         path = Path(row.path)
         existed = self._existed(path)
@@ -228,7 +235,9 @@ class FileTracker:
             self._rows[path] = key, self._compared(row, existed, calls)
         return self._rows[path][1]
 
-    def _compared(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
+    def _compared(
+        self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
+    ) -> FileWrite:
         """Return the row for an existing file, compared with its contents before the run.
 
         `existed`: whether the file existed before the run; None if unknown.
@@ -252,7 +261,9 @@ class FileTracker:
         if existed is None:
             return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
         if not existed:
-            return replace(row, letter=Letter.DELETED, added=0, removed=0, net=True, note=GONE_AGAIN)
+            return replace(
+                row, letter=Letter.DELETED, added=0, removed=0, net=True, note=GONE_AGAIN
+            )
         before = self._text_before(Path(row.path), calls)
         removed = None if before is None else content_diff("", before, "").removed
         return replace(row, letter=Letter.DELETED, added=0, removed=removed, net=True, note="")

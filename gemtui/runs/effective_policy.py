@@ -91,7 +91,12 @@ def effective_policy(
         stopped=next(iter(problems), None),
     )
     return EffectivePolicy(
-        policy=policy, setup=setup, files=tuple(files), admin=tuple(admins), settings=read, problems=problems
+        policy=policy,
+        setup=setup,
+        files=tuple(files),
+        admin=tuple(admins),
+        settings=read,
+        problems=problems,
     )
 
 
@@ -109,7 +114,9 @@ _OPTIONS = (DENIES, ALLOWS)
 """The names of the policy files that hold the rules from a run's own options."""
 
 
-def policy_of_run(request: Request, environ: Mapping[str, str] = os.environ) -> tuple[EffectivePolicy, ApprovalMode]:
+def policy_of_run(
+    request: Request, environ: Mapping[str, str] = os.environ
+) -> tuple[EffectivePolicy, ApprovalMode]:
     """Return a run's policy and approval mode, as the CLI will load them.
 
     Raises OSError, OptionError.
@@ -139,7 +146,8 @@ def for_everybody(policy: Policy) -> Policy:
     the policy is judged as if the CLI could ask the user.
     """
     rules = tuple(
-        replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule for rule in policy.rules
+        replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule
+        for rule in policy.rules
     )
     return replace(policy, rules=rules)
 
@@ -233,7 +241,9 @@ def _words(rule: Rule) -> str:
         return ""
     if Path(rule.source).name in _OPTIONS:
         return OPTIONS_PLACE
-    return f"{rule_place(rule)} ({short_path(Path(rule.source))})" if rule.index else rule_place(rule)
+    return (
+        f"{rule_place(rule)} ({short_path(Path(rule.source))})" if rule.index else rule_place(rule)
+    )
 
 
 def _files(place: Path) -> Iterator[Path]:

@@ -216,7 +216,9 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
     return _silent_mate(message, left, places)
 
 
-def _silent_mate(message: Message, left: Mapping[int, Message], places: Container[str]) -> int | None:
+def _silent_mate(
+    message: Message, left: Mapping[int, Message], places: Container[str]
+) -> int | None:
     """Match an answer from the stream to the next stored answer if both lack text.
 
     This is for answers with calls that were not stored because the run was interrupted. Returns the
@@ -240,14 +242,17 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
     blocks = [
-        completed_call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block for block in mate.blocks
+        completed_call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block
+        for block in mate.blocks
     ]
     if not message.prompt:
         whole = "\n".join(_texts(message))
         if not any(text in whole for each in stored for text in _texts(each)):
             blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
         blocks += [call for call in calls.values() if call.id not in known]
-    return message_with(mate, id=message.id, blocks=tuple(blocks) or message.blocks, time=message.time or mate.time)
+    return message_with(
+        mate, id=message.id, blocks=tuple(blocks) or message.blocks, time=message.time or mate.time
+    )
 
 
 def completed_call(stored: ToolCall, live: ToolCall | None) -> ToolCall:

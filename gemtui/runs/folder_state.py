@@ -3,10 +3,10 @@
 The CLI's output names only the files that file tools wrote, but shell commands write files as well.
 A file that is seen to change was not necessarily changed by the run.
 
-The state before the run includes contents only where that is cheap. The folder is read while the run
-is starting or even later, so files may already have changed by then. Therefore, if the file system's
-times show that something has changed since the run was requested, its former state counts as
-unknown.
+The state before the run includes contents only where that is cheap. The folder is read while the
+run is starting or even later, so files may already have changed by then. Therefore, if the file
+system's times show that something has changed since the run was requested, its former state counts
+as unknown.
 """
 
 from __future__ import annotations
@@ -267,7 +267,9 @@ class OwnFiles(DefaultFilter):
         """Return whether to report a change to `path`."""
         place = Path(path)
         inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
-        return not any(part.startswith(".") for part in inside.parts) and super().__call__(change, path)
+        return not any(part.startswith(".") for part in inside.parts) and super().__call__(
+            change, path
+        )
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
@@ -304,7 +306,12 @@ def _ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes 
         stdin.write(given)
         stdin.seek(0)
         with subprocess.Popen(
-            command, cwd=FOLDER, env=git_environ(), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            cwd=FOLDER,
+            env=git_environ(),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         ) as process:
             return _answer(process, most)
     return None

@@ -6,8 +6,8 @@ to the repository, are run with these programs disabled and without a checkout. 
 and compared through a private repository that has no configuration and only reads the original
 repository's objects.
 
-A project's settings are copied to the worktree even if they are not committed: a run there must have
-the settings that the user was told about before the run, so that what they forbid is forbidden
+A project's settings are copied to the worktree even if they are not committed: a run there must
+have the settings that the user was told about before the run, so that what they forbid is forbidden
 there too.
 """
 
@@ -58,7 +58,9 @@ class GitRepository:
             raise WorktreeError(f"{folder} is not in a usable git repository: {error}") from None
         place = Path(os.fsdecode(top))
         if place != _nearest(folder):  # a run's changes are later applied there
-            raise WorktreeError(f"the git configuration of {folder} moves its working tree to another folder")
+            raise WorktreeError(
+                f"the git configuration of {folder} moves its working tree to another folder"
+            )
         return cls(place, Path(os.fsdecode(common)))
 
     def head(self) -> str:
@@ -66,7 +68,9 @@ class GitRepository:
         try:
             return _line(_git(self.top, "rev-parse", "--verify", "HEAD^{commit}")).decode()
         except WorktreeError:
-            raise WorktreeError(f"{self.top} has no commits yet, so no worktree can be created") from None
+            raise WorktreeError(
+                f"{self.top} has no commits yet, so no worktree can be created"
+            ) from None
 
     def add(self, tree: Path, branch: str, commit: str) -> None:
         """Create a worktree without files at `tree`, on a new branch.
@@ -101,7 +105,9 @@ class GitRepository:
         if filters:
             which = ", ".join(sorted({each.decode("utf-8", "replace") for each in filters}))
             files = counted(len(filters), "file")
-            yield (f"git filters ({which}) were not run, so {files} may differ from your working copy")
+            yield (
+                f"git filters ({which}) were not run, so {files} may differ from your working copy"
+            )
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
         """Return how many files of the working tree differ from a commit; None if unknown.
@@ -158,7 +164,10 @@ class GitRepository:
             make_folder(folder)
         sha256 = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n"
         more = sha256 if len(commit) == _SHA256 else ""
-        for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", f"[core]\nbare = false\n{more}")):
+        for name, text in (
+            ("HEAD", "ref: refs/heads/none\n"),
+            ("config", f"[core]\nbare = false\n{more}"),
+        ):
             with suppress(FileExistsError):
                 write_new(place / name, text.encode())
         return {
@@ -193,7 +202,9 @@ def _line(told: bytes) -> bytes:
     return told.removesuffix(b"\n")
 
 
-def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b"") -> bytes:
+def _git(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b""
+) -> bytes:
     """Run a git command and return its output.
 
     Raises WorktreeError, with git's error message, if the command fails.
@@ -222,7 +233,7 @@ def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, gi
     return done.stdout
 
 
-# --- the project's settings ------------------------------------------------------------------------
+# --- the project's settings -----------------------------------------------------------------------
 
 
 _FOLDER, _VARIABLES = b".gemini", b".env"
@@ -287,7 +298,9 @@ def _below(top: Path, above: bytes) -> Iterator[bytes]:
             yield above + _FOLDER
         return
     other = {os.path.join(start, each) for each in _OTHER}  # noqa: PTH118
-    for number, entry in enumerate(files_below(start, enters=lambda folder: folder.path not in other)):
+    for number, entry in enumerate(
+        files_below(start, enters=lambda folder: folder.path not in other)
+    ):
         if number == _MOST:
             raise WorktreeError(f"{os.fsdecode(start)} contains too many files for a worktree")
         yield entry.path[len(root) + 1 :]

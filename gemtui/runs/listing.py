@@ -31,7 +31,15 @@ from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import GRACE, Exit, RunFolder
 from gemtui.agent.stream import Ending, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
-from gemtui.files import files_below, is_folder, is_private, open_regular, path_exists, resolved, stat_if_possible
+from gemtui.files import (
+    files_below,
+    is_folder,
+    is_private,
+    open_regular,
+    path_exists,
+    resolved,
+    stat_if_possible,
+)
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
 from gemtui.paths import current_folder, state_dir
@@ -193,7 +201,8 @@ class DiskUsage:
             "orphaned": list(self.orphaned),
             "asking": list(self.asking),
             "only_copies": [
-                {"run": each.folder.id, "session": each.session_id, "bytes": each.size} for each in self.only_copies
+                {"run": each.folder.id, "session": each.session_id, "bytes": each.size}
+                for each in self.only_copies
             ],
         }
 
@@ -328,7 +337,9 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
 def _is_broken(folder: RunFolder) -> bool:
     unread = folder.request() is None or _made(folder) is None
-    young = folder.is_recent() and (not path_exists(folder.prompt) or folder.is_recent("prompt.txt"))
+    young = folder.is_recent() and (
+        not path_exists(folder.prompt) or folder.is_recent("prompt.txt")
+    )
     return unread and is_folder(folder.path) and not young
 
 
@@ -440,7 +451,11 @@ def _size(folder: Path) -> int:
     Files with other hard links aren't counted.
     """
     found = (stat_if_possible(entry.path) for entry in files_below(str(folder)))
-    return sum(facts.st_size for facts in found if facts and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1)
+    return sum(
+        facts.st_size
+        for facts in found
+        if facts and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+    )
 
 
 def _run(folder: RunFolder) -> Run | None:
@@ -450,7 +465,9 @@ def _run(folder: RunFolder) -> Run | None:
         return None
     about = request.about or {}
     state = RunState.ENDED if ended is not None else state_of(folder)
-    stream = Stream(cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume"))
+    stream = Stream(
+        cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
+    )
     last = None if ended is None else _last(stream, folder, ended)
     return Run(
         folder=folder,
@@ -488,7 +505,9 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass
-    ending = Ending(code=ended.code, aborted=ended.aborted, limit=ended.limit, problem=ended.problem)
+    ending = Ending(
+        code=ended.code, aborted=ended.aborted, limit=ended.limit, problem=ended.problem
+    )
     *_, done = stream.finish(ending)
     assert isinstance(done.payload, Done)
     return done.payload.status, bool((done.metadata or {}).get("complete"))
@@ -526,7 +545,9 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
     for run in list_runs(place):
         request = run.folder.request() if resolved(Path(run.cwd)) == wanted else None
         if request is not None:
-            given = (word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION))
+            given = (
+                word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION)
+            )
             return tuple(Path(part) for value in given for part in value.split(","))
     return ()
 
@@ -534,7 +555,7 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
 _OPTION = "--policy="
 
 
-# --- ending a run ----------------------------------------------------------------------------------
+# --- ending a run ---------------------------------------------------------------------------------
 
 
 def stop_run(run: Run) -> bool:
@@ -548,7 +569,9 @@ def stop_run(run: Run) -> bool:
         running = GeminiRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
-    process_tree.end_processes(partial(_left, run), grace=GRACE if request is None else request.grace)
+    process_tree.end_processes(
+        partial(_left, run), grace=GRACE if request is None else request.grace
+    )
     if run.folder.exit() is None:
         now = datetime.now(UTC)
         run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))

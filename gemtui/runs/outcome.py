@@ -124,7 +124,8 @@ class RunProgress:
         self.loops: list[str] = []
         """The prompts at which the CLI ended the turn as a loop; "" if a prompt is unknown."""
         self.dropped: tuple[DroppedCall, ...] = ()
-        """The calls that the CLI dropped as repetitions, once `read_dropped` has looked for them."""
+        """The calls that the CLI dropped as repetitions, once `read_dropped` has looked for them.
+        """
         self.answered = False
         self.session: str | None = None
         """The id of the run's session, once it is known."""
@@ -335,14 +336,19 @@ def _to_write(call: ToolCall) -> str:
 def _open_lines(progress: RunProgress) -> Iterator[str]:
     """Yield a line about each call that had no result when the run ended."""
     for path, written in progress.settled.items():
-        yield (f"{path} was {'written, although the call has no result' if written else 'not written'}")
+        yield (
+            f"{path} was {'written, although the call has no result' if written else 'not written'}"
+        )
     if unknown := progress.unsettled:
         yield f"{_calls(unknown)} had not finished, so the result is unknown"
 
 
 def _without_session(way: str) -> str:
     """Reword a suggestion for a run that has left no session to continue."""
-    for either in ("continue the session, or run it again", "run it again, or continue the session"):
+    for either in (
+        "continue the session, or run it again",
+        "run it again, or continue the session",
+    ):
         way = way.replace(either, "run it again")
     return way.replace("continue the session", "run it again")
 
@@ -431,7 +437,9 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
 
 def _interrupted() -> RunOutcome:
     return RunOutcome(
-        status=Status.INTERRUPTED, headline="The run was stopped", ways_out=("continue the session, or run it again",)
+        status=Status.INTERRUPTED,
+        headline="The run was stopped",
+        ways_out=("continue the session, or run it again",),
     )
 
 
@@ -453,7 +461,11 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
         return _over_budget(last)
     said = last.message if last else ""
     cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
-    detail = [plain_message(said) or _last_line(stderr), *_retries(stderr), *_refused_lines(progress)]
+    detail = [
+        plain_message(said) or _last_line(stderr),
+        *_retries(stderr),
+        *_refused_lines(progress),
+    ]
     headline, ways_out, until = cause.headline, cause.ways_out, None
     if cause.quota and progress.ended is not None:
         until = renewed_at(said, stderr, progress.ended)
@@ -568,7 +580,10 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
         yield f"Gemini repeated itself and was stopped{where}", _REPEATED
     for dropped in progress.dropped:
         left_out = f"neither it nor what followed in that answer was done: {dropped.call}"
-        yield f"Gemini CLI took a call after “{dropped.prompt}” for a repetition, and {left_out}", _REPEATED
+        yield (
+            f"Gemini CLI took a call after “{dropped.prompt}” for a repetition, and {left_out}",
+            _REPEATED,
+        )
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
@@ -578,14 +593,22 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
     if not progress.answered:
         yield "there is no answer", "continue the session, or run it again"
     if "Approval mode overridden" in stderr:
-        yield ("the approval mode was lowered to default because the folder is not trusted", "run with --trust")
+        yield (
+            "the approval mode was lowered to default because the folder is not trusted",
+            "run with --trust",
+        )
     if found := re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE):
         yield f"these settings are not valid: {found[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
-        yield (f"a policy names a tool that does not exist: {tool}", "correct the name in that policy")
+        yield (
+            f"a policy names a tool that does not exist: {tool}",
+            "correct the name in that policy",
+        )
     for tool in progress.missing:
         yield f"the model called a tool that does not exist: {tool}", ""
-    failed = {tool: count for tool, count in progress.failed.items() if tool not in progress.missing}
+    failed = {
+        tool: count for tool, count in progress.failed.items() if tool not in progress.missing
+    }
     if failed:
         yield f"{_calls(sum(failed.values()))} failed: {', '.join(failed)}", ""
 
@@ -677,7 +700,7 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
     return clean_line(f"{line}: {ways}" if ways else line)
 
 
-# --- cached outcomes -------------------------------------------------------------------------------
+# --- cached outcomes ------------------------------------------------------------------------------
 
 
 _FILE = "outcome.json"
@@ -746,7 +769,9 @@ def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptO
     return _keep(folder, progress, stderr, _sizes(folder))
 
 
-def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[int, int]) -> KeptOutcome | None:
+def _keep(
+    folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[int, int]
+) -> KeptOutcome | None:
     outcome = progress.outcome(stderr)
     if outcome is None:
         return None
@@ -756,7 +781,9 @@ def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[in
         failed=progress.failed.total(),
         sizes=sizes,
         denials=tuple(_refused_lines(progress)),
-        warnings=tuple(line for line, _ in _warnings(progress, stderr)) if outcome.status.is_done else (),
+        warnings=tuple(line for line, _ in _warnings(progress, stderr))
+        if outcome.status.is_done
+        else (),
     )
     with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())
@@ -767,7 +794,7 @@ def _sizes(folder: RunFolder) -> tuple[int, int]:
     return size_of(folder.stdout), size_of(folder.stderr)
 
 
-# --- calls without a result ------------------------------------------------------------------------
+# --- calls without a result -----------------------------------------------------------------------
 
 
 _SLACK = 1.0

@@ -24,7 +24,10 @@ from gemtui.transcript.model import Message, Outline, Text, ToolCall, Transcript
 from gemtui.transcript.rows import OutlineRow, of_rows
 
 _DROPPED = re.compile(
-    r"System: Potential loop detected\. Details: Repeated tool call: (.*)\. Please take a step back and confirm",
+    (
+        r"System: Potential loop detected\. Details: Repeated tool call: (.*)\. Please take a step "
+        r"back and confirm"
+    ),
     re.DOTALL,
 )
 """What the CLI tells the model after it has dropped a call, as a message of the user."""
@@ -34,8 +37,8 @@ _DROPPED = re.compile(
 class DroppedCall:
     """A call that the CLI took for the repetition of earlier ones, and did not make.
 
-    `prompt`: the first line of the prompt that led to it. `call`: the tool and its arguments, in the
-    CLI's words.
+    `prompt`: the first line of the prompt that led to it. `call`: the tool and its arguments, in
+    the CLI's words.
     """
 
     prompt: str
@@ -135,7 +138,11 @@ def _dropped(transcript: Transcript, since: datetime) -> Iterator[DroppedCall]:
     for at, line in enumerate(transcript.outlines):
         if not line.prompt:
             continue
-        call = _DROPPED.match(_text(transcript.read(at))) if line.excerpt.startswith("System: ") else None
+        call = (
+            _DROPPED.match(_text(transcript.read(at)))
+            if line.excerpt.startswith("System: ")
+            else None
+        )
         if call is None:
             prompt = line.excerpt
         elif line.time is not None and line.time >= since:
@@ -148,7 +155,9 @@ def _text(message: Message) -> str:
 
 def _completed(message: Message, recorded: Mapping[str, ToolCall]) -> Message:
     blocks = (
-        completed_call(recorded[block.id], block) if isinstance(block, ToolCall) and block.id in recorded else block
+        completed_call(recorded[block.id], block)
+        if isinstance(block, ToolCall) and block.id in recorded
+        else block
         for block in message.blocks
     )
     return message_with(message, blocks=tuple(blocks))

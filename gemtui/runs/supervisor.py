@@ -80,7 +80,11 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     from gemtui.runs.gate.gate import Gate
 
     budget = budget_of(folder, request)
-    return Gate(folder, request) if budget is None else Gate(folder, request, may_prompt=budget.may_prompt)
+    return (
+        Gate(folder, request)
+        if budget is None
+        else Gate(folder, request, may_prompt=budget.may_prompt)
+    )
 
 
 def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:

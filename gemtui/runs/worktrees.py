@@ -23,7 +23,16 @@ from typing import Any, NamedTuple
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import FolderTrust, forget, remember, trust_of
 from gemtui.checkpoints.plan import Action, Delta, Step, plan_steps
-from gemtui.checkpoints.store import ABSENT, FILE, LINK, UNKNOWN, CheckpointStore, FileState, Reason, open_store
+from gemtui.checkpoints.store import (
+    ABSENT,
+    FILE,
+    LINK,
+    UNKNOWN,
+    CheckpointStore,
+    FileState,
+    Reason,
+    open_store,
+)
 from gemtui.checkpoints.undo import APPLY, Interruption, UndoInterrupted, open_project
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
@@ -80,7 +89,9 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
     with suppress(OSError):  # if this fails, the report is shown again
-        if not before_run_report(options).is_news:  # the user has already agreed to the same settings
+        if not before_run_report(
+            options
+        ).is_news:  # the user has already agreed to the same settings
             before_run_report(entered).remember()
     return EnteredWorktree(
         made,
@@ -97,7 +108,10 @@ def require_new(options: AgentOptions) -> None:
     """
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
-        words = "worktree: a session can be continued only in its own folder: leave out --worktree or --resume"
+        words = (
+            "worktree: a session can be continued only in its own folder: leave out "
+            "--worktree or --resume"
+        )
         raise OptionError(words, option="worktree")
 
 
@@ -129,10 +143,16 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     inside = resolved(folder).relative_to(resolved(repository.top))
     tree = resolved(worktrees_dir()) / name / (repository.top.name or "tree")
     made = Worktree(
-        name=name, branch=BRANCHES + name, repository=repository.top, tree=tree,
-        folder=tree / inside, commit=commit, base=None, made=iso(datetime.now(UTC)) or "",
+        name=name,
+        branch=BRANCHES + name,
+        repository=repository.top,
+        tree=tree,
+        folder=tree / inside,
+        commit=commit,
+        base=None,
+        made=iso(datetime.now(UTC)) or "",
         prompt=excerpt(prompt),
-    )  # fmt: skip
+    )
     remove_unrecorded()
     make_own_folder(tree.parent)
     try:
@@ -156,7 +176,13 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     uncommitted = repository.uncommitted(commit, made.private)
     if uncommitted:
         files = counted(uncommitted, "uncommitted file")
-        notes = (*notes, (f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the worktree"))
+        notes = (
+            *notes,
+            (
+                f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the "
+                "worktree"
+            ),
+        )
     return made, notes
 
 
@@ -258,7 +284,8 @@ def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
 
 @contextmanager
 def _store_of(worktree: Worktree) -> Iterator[CheckpointStore]:
-    """Yield a worktree's checkpoints, including the current state of its files if no run works there.
+    """Yield a worktree's checkpoints, including the current state of its files if no run works
+    there.
 
     That state is not stored. Raises OSError, CheckpointsUnreadable.
     """
@@ -274,7 +301,9 @@ def _store_of(worktree: Worktree) -> Iterator[CheckpointStore]:
 
 def _require_whole(worktree: Worktree) -> None:
     if not worktree.exists:
-        raise WorktreeError(f"the files of worktree {worktree.name} have been deleted: remove the worktree")
+        raise WorktreeError(
+            f"the files of worktree {worktree.name} have been deleted: remove the worktree"
+        )
     if worktree.base is None:
         raise WorktreeError(f"worktree {worktree.name} is incomplete: remove it")
 
@@ -294,9 +323,15 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
         new, reason = _text(store, after)
         taken = worktree.taken.get(path.hex()) == after.encode()
         yield WorktreeChange(
-            path=path, when=when, before=before, after=after, old=old, new=new,
-            why=why or reason, is_applied=taken,
-        )  # fmt: skip
+            path=path,
+            when=when,
+            before=before,
+            after=after,
+            old=old,
+            new=new,
+            why=why or reason,
+            is_applied=taken,
+        )
 
 
 def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
@@ -361,10 +396,14 @@ class ComparedFile(NamedTuple):
         return file_patch(os.fsdecode(self.path), old, new)
 
 
-def compare(left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]) -> tuple[ComparedFile, ...]:
+def compare(
+    left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]
+) -> tuple[ComparedFile, ...]:
     """Return the files that changed in either worktree, sorted by path."""
     one, other = ({each.path: each for each in side} for side in (left, right))
-    return tuple(ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other}))
+    return tuple(
+        ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other})
+    )
 
 
 # --- apply ----------------------------------------------------------------------------------------
@@ -418,7 +457,11 @@ _WHY = {
 
 
 def apply_worktree(
-    worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False, stop: StopRequest | None = None
+    worktree: Worktree,
+    paths: Collection[str] | None = None,
+    *,
+    dry_run: bool = False,
+    stop: StopRequest | None = None,
 ) -> AppliedWorktree:
     """Apply a worktree's changes to its repository's working tree.
 
@@ -434,13 +477,22 @@ def apply_worktree(
     if not dry_run:
         require_idle(worktree.repository)
         if (run := is_worked_in(worktree)) is not None:
-            raise UndoError(f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}")
+            raise UndoError(
+                f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
+            )
     words = ["gemtui", "worktrees", "apply", worktree.name]
     command = shlex.join([*words, *(word for path in paths or () for word in ("--path", path))])
     repository = project_of(worktree.repository)
     try:
-        with _store_of(worktree) as theirs, open_project(*repository, dry_run=dry_run, stop=stop) as project:
-            wanted = {each.path: each for each in _changes(worktree, theirs) if paths is None or each.name in paths}
+        with (
+            _store_of(worktree) as theirs,
+            open_project(*repository, dry_run=dry_run, stop=stop) as project,
+        ):
+            wanted = {
+                each.path: each
+                for each in _changes(worktree, theirs)
+                if paths is None or each.name in paths
+            }
             missing = set(paths or ()) - {each.name for each in wanted.values()}
             if missing:
                 raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
@@ -449,13 +501,18 @@ def apply_worktree(
                 tree = project.store.tree()
                 _copy(theirs, project.store, wanted.values())
                 deltas = {
-                    path: [_backwards(each, tree[path][0] if path in tree else None)] for path, each in wanted.items()
+                    path: [_backwards(each, tree[path][0] if path in tree else None)]
+                    for path, each in wanted.items()
                 }
                 return plan_steps(project.store, tree, deltas)
 
-            done = project.change(APPLY, "", planned, also=dict.fromkeys(wanted, UNKNOWN), command=command)
+            done = project.change(
+                APPLY, "", planned, also=dict.fromkeys(wanted, UNKNOWN), command=command
+            )
     except UndoInterrupted as error:
-        return AppliedWorktree(worktree=worktree, steps=error.files.steps, interrupted=error.files.interrupted)
+        return AppliedWorktree(
+            worktree=worktree, steps=error.files.steps, interrupted=error.files.interrupted
+        )
     if not dry_run:
         left = {step.path for step in done.steps if step.action is Action.KEEP}
         taken = {p.hex(): c.after.encode() for p, c in wanted.items() if p not in left}
@@ -463,7 +520,9 @@ def apply_worktree(
     return AppliedWorktree(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
 
 
-def _copy(source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]) -> None:
+def _copy(
+    source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
+) -> None:
     """Copy the file contents that some changes need into a different store.
 
     `source`: the worktree's checkpoints. `target`: the repository's.
@@ -563,7 +622,10 @@ def remove_worktree(worktree: Worktree) -> Removed:
     run is working in the worktree.
     """
     if (run := is_worked_in(worktree)) is not None:
-        words = f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
+        words = (
+            f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop "
+            f"{run.id[:8]}"
+        )
         raise WorktreeError(words)
     if worktree.exists:
         shutil.rmtree(worktree.tree)
@@ -577,7 +639,9 @@ def remove_worktree(worktree: Worktree) -> Removed:
         if commits is not None and commits[1]:
             branch_left = True
             words = counted(commits[1], "commit")
-            notes.append(f"branch {worktree.branch} was kept, because no other branch has its {words}")
+            notes.append(
+                f"branch {worktree.branch} was kept, because no other branch has its {words}"
+            )
         elif commits is not None:
             repository.delete_branch(worktree.branch)
     except WorktreeError as error:

@@ -15,7 +15,18 @@ from msgspec import Struct
 
 from gemtui.search.words import parts, symbols
 from gemtui.sessions.catalog.query import tool_words
-from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
+from gemtui.transcript.model import (
+    Attachment,
+    Author,
+    Block,
+    Dropped,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+)
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import named_file, named_paths
 
@@ -90,7 +101,9 @@ class FileDocuments(NamedTuple):
     documents: Iterable[SearchDocument] = ()
 
 
-def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) -> Iterator[SearchDocument]:
+def documents_of(
+    log: SessionLog, *, start: int = 0, stop: int | None = None
+) -> Iterator[SearchDocument]:
     """Yield the documents of the part of a session that `log` has read so far.
 
     Dropped messages are included. `start`, `stop`: yield only the documents of the messages with

@@ -119,7 +119,10 @@ class FileList:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             there = os.path.lexists(path)
-            raise NoIndex("its list of files is not a file" if there else "no index exists yet", is_there=there)
+            raise NoIndex(
+                "its list of files is not a file" if there else "no index exists yet",
+                is_there=there,
+            )
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
             self._database.execute("pragma synchronous = off")  # a corrupt list is rebuilt
@@ -198,7 +201,12 @@ class FileList:
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
-        self, taken: Mapping[ChatFile, Indexed], gone: Iterable[str], *, replaced: Iterable[int], removed: Iterable[int]
+        self,
+        taken: Mapping[ChatFile, Indexed],
+        gone: Iterable[str],
+        *,
+        replaced: Iterable[int],
+        removed: Iterable[int],
     ) -> None:
         """Add and remove files with their document numbers, in one transaction.
 

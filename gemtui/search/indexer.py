@@ -213,7 +213,10 @@ def update(
 
 
 def _added(
-    index: WriteIndex, stale: Sequence[ChatFile], following: Following | None, cancelled: Callable[[], bool]
+    index: WriteIndex,
+    stale: Sequence[ChatFile],
+    following: Following | None,
+    cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
     """Index the files in `stale`, and yield each file once it is indexed.
 
@@ -278,7 +281,11 @@ class _Program:
                 self._ended.wait(_AGAIN)
 
     def _write(self) -> None:
-        with closing(WriteIndex(self._folder)) as index, closing(Following(index)) as following, _unless_gone(index):
+        with (
+            closing(WriteIndex(self._folder)) as index,
+            closing(Following(index)) as following,
+            _unless_gone(index),
+        ):
             remove_gone(self._folder, self._home)
             while not self._ended.is_set() and index.is_there:
                 self._changed.clear()
@@ -288,7 +295,9 @@ class _Program:
                 update(index, self._home, following=following, told=told, cancelled=ended)
                 count = len(index.rows)
                 note = index.renewed
-                self._tell(IndexProgress(state=IndexerState.DONE, done=count, total=count, note=note))
+                self._tell(
+                    IndexProgress(state=IndexerState.DONE, done=count, total=count, note=note)
+                )
                 self._ended.wait(min(_REST, 3 * (time.monotonic() - began)))
                 while not self._changed.wait(_TURN) and index.is_there:
                     pass
@@ -296,7 +305,9 @@ class _Program:
     def _indexing(self, note: str | None, done: int, total: int) -> None:
         if done < total and time.monotonic() - self._said > _TOLD:
             self._said = time.monotonic()
-            self._tell(IndexProgress(state=IndexerState.INDEXING, done=done, total=total, note=note))
+            self._tell(
+                IndexProgress(state=IndexerState.INDEXING, done=done, total=total, note=note)
+            )
 
     def _tell(self, progress: IndexProgress) -> None:
         with suppress(OSError):
@@ -321,7 +332,9 @@ def serve_once(parent: Parent) -> None:
 
 
 def _asked(parent: Parent) -> tuple[Path, Path]:
-    """Return the store's and the index's folder that the parent sends; be nice to other programs."""
+    """Return the store's and the index's folder that the parent sends; be nice to other
+    programs.
+    """
     home, folder = parent.receive()
     with suppress(OSError):
         os.nice(5)

@@ -1,7 +1,7 @@
 """Search in the prompts of sessions whose files are gone.
 
-Gemini CLI keeps what was typed in `logs.json` (assets/gemini-cli.md#places). The files are small and
-not in the index: a search reads them.
+Gemini CLI keeps what was typed in `logs.json` (assets/gemini-cli.md#places). The files are small
+and not in the index: a search reads them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from gemtui.search.documents import DocumentKind
 from gemtui.search.results import Hit, Page, Results, SessionHits
 from gemtui.search.words import needed_symbols, symbols, words
-from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, fits_all, is_of_sessions, phrase_pattern
+from gemtui.sessions.catalog.query import (
+    Field,
+    Narrowed,
+    Query,
+    Term,
+    fits_all,
+    is_of_sessions,
+    phrase_pattern,
+)
 from gemtui.sessions.catalog.summary import Flag, Summary, TitleSource, iso
 from gemtui.sessions.store.projects import ProjectFolders, Projects
 from gemtui.sessions.store.store import SessionKind
@@ -152,4 +160,6 @@ def _has(text: str, term: Term) -> bool:
     if not row and not needed:
         return False
     pattern = phrase_pattern(row, prefix=term.prefix) if row else None
-    return set(needed) <= set(symbols(text)) and (pattern is None or pattern.search(text) is not None)
+    return set(needed) <= set(symbols(text)) and (
+        pattern is None or pattern.search(text) is not None
+    )

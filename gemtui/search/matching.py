@@ -1,4 +1,6 @@
-"""What a query asks of the search library (tantivy), and its matches, scored, ranked and counted."""
+"""What a query asks of the search library (tantivy), and its matches, scored, ranked and
+counted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from tantivy import Query as Engine
 from gemtui.search.documents import DocumentKind
 from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
-from gemtui.search.text_index import LATEST, DocumentPlace, FoundDocument, TextReader, TooMuch, epoch_seconds, schema
+from gemtui.search.text_index import (
+    LATEST,
+    DocumentPlace,
+    FoundDocument,
+    TextReader,
+    TooMuch,
+    epoch_seconds,
+    schema,
+)
 from gemtui.search.words import ends_with_symbol, holds_phrase, needed_symbols, typos, words
 from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, is_of_sessions
 from gemtui.text import clean_line, or_list
@@ -78,14 +88,20 @@ def engine_query(
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
-    clauses += [_clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)]
+    clauses += [
+        _clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)
+    ]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
 
 
 def required_terms(query: Query) -> list[Term]:
     """Return the terms that must occur in a hit; terms without words and symbols are left out."""
-    return [term for term in query.terms if not term.excluded and needed_symbols(term.text) + words(term.text)]
+    return [
+        term
+        for term in query.terms
+        if not term.excluded and needed_symbols(term.text) + words(term.text)
+    ]
 
 
 def cut_phrases(query: Query) -> list[list[str]]:
@@ -135,7 +151,9 @@ def _times(query: Query) -> Iterator[_Clause]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _terms(query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool) -> Iterator[_Clause]:
+def _terms(
+    query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool
+) -> Iterator[_Clause]:
     if not all(term.excluded for term in query.terms) and not required_terms(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:
@@ -150,7 +168,10 @@ def _terms(query: Query, likeness: Likeness, missing: Collection[Term], in_a_row
                 clause = Engine.boolean_query([(Occur.Must, clause), (Occur.Should, exact)])
             yield occur, clause
         elif exact is not None:
-            yield Occur.MustNot if term.excluded else Occur.Must, Engine.const_score_query(exact, 1.0)
+            yield (
+                Occur.MustNot if term.excluded else Occur.Must,
+                Engine.const_score_query(exact, 1.0),
+            )
 
 
 def _with_symbols(term: Term) -> Engine | None:
@@ -158,7 +179,9 @@ def _with_symbols(term: Term) -> Engine | None:
     pieces = needed_symbols(term.text)
     if not pieces:
         return None
-    return Engine.boolean_query([_only(Engine.term_query(schema(), "symbols", piece, "basic")) for piece in pieces])
+    return Engine.boolean_query(
+        [_only(Engine.term_query(schema(), "symbols", piece, "basic")) for piece in pieces]
+    )
 
 
 def _is_begun(term: Term) -> bool:
@@ -311,7 +334,10 @@ class Matches:
     """
 
     def __init__(
-        self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = (), now: float | None = None
+        self,
+        likeness: Likeness = Likeness.SAME,
+        missing: Collection[Term] = (),
+        now: float | None = None,
     ) -> None:
         self.likeness, self.missing = likeness, missing
         self._now = time.time() if now is None else now
@@ -339,7 +365,12 @@ class Matches:
         """
         known = source.files
         ask_engine = partial(
-            engine_query, ask.query, files=files, likeness=self.likeness, missing=self.missing, dropped=ask.dropped
+            engine_query,
+            ask.query,
+            files=files,
+            likeness=self.likeness,
+            missing=self.missing,
+            dropped=ask.dropped,
         )
         phrases = cut_phrases(ask.query)
         most = source.words.count if phrases else ask.most
@@ -349,7 +380,11 @@ class Matches:
         except TooMuch:
             wanted = ask_engine(in_a_row=False)
             matches = source.words.search(wanted, most)
-        found = [each for each in matches if each.file in known and _holds_all(phrases, each, source, ask)]
+        found = [
+            each
+            for each in matches
+            if each.file in known and _holds_all(phrases, each, source, ask)
+        ]
         cut = most <= len(matches) < source.words.count
         if cut and files is None and len(found) < ask.limit:
             return False
@@ -386,8 +421,12 @@ class Matches:
             self._add_counts(source.files, more)
 
 
-def _holds_all(phrases: Sequence[list[str]], found: FoundDocument, source: SearchedIndex, ask: SearchRequest) -> bool:
-    """Return whether the text of a document has these phrases, which the engine has not compared."""
+def _holds_all(
+    phrases: Sequence[list[str]], found: FoundDocument, source: SearchedIndex, ask: SearchRequest
+) -> bool:
+    """Return whether the text of a document has these phrases, which the engine has not
+    compared.
+    """
     if not phrases:
         return True
     text = ask.text(source.files[found.file], source.words.place(found))
@@ -411,7 +450,9 @@ def _rank(match: _Match) -> Rank:
     return -match.score, -found.time, match.source.files[found.file], found.order
 
 
-def results_of(found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int) -> Results:
+def results_of(
+    found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int
+) -> Results:
     """Return the best matches grouped by session.
 
     Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`: as in
@@ -427,7 +468,8 @@ def results_of(found: Matches, ask: SearchRequest, *, scope: SearchScope, comple
     return Results(
         query=ask.query,
         groups=tuple(
-            SessionHits(session=group[0].session, hits=tuple(group), count=counts[name]) for name, group in hits.items()
+            SessionHits(session=group[0].session, hits=tuple(group), count=counts[name])
+            for name, group in hits.items()
         ),
         total_sessions=len(counts),
         total_hits=found.count,

@@ -54,7 +54,9 @@ def _contents(log: SessionLog, place: ChatFile) -> FileDocuments:
     return FileDocuments(session_of(*kind_and_id(log, place)), readable_documents(log))
 
 
-def readable_documents(log: SessionLog, *, start: int = 0, stop: int | None = None) -> Iterator[SearchDocument]:
+def readable_documents(
+    log: SessionLog, *, start: int = 0, stop: int | None = None
+) -> Iterator[SearchDocument]:
     """Yield a log's documents, up to the first one that can't be read.
 
     The arguments are the same as for `documents_of`.

@@ -280,13 +280,19 @@ class HitTexts:
             log.close()
         self._logs.clear()
 
-    def text(self, file: Summary, message: str, block: int, line: tuple[int, int] | None) -> str | None:
+    def text(
+        self, file: Summary, message: str, block: int, line: tuple[int, int] | None
+    ) -> str | None:
         """Return the text of a block, or None if it no longer exists.
 
         `message`, `block`, `line`: where it is in `file`, as in `Hit`.
         """
-        found = (line and _message_on(file.path, line, message)) or self._in_transcript(file, message)
-        return None if found is None or block >= len(found.blocks) else block_text(found.blocks[block])
+        found = (line and _message_on(file.path, line, message)) or self._in_transcript(
+            file, message
+        )
+        return (
+            None if found is None or block >= len(found.blocks) else block_text(found.blocks[block])
+        )
 
     def _in_transcript(self, file: Summary, message: str) -> Message | None:
         with suppress(*UNREADABLE):

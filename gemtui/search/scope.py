@@ -85,7 +85,9 @@ class SnapshotScope:
     conditions.
     """
 
-    def __init__(self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]) -> None:
+    def __init__(
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
+    ) -> None:
         self._key = sessions, marks, fields
         kept = [each for each in sessions if _is_searched(each)]
         mains = mains_by_id(kept)
@@ -94,11 +96,15 @@ class SnapshotScope:
         calls = calls_with_subagents(kept) if fields else {}
         for each in kept:
             session = asker_of(each.project_key, each.parent, mains) or each
-            if fits_all(fields, session, marks.get(session.id), calls.get(session.name, session.calls)):
+            if fits_all(
+                fields, session, marks.get(session.id), calls.get(session.name, session.calls)
+            ):
                 self._files[each.name] = each
                 self._sessions[each.name] = session
 
-    def is_of(self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]) -> bool:
+    def is_of(
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
+    ) -> bool:
         """Return whether this scope was created from these arguments and can be reused."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
@@ -160,10 +166,16 @@ class StoreScope:
         files = [file for file in index.files() if file.kind is not SessionKind.CHECKPOINT]
         self._places = {file.name: file for file in files}
         known = list(map(rows.get, self._places))
-        self._sessions = {name: row.session for name, row in zip(self._places, known, strict=True) if row is not None}
+        self._sessions = {
+            name: row.session
+            for name, row in zip(self._places, known, strict=True)
+            if row is not None
+        }
         stamps = map(stamp_of, files)
         self._unread = [
-            file for file, row, stamp in zip(files, known, stamps, strict=True) if row is None or row.stamp != stamp
+            file
+            for file, row, stamp in zip(files, known, stamps, strict=True)
+            if row is None or row.stamp != stamp
         ]
         if sum([file.size for file in self._unread]) > _MOST_UNREAD:
             raise Unsure
@@ -181,7 +193,11 @@ class StoreScope:
 
         See `SearchScope.divided` for the details.
         """
-        lost = () if rows is self._rows else [each for name, each in self._places.items() if name not in rows]
+        lost = (
+            ()
+            if rows is self._rows
+            else [each for name, each in self._places.items() if name not in rows]
+        )
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
         known = self._wanted.difference([file.name for file in unread])
@@ -256,7 +272,9 @@ class StoreScope:
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])
-        copies = {name for each in several if each in self._read for name in self._read[each].names[1:]}
+        copies = {
+            name for each in several if each in self._read for name in self._read[each].names[1:]
+        }
         self._wanted = self._places.keys() - copies
         if project is not None:
             inside = {file.name for file in self._index.files(project)}

@@ -15,8 +15,8 @@ identify a message by its id in the session's transcript, and one of the message
 snapshot of the store to `find`, which reads everything that is not indexed yet from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
-progress and must be notified of changes. `gemtui.sessions.catalog.query.query_completions` completes
-fields.
+progress and must be notified of changes. `gemtui.sessions.catalog.query.query_completions`
+completes fields.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Search:
         self._index: ReadIndex | None = None
         self._lock = threading.RLock()
         self._scope: SnapshotScope | None = None
-        self._split: tuple[SearchScope, Mapping[str, IndexedFile], SearchedIndex, Sequence[File]] | None = None
+        self._split: (
+            tuple[SearchScope, Mapping[str, IndexedFile], SearchedIndex, Sequence[File]] | None
+        ) = None
         self._fresh: tuple[Sequence[File], SearchedIndex] | None = None
         self._texts = HitTexts()
         self._reading = threading.Lock()
@@ -118,7 +120,9 @@ class Search:
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
-        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page, lost=lost)
+        yield from self.find_in(
+            query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page, lost=lost
+        )
 
     def find_in(
         self,
@@ -139,7 +143,11 @@ class Search:
             yield Results(query=query)
             return
         for results in self._find_in_files(query, scope, limit, dropped, cancelled, page):
-            yield results if lost is None or dropped else lost.added_to(results, limit=limit, page=page)
+            yield (
+                results
+                if lost is None or dropped
+                else lost.added_to(results, limit=limit, page=page)
+            )
 
     def _find_in_files(
         self,
@@ -162,7 +170,12 @@ class Search:
             yield from self._find(ask, scope, cancelled, indexed=False)
 
     def _find(
-        self, ask: SearchRequest, scope: SearchScope, cancelled: Callable[[], bool], *, indexed: bool
+        self,
+        ask: SearchRequest,
+        scope: SearchScope,
+        cancelled: Callable[[], bool],
+        *,
+        indexed: bool,
     ) -> Iterator[Results]:
         query, limit = ask.query, ask.limit
         begun = ask.page is not None and ask.page.after is not None
@@ -201,7 +214,9 @@ class Search:
                 raise Unsure
             return StoreScope(index, words.rows, project)
 
-    def _scope_of(self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]) -> SnapshotScope:
+    def _scope_of(
+        self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
+    ) -> SnapshotScope:
         """Return the scope for a query: the files of the sessions it may match.
 
         The last scope is cached, because every key press needs it.
@@ -371,7 +386,10 @@ def file_groups(files: Iterable[File]) -> Iterator[list[File]]:
 
 
 def words_of(
-    files: Sequence[File], cancelled: Callable[[], bool], *, only: Callable[[Path], bool] = lambda _: True
+    files: Sequence[File],
+    cancelled: Callable[[], bool],
+    *,
+    only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
     """Index files in memory, and return the index.
 
@@ -388,7 +406,9 @@ def words_of(
                 with SessionLog.read(file.path, cancelled=cancelled) as log:
                     text.add(number, documents_of(log))
     text.commit()
-    return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
+    return SearchedIndex(
+        text.reader(), {at: file.name for at, file in enumerate(files)}, len(files)
+    )
 
 
 _HIDES = re.compile(rb"\\u(?:00[19]b|(?!00))"), re.compile(rb'\}\s*,\s*\{\s*"text"\s*:')
@@ -409,7 +429,11 @@ def may_match(query: Query) -> Callable[[Path], bool]:
     indexed.
     """
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
-    plain = [word.encode() for word in wanted if word.isascii() and not word.isdigit() and word not in _ADDED]
+    plain = [
+        word.encode()
+        for word in wanted
+        if word.isascii() and not word.isdigit() and word not in _ADDED
+    ]
 
     def may_match(path: Path) -> bool:
         with open_regular(path) as stream:
@@ -417,6 +441,8 @@ def may_match(query: Query) -> Callable[[Path], bool]:
         if len(data) == _HUGE:
             return True
         folded = data.lower()
-        return all(word in folded for word in plain) or any(hides.search(folded) for hides in _HIDES)
+        return all(word in folded for word in plain) or any(
+            hides.search(folded) for hides in _HIDES
+        )
 
     return may_match if plain else lambda _: True

@@ -5,8 +5,8 @@ contains its location instead.
 
 The search library maps the index's files into memory and trusts them: a changed byte leads to wrong
 hits or a panic, and a FIFO blocks it forever. So every file that will be read is compared with the
-checksum at its end. The names of checked files are stored in a small file, so that a file is checked
-again only after it has changed.
+checksum at its end. The names of checked files are stored in a small file, so that a file is
+checked again only after it has changed.
 """
 
 from __future__ import annotations
@@ -341,7 +341,9 @@ class TextReader:
             columns = [self._column(name, at) for name in _COLUMNS]
             return [
                 FoundDocument(score, file, _KINDS[kind], time, order, length, address)
-                for (score, address), file, kind, time, order, length in zip(hits, *columns, strict=True)
+                for (score, address), file, kind, time, order, length in zip(
+                    hits, *columns, strict=True
+                )
             ]
 
     def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
@@ -353,7 +355,9 @@ class TextReader:
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
         if len(newest) < most or most == self._searcher.num_docs:
             return query if newest else None
-        since = tantivy.Query.range_query(schema(), "time", tantivy.FieldType.Unsigned, int(newest[-1][0] or 0), LATEST)
+        since = tantivy.Query.range_query(
+            schema(), "time", tantivy.FieldType.Unsigned, int(newest[-1][0] or 0), LATEST
+        )
         must, filtered = tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)
         return tantivy.Query.boolean_query([(must, query), (must, filtered)])
 

@@ -129,9 +129,13 @@ def symbols(text: str) -> dict[str, None]:
     if not text.isascii():
         found.update(dict.fromkeys(_SIGN.findall(text)))
     for word, run in dict.fromkeys(_AFTER_WORD.findall(text)):
-        found.update(dict.fromkeys(f"{word}{run[:length]}" for length in range(1, _LONGEST_PIECE + 1)))
+        found.update(
+            dict.fromkeys(f"{word}{run[:length]}" for length in range(1, _LONGEST_PIECE + 1))
+        )
     for run, word in dict.fromkeys(_BEFORE_WORD.findall(text)):
-        found.update(dict.fromkeys(f"{run[-length:]}{word}" for length in range(1, _LONGEST_PIECE + 1)))
+        found.update(
+            dict.fromkeys(f"{run[-length:]}{word}" for length in range(1, _LONGEST_PIECE + 1))
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""The files that tool calls of stored sessions wrote: times, changes, and these as one patch per file."""
+"""The files that tool calls of stored sessions wrote: times, changes, and these as one patch per
+file.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,10 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
 
 WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
-    file="writes.sqlite3", version=3, application=0x67656F00, decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode
+    file="writes.sqlite3",
+    version=3,
+    application=0x67656F00,
+    decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
 )
 
 
@@ -145,7 +150,9 @@ def recorded_changes(
         progress(done, len(wrote))
 
 
-def change_of(write: RecordedWrite, *, cancelled: Callable[[], bool] = never) -> DiffDisplay | Problem | None:
+def change_of(
+    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
+) -> DiffDisplay | Problem | None:
     """Return the change a call made or would have made; None if unknown.
 
     The change is read from the call's session.
@@ -214,7 +221,9 @@ def normalized_path(project: str | None, name: str) -> PurePath:
     return recorded_path(name, project or "")
 
 
-def _writes(log: SessionLog, *, of_message: str | None = None) -> Iterator[tuple[Write, DiffDisplay | None]]:
+def _writes(
+    log: SessionLog, *, of_message: str | None = None
+) -> Iterator[tuple[Write, DiffDisplay | None]]:
     """Yield the calls in a session that write a file, with their changes.
 
     `of_message`: the id of the only message to read; None means all messages. Calls that a fork
@@ -289,7 +298,9 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
     for each in files:
         if each.gaps:
             found.setdefault(_CHANGED_BETWEEN, []).append(str(each.path))
-    return [Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()]
+    return [
+        Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()
+    ]
 
 
 class ProjectPatch:
@@ -324,7 +335,10 @@ class ProjectPatch:
             if found.text and (name in names | folders or not names.isdisjoint(name.parents)):
                 found = FilePatch(
                     path=path,
-                    unknown=("another file in the patch has the same name, or its name is also the name of a folder"),
+                    unknown=(
+                        "another file in the patch has the same name, or its name is also the "
+                        "name of a folder"
+                    ),
                 )
             elif found.text:
                 names.add(name)

@@ -84,7 +84,10 @@ class FileActivity(Struct, frozen=True, array_like=True):
 
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
-    file="activity.sqlite3", version=5, application=0x67656E00, decode=msgspec.msgpack.Decoder(FileActivity).decode
+    file="activity.sqlite3",
+    version=5,
+    application=0x67656E00,
+    decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
 
 

@@ -97,7 +97,9 @@ def load_prices(own: Path | None = None) -> Prices:
     except FileNotFoundError:
         return shipped
     except OSError as error:
-        raise ConfigError(f"{path}: can't be read ({reason_of(error)}): correct or remove it", path=path) from error
+        raise ConfigError(
+            f"{path}: can't be read ({reason_of(error)}): correct or remove it", path=path
+        ) from error
     except (ValueError, RecursionError) as error:  # also for extreme lengths or nesting
         raise ConfigError(f"{path}: {error}: correct or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})

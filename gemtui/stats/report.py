@@ -1,4 +1,6 @@
-"""Sum up the activity of sessions: in total and by group, or of one conversation with its context."""
+"""Sum up the activity of sessions: in total and by group, or of one conversation with its
+context.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.written_files import normalized_path
-from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity, activities, answers_of
+from gemtui.stats.activity import (
+    EXIT_CODE,
+    SLOT,
+    UNKNOWN_TIME,
+    Answers,
+    FileActivity,
+    activities,
+    answers_of,
+)
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 
@@ -111,7 +121,9 @@ class Stats:
     hours.
     """
 
-    def __init__(self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None) -> None:
+    def __init__(
+        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
+    ) -> None:
         self.prices = prices
         self.total = Sums()
         self.projects: dict[str, Sums] = {}
@@ -149,7 +161,9 @@ class Stats:
             for sums in self._groups(slot, id, project):
                 sums.files.add(whole)
 
-    def _groups(self, slot: int, session: str, project: str, *, model: str = "", tool: str = "") -> list[Sums]:
+    def _groups(
+        self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
+    ) -> list[Sums]:
         """Return the groups that count an activity, and add the session to each of them.
 
         `slot`: the time slot of the activity; UNKNOWN_TIME belongs to no day or hour. `model`,
@@ -238,7 +252,9 @@ def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | Non
     return ContextUse(used, prices.context(last.model or ""))
 
 
-def sums_since(sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None) -> Sums:
+def sums_since(
+    sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None
+) -> Sums:
     """Return the tokens and cost of sessions since `start`. Blocking: reads files.
 
     `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer

@@ -124,7 +124,10 @@ def difference_from_original(call: ToolCall) -> DiffDisplay | None:
     match None if call.answer is None else call.answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:
             return content_diff(path, asked, ran)
-        case ({"old_string": str(old), "new_string": str(new)}, {"old_string": str(before), "new_string": str(after)}):
+        case (
+            {"old_string": str(old), "new_string": str(new)},
+            {"old_string": str(before), "new_string": str(after)},
+        ):
             return content_diff(path, before.replace(old, new) if old else new, after)
     return None
 
@@ -237,7 +240,9 @@ def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
         return False
-    return kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
+    return (
+        kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
+    )
 
 
 def file_lines(call: ToolCall) -> FileLines | None:
@@ -324,7 +329,11 @@ def _changes(diff: str) -> str:
 
     The signs before the lines, the file names, and the line numbers are left out.
     """
-    from gemtui.transcript.diffs import GAP, diff_lines, is_diff_text  # slow, so not imported earlier
+    from gemtui.transcript.diffs import (
+        GAP,
+        diff_lines,
+        is_diff_text,
+    )  # slow, so not imported earlier
 
     lines = [line for line in diff_lines(diff.split("\n")) if line.sign != GAP]
     if not lines:

@@ -20,7 +20,9 @@ _CONTEXT = re.compile(r"\s*<(session_context|hook_context)>(.*?)(?:</\1>|\Z)", r
 _REFERENCED = "--- Content from referenced files ---"
 _END = "--- End of content ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*\Z")
-_AT = re.compile(r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL)
+_AT = re.compile(
+    r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL
+)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SUBJECT = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
 
@@ -56,7 +58,11 @@ def thoughts_of(record: Mapping[str, Any]) -> list[Thought]:
     """
     stored = objects(record.get("thoughts"))
     if not stored:
-        thinking = [string(part.get("text")) for part in parts_of(record.get("content")) if part.get("thought")]
+        thinking = [
+            string(part.get("text"))
+            for part in parts_of(record.get("content"))
+            if part.get("thought")
+        ]
         return [_thought_from_text(text) for text in thinking if text.strip()]
     return [
         Thought(

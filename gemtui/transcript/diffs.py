@@ -309,7 +309,9 @@ def _bad_name(name: str) -> str:
     parts = name.split("/")
     if not _is_utf8(name) or _REPLACED in name:
         return "its name is not valid UTF-8"
-    too_long = len(name.encode()) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts)
+    too_long = len(name.encode()) > _LONGEST_PATH or any(
+        len(part.encode()) > _LONGEST_NAME for part in parts
+    )
     if "\0" in name or too_long:
         return "its name is not a valid file name"
     if not {"", ".", ".."}.isdisjoint(parts):

@@ -156,7 +156,9 @@ def _agent(value: Part) -> AgentDisplay:
 def _activity(item: Part) -> Activity:
     words = (string(item.get("content")), string(item.get("description")))
     return Activity(
-        kind=string(item.get("type")), text=" ".join(word for word in words if word), status=string(item.get("status"))
+        kind=string(item.get("type")),
+        text=" ".join(word for word in words if word),
+        status=string(item.get("status")),
     )
 
 
@@ -167,7 +169,10 @@ def _todos(items: list[object]) -> TodosDisplay | None:
 
 
 def _todo(item: Part) -> Todo:
-    return Todo(text=string(item.get("description")) or string(item.get("content")), status=string(item.get("status")))
+    return Todo(
+        text=string(item.get("description")) or string(item.get("content")),
+        status=string(item.get("status")),
+    )
 
 
 # --- screens ---------------------------------------------------------------------------------
@@ -233,7 +238,10 @@ def _rows(items: list[object]) -> TableDisplay | None:
     if not rows or len(rows) < len(items) or not all(_is_flat(row) for row in rows):
         return None
     columns = tuple(dict.fromkeys(string(key) for row in rows for key in row))
-    return TableDisplay(columns=columns, rows=tuple(tuple(cell(row.get(column)) for column in columns) for row in rows))
+    return TableDisplay(
+        columns=columns,
+        rows=tuple(tuple(cell(row.get(column)) for column in columns) for row in rows),
+    )
 
 
 def _is_flat(row: Part) -> bool:

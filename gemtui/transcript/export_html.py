@@ -54,7 +54,9 @@ from gemtui.transcript.tool_output import BASIC
 from gemtui.transcript.untrusted_markdown import highlighted, rendered
 
 
-def to_html(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
+def to_html(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as an HTML page, one message at a time.
 
     `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of
@@ -119,7 +121,9 @@ def message_head(message: Message) -> str:
 
 def message_end(message: Message) -> str:
     """Return the end of a message's `<article>`, including its token counts."""
-    used = "" if message.usage is None else note_html(Clean(f"Tokens: {usage_words(message.usage)}"))
+    used = (
+        "" if message.usage is None else note_html(Clean(f"Tokens: {usage_words(message.usage)}"))
+    )
     return f"{used}</article>\n"
 
 
@@ -209,7 +213,9 @@ def _display(display: Display) -> str:
         case TableDisplay():
             return _table(display)
         case TodosDisplay():
-            items = (f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items)
+            items = (
+                f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items
+            )
             return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>\n"
         case ScreenDisplay():
             lines = ("".join(map(_span, line)) for line in display.lines)

@@ -44,7 +44,9 @@ from gemtui.transcript.model import (
 from gemtui.transcript.untrusted_markdown import defused, fenced, longest_run
 
 
-def to_markdown(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
+def to_markdown(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as Markdown, one message at a time.
 
     The session has a heading of level 1, and each message a heading of level 2. `summary`: the

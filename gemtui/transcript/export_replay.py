@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from gemtui.transcript.export_html import STYLE, block_elements, message_end, message_head, note_html, page_head
+from gemtui.transcript.export_html import (
+    STYLE,
+    block_elements,
+    message_end,
+    message_head,
+    note_html,
+    page_head,
+)
 from gemtui.transcript.export_words import ExportHeading, passages
 from gemtui.transcript.model import Block, Message, Thought, ToolCall, Transcript
 
@@ -104,7 +111,9 @@ SCRIPT = """'use strict';
 """
 
 
-def to_replay(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
+def to_replay(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as a page that plays it back, one message at a time.
 
     `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of

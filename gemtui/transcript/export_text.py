@@ -41,7 +41,9 @@ from gemtui.transcript.model import (
 INDENT = "  "
 
 
-def to_text(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
+def to_text(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as plain text, one message at a time.
 
     `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of

@@ -121,7 +121,9 @@ def image_bytes(image: Image) -> bytes:
     try:
         return binascii.a2b_base64("".join(image.data.split()), strict_mode=True)
     except ValueError as error:
-        raise MediaDamaged(f"The attachment's data is corrupt and can't be decoded ({error})") from None
+        raise MediaDamaged(
+            f"The attachment's data is corrupt and can't be decoded ({error})"
+        ) from None
 
 
 def file_name_of(image: Image) -> str:

@@ -211,7 +211,11 @@ class Dropped(StrEnum):
         return _DROPPED_WORDS[self]
 
 
-_DROPPED_WORDS = {Dropped.REWOUND: "rewound", Dropped.BURIED: "replaced", Dropped.FAILED_PROMPT: "failed prompt"}
+_DROPPED_WORDS = {
+    Dropped.REWOUND: "rewound",
+    Dropped.BURIED: "replaced",
+    Dropped.FAILED_PROMPT: "failed prompt",
+}
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -288,7 +292,8 @@ class Image(Struct, frozen=True, kw_only=True):
 
 
 LONGEST_LABEL = 400
-"""Maximum number of characters shown of an attachment's name, or an image's name, type or address."""
+"""Maximum number of characters shown of an attachment's name, or an image's name, type or address.
+"""
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -472,7 +477,9 @@ class Transcript:
         `revision`: a number that differs between versions of the same transcript.
         """
         return cls(
-            outlines=tuple(outline(message) for message in messages), read=messages.__getitem__, revision=revision
+            outlines=tuple(outline(message) for message in messages),
+            read=messages.__getitem__,
+            revision=revision,
         )
 
     def __len__(self) -> int:

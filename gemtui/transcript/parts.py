@@ -56,7 +56,11 @@ def parts_of(content: object) -> list[Part]:
         return [content]
     if not isinstance(content, list):
         return []
-    return [{"text": item} if isinstance(item, str) else item for item in content if isinstance(item, (dict, str))]
+    return [
+        {"text": item} if isinstance(item, str) else item
+        for item in content
+        if isinstance(item, (dict, str))
+    ]
 
 
 def image_of(part: Part) -> Image | None:
@@ -126,7 +130,11 @@ def usage_of(tokens: object) -> Usage | None:
     if not isinstance(tokens, dict):
         return None
     counts = [tokens.get(name) for name in _COUNTS]
-    return plausible(Usage(*counts)) if all(count is None or type(count) is int for count in counts) else None
+    return (
+        plausible(Usage(*counts))
+        if all(count is None or type(count) is int for count in counts)
+        else None
+    )
 
 
 def plausible(usage: Usage) -> Usage | None:

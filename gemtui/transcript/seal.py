@@ -21,7 +21,9 @@ In shell calls, the token is in `dir_path`.
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
-_CHANGED = re.compile(r"\s*\[System\] Tool input parameters were modified by a hook before execution\.\s*\Z")
+_CHANGED = re.compile(
+    r"\s*\[System\] Tool input parameters were modified by a hook before execution\.\s*\Z"
+)
 
 
 def new_seal() -> str:

@@ -9,7 +9,16 @@ from typing import NamedTuple, assert_never
 from gemtui.text import either_form
 from gemtui.transcript.call_text import call_text
 from gemtui.transcript.media import image_text
-from gemtui.transcript.model import Attachment, Block, Image, Notice, Text, Thought, ToolCall, Transcript
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    Transcript,
+)
 
 
 class TranscriptHit(NamedTuple):
@@ -29,7 +38,10 @@ _NOTHING = r"(?!)"
 
 
 def find(
-    transcript: Transcript, query: str | re.Pattern[str], *, cancelled: Callable[[], bool] = lambda: False
+    transcript: Transcript,
+    query: str | re.Pattern[str],
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[TranscriptHit]:
     """Yield the places where a query is found, in the order of the transcript.
 

@@ -81,9 +81,23 @@ def substitutes(command: str) -> bool:
 
 
 BASIC = (
-    "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
-    "#808080", "#ff0000", "#00ff00", "#ffff00", "#0000ff", "#ff00ff", "#00ffff", "#ffffff",
-)  # fmt: skip
+    "#000000",
+    "#800000",
+    "#008000",
+    "#808000",
+    "#000080",
+    "#800080",
+    "#008080",
+    "#c0c0c0",
+    "#808080",
+    "#ff0000",
+    "#00ff00",
+    "#ffff00",
+    "#0000ff",
+    "#ff00ff",
+    "#00ffff",
+    "#ffffff",
+)
 """The sixteen basic terminal colours, with the values Gemini CLI stores."""
 LIMIT = 1_000_000
 """Maximum length, in characters, of a string whose colours are parsed."""
@@ -294,7 +308,9 @@ def requested_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
     A number is None if it is unspecified.
     """
-    first, last, offset, limit = map(_number, map(args.get, ("start_line", "end_line", "offset", "limit")))
+    first, last, offset, limit = map(
+        _number, map(args.get, ("start_line", "end_line", "offset", "limit"))
+    )
     if offset is not None or limit is not None:
         start = (offset or 0) + 1
         return start, None if limit is None else start + limit - 1

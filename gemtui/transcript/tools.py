@@ -15,10 +15,33 @@ from msgspec.structs import replace
 from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
 from gemtui.text import holds_controls
 from gemtui.transcript import tool_output
-from gemtui.transcript.displays import display_of, is_rebuilt, rebuilt_diff, table_display, written_display
+from gemtui.transcript.displays import (
+    display_of,
+    is_rebuilt,
+    rebuilt_diff,
+    table_display,
+    written_display,
+)
 from gemtui.transcript.media import numbered
-from gemtui.transcript.model import DiffDisplay, Display, Image, TextDisplay, ToolCall, ToolStatus, excerpt
-from gemtui.transcript.parts import Part, image_of, instant, mapping, objects, parts_of, pretty, string
+from gemtui.transcript.model import (
+    DiffDisplay,
+    Display,
+    Image,
+    TextDisplay,
+    ToolCall,
+    ToolStatus,
+    excerpt,
+)
+from gemtui.transcript.parts import (
+    Part,
+    image_of,
+    instant,
+    mapping,
+    objects,
+    parts_of,
+    pretty,
+    string,
+)
 from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 from gemtui.transcript.tool_output import coloured
 
@@ -49,10 +72,17 @@ WRITING = (ToolKind.WRITE, ToolKind.EDIT)
 
 _READING = frozenset(
     {
-        ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
-        ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
+        ToolKind.READ,
+        ToolKind.SEARCH,
+        ToolKind.LIST,
+        ToolKind.GLOB,
+        ToolKind.WEB,
+        ToolKind.TODOS,
+        ToolKind.TOPIC,
+        ToolKind.PLAN,
+        ToolKind.ASK,
     }
-)  # fmt: skip
+)
 """Kinds of tools that don't change project files."""
 
 _KINDS = {
@@ -253,12 +283,17 @@ def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> Too
     if error is None:
         error = string(raw.get("resultDisplay"))
     return _refusal(string(raw.get("name")), error) or (
-        ToolStatus.CANCELLED if status != "error" and error.startswith(_CANCELLED) else ToolStatus.ERROR
+        ToolStatus.CANCELLED
+        if status != "error" and error.startswith(_CANCELLED)
+        else ToolStatus.ERROR
     )
 
 
 def _exit_code(raw: Mapping[str, Any], output: str | None) -> int | None:
-    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL or tool_output.exit_code(output) is None:
+    if (
+        kind_of(string(raw.get("name"))) is not ToolKind.SHELL
+        or tool_output.exit_code(output) is None
+    ):
         return None
     return tool_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
 
@@ -326,7 +361,9 @@ def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
     ids = [string(reply.get("id")) for reply in replies]
     if not id or id not in ids:
         return parts
-    return [part for part, reply, of in zip(parts, replies, ids, strict=True) if not reply or of == id]
+    return [
+        part for part, reply, of in zip(parts, replies, ids, strict=True) if not reply or of == id
+    ]
 
 
 def _response_id(parts: list[Part]) -> str:
@@ -398,7 +435,9 @@ def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
 # --- display ---------------------------------------------------------------------------------
 
 
-def _display(raw: Part, name: str, args: Part, status: ToolStatus, output: str | None) -> Display | None:
+def _display(
+    raw: Part, name: str, args: Part, status: ToolStatus, output: str | None
+) -> Display | None:
     markdown = raw.get("renderOutputAsMarkdown") is True
     display = display_of(raw.get("resultDisplay"), markdown=markdown)
     kind = kind_of(name)

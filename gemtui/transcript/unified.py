@@ -135,7 +135,9 @@ def _nothing(_id: str) -> Part | None:
     return None
 
 
-def parse_message(record: Mapping[str, Any], *, reply: Find = _nothing, call: Find = _nothing) -> UnifiedMessage:
+def parse_message(
+    record: Mapping[str, Any], *, reply: Find = _nothing, call: Find = _nothing
+) -> UnifiedMessage:
     """Convert a stored message record to the Claude-compatible format.
 
     Never raises, whatever the record contains. `record`: a message of a `.jsonl` log or of a
@@ -210,7 +212,9 @@ def _system_blocks(record: Part) -> Iterator[UnifiedBlock]:
     yield from _text(text_of(record.get("content")))
 
 
-def _blocks(role: UnifiedRole, record: Part, find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
+def _blocks(
+    role: UnifiedRole, record: Part, find_reply: Find, find_call: Find
+) -> Iterator[UnifiedBlock]:
     if role == "assistant":
         return _assistant_blocks(record, find_reply, find_call)
     return _user_blocks(record) if role == "user" else _system_blocks(record)
@@ -236,16 +240,26 @@ def _images(parts: list[Part]) -> Iterator[UnifiedBlock]:
 
 
 def _inline(data: Part) -> Base64Source:
-    return {"type": "base64", "media_type": string(data.get("mimeType")), "data": string(data.get("data"))}
+    return {
+        "type": "base64",
+        "media_type": string(data.get("mimeType")),
+        "data": string(data.get("data")),
+    }
 
 
 # --- tool calls ------------------------------------------------------------------------------
 
 
-def _calls(record: Part, parts: list[Part], find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
+def _calls(
+    record: Part, parts: list[Part], find_reply: Find, find_call: Find
+) -> Iterator[UnifiedBlock]:
     stored = objects(record.get("toolCalls"))
     known = {string(raw.get("id")) for raw in stored} - {""}
-    named = [raw for raw in _named_calls(parts, find_reply, find_call) if string(raw.get("id")) not in known]
+    named = [
+        raw
+        for raw in _named_calls(parts, find_reply, find_call)
+        if string(raw.get("id")) not in known
+    ]
     for number, raw in enumerate([*stored, *named]):
         call = tool_call(raw)
         id = call.id or f"{string(record.get('id'))}:{number}"
@@ -316,7 +330,11 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
 _AFTER_ADDRESS = ".,;:!?)]}"
 """Punctuation that ends a sentence or a bracket rather than an address."""
 _read = _keys(
-    file_path=PATH_ARGUMENTS, offset=("offset",), limit=("limit",), start_line=("start_line",), end_line=("end_line",)
+    file_path=PATH_ARGUMENTS,
+    offset=("offset",),
+    limit=("limit",),
+    start_line=("start_line",),
+    end_line=("end_line",),
 )
 _write = _keys(file_path=PATH_ARGUMENTS, content=("content",))
 _edit = _keys(file_path=PATH_ARGUMENTS, old_string=("old_string",), new_string=("new_string",))

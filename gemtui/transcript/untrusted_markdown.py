@@ -145,7 +145,9 @@ def _is_safe(markdown: str) -> bool:
     if own.type != "heading_open" or own.level or own.tag != "h1":
         return False
     links = [str(link.get("href")) for link in found.get("references", {}).values()]
-    return not any(map(_RUNS.match, links)) and all(_is_harmless(token) for token in _all(tokens[:-3]))
+    return not any(map(_RUNS.match, links)) and all(
+        _is_harmless(token) for token in _all(tokens[:-3])
+    )
 
 
 def _all(tokens: Iterable[Token]) -> Iterable[Token]:

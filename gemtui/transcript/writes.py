@@ -148,7 +148,10 @@ def totals(writes: Iterable[FileWrite]) -> Totals:
 
 
 def writing_calls(
-    calls: Iterable[ToolCall], root: PurePath | None = None, *, find: Callable[[str], str] | None = None
+    calls: Iterable[ToolCall],
+    root: PurePath | None = None,
+    *,
+    find: Callable[[str], str] | None = None,
 ) -> dict[PurePath, list[ToolCall]]:
     """Return the calls that write files, by path of the file, each list in order.
 

@@ -35,7 +35,13 @@ from gemtui.ui.kit.messages import (
     RunWithPolicyRequested,
     SessionRequested,
 )
-from gemtui.ui.kit.signals import ExitSignals, JobControl, cancel_alarm, exit_immediately, terminal_attributes
+from gemtui.ui.kit.signals import (
+    ExitSignals,
+    JobControl,
+    cancel_alarm,
+    exit_immediately,
+    terminal_attributes,
+)
 from gemtui.ui.kit.textual_fixes import apply_fixes
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
@@ -129,10 +135,14 @@ class GemtuiApp(AppBase):
         # styles would also be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
-            self._signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal, self.stop)
+            self._signals = ExitSignals(
+                lambda code: self.exit(return_code=code), self._terminal, self.stop
+            )
             self._job = JobControl(self, lambda: self._signalled)
         if self.config.theme not in self.available_themes:
-            self.show_message(f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True)
+            self.show_message(
+                f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
+            )
         self._find_runs()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)
@@ -210,7 +220,9 @@ class GemtuiApp(AppBase):
     def action_command_palette(self) -> None:
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
-    def _offer(self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()) -> None:
+    def _offer(
+        self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
+    ) -> None:
         """Show a list of commands, and run the one the user chooses.
 
         `commands`: each command's key and the node that its action belongs to. `few`: the keys to
@@ -267,7 +279,9 @@ class GemtuiApp(AppBase):
 
     def action_help_quit(self) -> None:
         """Explain how to quit, because ctrl+c was pressed with nothing selected to copy."""
-        self.show_message(f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui.")
+        self.show_message(
+            f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui."
+        )
 
     def action_suspend_process(self) -> None:
         """Suspend the app and return to the shell until `fg`."""

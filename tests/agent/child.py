@@ -66,7 +66,9 @@ def say(text: str, end: str = "\n") -> None:
 def orphan(_: str) -> None:
     import subprocess
 
-    process = subprocess.Popen([sys.executable, "-c", SLEEPER], start_new_session=True, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER], start_new_session=True, stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     process.stdout.readline()
     say(str(process.pid))

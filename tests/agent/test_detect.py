@@ -28,7 +28,9 @@ def test_variable_wins(tmp_path: Path, environ: dict[str, str]) -> None:
     assert find_cli(environ) == Cli(path=named, found_by=FoundBy.VARIABLE)
 
 
-def test_a_variable_that_names_nothing_is_no_other_cli(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_variable_that_names_nothing_is_no_other_cli(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     on_path = script(tmp_path / "bin/gemini", "true")
     missing = environ | {"GEMINI_CLI_PATH": str(tmp_path / "missing")}
     assert find_cli(missing) == Cli(path=tmp_path / "missing", found_by=FoundBy.VARIABLE)
@@ -67,7 +69,11 @@ def test_version_is_the_last_line_that_looks_like_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [("exit 3", "exit code 3"), ("echo hello", "printed no version"), ("sleep 60 & wait", "longer than 0.2 s")],
+    [
+        ("exit 3", "exit code 3"),
+        ("echo hello", "printed no version"),
+        ("sleep 60 & wait", "longer than 0.2 s"),
+    ],
 )
 def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
     cli = script(tmp_path / "gemini", body)
@@ -76,7 +82,9 @@ def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
     assert words in (version.problem or "")
 
 
-@pytest.mark.parametrize("body", ["i=0; {}", "( i=0; {} ); ( i=0; {} )"], ids=["itself", "children that end"])
+@pytest.mark.parametrize(
+    "body", ["i=0; {}", "( i=0; {} ); ( i=0; {} )"], ids=["itself", "children that end"]
+)
 def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path, body: str) -> None:
     count = "while [ $i -lt 300000 ]; do i=$((i+1)); done"
     cli = script(tmp_path / "gemini", f"{body.replace('{}', count)}; echo 0.61.0")

@@ -23,7 +23,10 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     found = detect_cli({"PATH": str(tmp_path)})
     assert (found.cli, found.version) == (None, None)
-    assert found.problem == "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
+    assert (
+        found.problem
+        == "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
+    )
     assert found.to_dict()["capabilities"] is None
 
 
@@ -38,7 +41,9 @@ def test_broken_or_too_old(fake_cli: FakeCli, version: str, help: str, problem: 
 
 def test_one_that_tells_no_version_may_run_all_the_same(fake_cli: FakeCli, tmp_path: Path) -> None:
     (tmp_path / "help.txt").write_text(HELP)
-    fake_cli().write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then exit 1; fi\n/bin/cat {tmp_path}/help.txt\n')
+    fake_cli().write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then exit 1; fi\n/bin/cat {tmp_path}/help.txt\n'
+    )
     found = detect_cli()
     assert (found.version, found.problem) == (None, None)
     assert found.to_dict()["capabilities"]["stream"] is True
@@ -56,7 +61,9 @@ def test_a_variable_that_is_wrong(fake_cli: FakeCli, tmp_path: Path, named: str)
         found.program()
 
 
-def test_one_that_hangs_is_not_asked_twice(fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_one_that_hangs_is_not_asked_twice(
+    fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", 0.2)
     fake_cli().write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/asked\nsleep 60 & wait\n')
     found = detect_cli()

@@ -96,7 +96,11 @@ def test_what_does_not_change_keeps_its_outline() -> None:
     fold.add(said(INIT, delta("c"))[-1])
     after = fold.transcript()
     assert len(before) == len(after) == 3
-    assert [x is y for x, y in zip(before.outlines, after.outlines, strict=True)] == [True, True, False]
+    assert [x is y for x, y in zip(before.outlines, after.outlines, strict=True)] == [
+        True,
+        True,
+        False,
+    ]
     assert before.read(2).blocks == (Text(text="b"),)
     assert after.outlines[0].author is Author.USER
 

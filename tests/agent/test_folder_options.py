@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.folder_options import forget_options, not_rememberable, options_for, remember_options
+from gemtui.agent.folder_options import (
+    forget_options,
+    not_rememberable,
+    options_for,
+    remember_options,
+)
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import state_dir
 from gemtui.policy.file.levels import PermissionPolicy
@@ -66,7 +71,12 @@ def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> No
         resume="an-id",
         environment={"KEY": "secret"},
     )
-    assert [*not_rememberable(bold)] == ["yolo", "the allowed commands", "the allowed tools", "trust"]
+    assert [*not_rememberable(bold)] == [
+        "yolo",
+        "the allowed commands",
+        "the allowed tools",
+        "trust",
+    ]
     assert [*not_rememberable(careful(project))] == []
     remember_options(bold)
     assert options_for(project) == replace(

@@ -79,7 +79,9 @@ def outcome(progress: RunProgress, folder: RunFolder) -> RunOutcome:
 
 
 @pytest.mark.parametrize("code", [0, 1])
-async def test_a_run_that_fills_the_disk_ends_and_says_so(fake: Fake, tmp_path: Path, code: int) -> None:
+async def test_a_run_that_fills_the_disk_ends_and_says_so(
+    fake: Fake, tmp_path: Path, code: int
+) -> None:
     adapter, progress = fake(f"print:{INIT}", "full", f"exit:{code}"), RunProgress()
     events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), progress)
     assert [event.type for event in events] == ["init", "error", "error", "done"]

@@ -19,7 +19,9 @@ def gate(tmp_path: Path) -> GateFolder:
 
 
 def question(number: int, **more: object) -> ApprovalRequest:
-    return ApprovalRequest(tool_name="write_file", arguments={"file_path": "a", **more}, number=number, asked=5)
+    return ApprovalRequest(
+        tool_name="write_file", arguments={"file_path": "a", **more}, number=number, asked=5
+    )
 
 
 def test_what_is_asked_is_read_as_it_was_asked(gate: GateFolder) -> None:
@@ -50,7 +52,9 @@ def test_files_that_are_none_of_it_are_no_questions_and_no_answers(gate: GateFol
     gate.ask(question(1))
     (gate.path / "question-x.json").write_text("{}")
     (gate.path / "question-3.json").write_text("{")
-    (gate.path / "question-4.json").write_text('{"tool_name": "ls", "arguments": {}, "asked": 1000000000000000000}')
+    (gate.path / "question-4.json").write_text(
+        '{"tool_name": "ls", "arguments": {}, "asked": 1000000000000000000}'
+    )
     (gate.path / "answer-1.json").write_text('{"consent": "maybe"}')
     assert gate.question_numbers() == [1, 3, 4]
     assert [gate.question(each) for each in (1, 3, 4)] == [question(1), None, None]

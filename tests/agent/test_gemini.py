@@ -98,7 +98,9 @@ async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Tas
     asked, go = folder / "asked", folder / "go"
     os.mkfifo(go)
     program = adapter.cli()
-    text = program.read_text().replace("--version) echo", f"--version) touch {asked}; cat {go}; echo")
+    text = program.read_text().replace(
+        "--version) echo", f"--version) touch {asked}; cat {go}; echo"
+    )
     program.write_text(text)
     task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=folder))))
     async with asyncio.timeout(PATIENCE):
@@ -107,7 +109,9 @@ async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Tas
     return task, go
 
 
-async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:
+async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
+    fake: Fake, tmp_path: Path
+) -> None:
     task, go = await starting(fake(*lines(INIT), "wait"), tmp_path)
     task.cancel()
     go.write_text("")
@@ -118,7 +122,9 @@ async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(fake: Fak
         assert process_tree.tagged(folder.name) == set()
 
 
-async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:
+async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(
+    fake: Fake, tmp_path: Path
+) -> None:
     adapter = fake(*lines(INIT), "wait")
     task, go = await starting(adapter, tmp_path)
     for _ in range(2):
@@ -202,7 +208,9 @@ async def test_the_turns_are_counted_and_the_run_ended(run: Run) -> None:
     assert process_tree.tagged(folder.name) == set()
 
 
-@pytest.mark.parametrize(("promise", "steps", "options", "end"), TABLES["a run ends as its limits and its output say"])
+@pytest.mark.parametrize(
+    ("promise", "steps", "options", "end"), TABLES["a run ends as its limits and its output say"]
+)
 async def test_a_run_ends_as_its_limits_and_its_output_say(
     run: Run, promise: str, steps: str, options: dict[str, Any], end: dict[str, Any]
 ) -> None:
@@ -395,7 +403,9 @@ class Unwilling:
         raise AssertionError("nothing was started")
 
 
-async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(fake: Fake, tmp_path: Path) -> None:
+async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(
+    fake: Fake, tmp_path: Path
+) -> None:
     cli = fake("wait").cli()
     adapter = UnguardedAdapter(cli=cli, runs=runs_dir(), guard=Unwilling())
     events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))

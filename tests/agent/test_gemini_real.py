@@ -92,7 +92,9 @@ async def test_a_run_that_writes_edits_and_fails(gemini: GeminiCli) -> None:
         answer(text("All "), text("done.")),
     ]
     with ModelServer(turns) as model:
-        events = await collect(adapter(gemini, model, relaunch=True).run("- go on", options(gemini)))
+        events = await collect(
+            adapter(gemini, model, relaunch=True).run("- go on", options(gemini))
+        )
         asked = model.asked[0].body
     assert "- go on" in str(asked["contents"])
     assert (gemini.project / "new.txt").read_text() == "hi\n"
@@ -145,13 +147,17 @@ async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
     turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))
     with ModelServer([turn]) as model:
         events = []
-        async for event in adapter(gemini, model, relaunch=True).run("go", options(gemini, abort=stop)):
+        async for event in adapter(gemini, model, relaunch=True).run(
+            "go", options(gemini, abort=stop)
+        ):
             events.append(event)
             if isinstance(event.payload, TextDelta):
                 stop.set()
         gate.open()
     assert done(events).status is DoneStatus.INTERRUPTED
-    assert [e.payload for e in events if isinstance(e.payload, TextSaid)] == [TextSaid(content="Half of ")]
+    assert [e.payload for e in events if isinstance(e.payload, TextSaid)] == [
+        TextSaid(content="Half of ")
+    ]
     assert process_tree.tagged(folder(gemini).id) == set()
 
 
@@ -210,12 +216,16 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
         stop.set()
         events = await running
     assert process_tree.tagged(folder(gemini).id) == set()
-    assert [e.payload.tool_name for e in events if isinstance(e.payload, ToolUse)] == ["run_shell_command"]
+    assert [e.payload.tool_name for e in events if isinstance(e.payload, ToolUse)] == [
+        "run_shell_command"
+    ]
     assert results(events) == []
     assert done(events).status is DoneStatus.INTERRUPTED
 
 
-async def test_denied_asked_and_missing_tools_are_refusals_and_yolo_decides_the_rest(gemini: GeminiCli) -> None:
+async def test_denied_asked_and_missing_tools_are_refusals_and_yolo_decides_the_rest(
+    gemini: GeminiCli,
+) -> None:
     levels = PermissionPolicy(shell_execute=Level.ASK, network_access=Level.DENY)
     turns = [
         answer(
@@ -227,7 +237,9 @@ async def test_denied_asked_and_missing_tools_are_refusals_and_yolo_decides_the_
         answer(text("Written.")),
     ]
     with ModelServer(turns) as model:
-        events = await collect(adapter(gemini, model).run("go", options(gemini, permissions=levels)))
+        events = await collect(
+            adapter(gemini, model).run("go", options(gemini, permissions=levels))
+        )
         assert "web_fetch" not in model.asked[0].tools
     assert results(events) == [
         ("write_file", ResultStatus.SUCCESS),
@@ -250,9 +262,13 @@ async def test_the_user_s_own_denies_stay_and_ours_are_not_weakened(gemini: Gemi
     rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 999\n'
     words = rule.format("glob", "deny") + rule.format("write_file", "allow")
     (policies / "mine.toml").write_text(words)
-    levels = PermissionPolicy(file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW)
+    levels = PermissionPolicy(
+        file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW
+    )
     with ModelServer([answer(text("ok"))]) as model:
-        run = adapter(gemini, model).run("go", options(gemini, permissions=levels, approved_tools=("glob",)))
+        run = adapter(gemini, model).run(
+            "go", options(gemini, permissions=levels, approved_tools=("glob",))
+        )
         await collect(run)
         assert not {"glob", "write_file"} & set(model.asked[0].tools)
         assert "run_shell_command" in model.asked[0].tools
@@ -261,7 +277,9 @@ async def test_the_user_s_own_denies_stay_and_ours_are_not_weakened(gemini: Gemi
 async def test_the_turn_limit_is_a_setting(gemini: GeminiCli) -> None:
     read = answer(call("list_directory", dir_path="."))
     with ModelServer([read, read, read]) as model:
-        events = await collect(adapter(gemini, model, relaunch=True).run("go", options(gemini, max_turns=1)))
+        events = await collect(
+            adapter(gemini, model, relaunch=True).run("go", options(gemini, max_turns=1))
+        )
     assert done(events).status is DoneStatus.MAX_TURNS
     assert events[-1].metadata == {"complete": True, "exitCode": 53}
     assert results(events)[0] == ("list_directory", ResultStatus.SUCCESS)
@@ -274,7 +292,9 @@ async def test_a_limit_of_no_turns_asks_nothing(gemini: GeminiCli) -> None:
     assert done(events).result is None
 
 
-@pytest.mark.skipif(settings_unread(Path("/tmp/x"), version=VERSION) is None, reason="reads them anywhere")
+@pytest.mark.skipif(
+    settings_unread(Path("/tmp/x"), version=VERSION) is None, reason="reads them anywhere"
+)
 async def test_the_cli_reads_the_settings_that_we_think_it_reads(
     gemini: GeminiCli, pytestconfig: pytest.Config
 ) -> None:
@@ -287,7 +307,9 @@ async def test_the_cli_reads_the_settings_that_we_think_it_reads(
             ours = {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(settings)}
             turns = [answer(call("list_directory", dir_path=".")), answer(text("said"))]
             with ModelServer(turns) as model:
-                events = await collect(adapter(gemini, model).run("go", options(gemini, environment=ours)))
+                events = await collect(
+                    adapter(gemini, model).run("go", options(gemini, environment=ours))
+                )
             read = done(events).status is DoneStatus.MAX_TURNS
             assert read == (settings_unread(settings, version=VERSION) is None)
 
@@ -298,7 +320,9 @@ async def test_an_api_error_has_its_words(gemini: GeminiCli) -> None:
         events = await collect(adapter(gemini, model, relaunch=True).run("go", options(gemini)))
     assert done(events).status is DoneStatus.ERROR
     assert events[-1].metadata == {"complete": True, "exitCode": 147}
-    assert "Permission denied" in next(e.payload.message for e in events if isinstance(e.payload, ErrorSaid))
+    assert "Permission denied" in next(
+        e.payload.message for e in events if isinstance(e.payload, ErrorSaid)
+    )
 
 
 async def test_the_report_of_an_error_stays_with_the_run(gemini: GeminiCli) -> None:
@@ -317,9 +341,14 @@ async def test_the_report_of_an_error_stays_with_the_run(gemini: GeminiCli) -> N
 async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: GeminiCli) -> None:
     command = call("run_shell_command", command="sleep 600 & echo started; sleep 600")
     with ModelServer([answer(command)]) as model:
-        run = await asyncio.to_thread(adapter(gemini, model, relaunch=True).start, "go", options(gemini))
+        run = await asyncio.to_thread(
+            adapter(gemini, model, relaunch=True).start, "go", options(gemini)
+        )
         async with asyncio.timeout(PATIENCE):
-            while not any("sleep" in each.name() for each in process_tree.alive(process_tree.tagged(run.folder.id))):
+            while not any(
+                "sleep" in each.name()
+                for each in process_tree.alive(process_tree.tagged(run.folder.id))
+            ):
                 await asyncio.sleep(0)
         processes = process_tree.tagged(run.folder.id)
         owner = run.folder.owner()

@@ -28,6 +28,8 @@ def pasted(run: GeminiRun, words: Path) -> list[str]:
 
 async def test_it_has_the_mode_and_a_session_of_its_own(fake_cli: FakeCli, tmp_path: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    options = AgentOptions(cwd=tmp_path, approval_mode=ApprovalMode.DEFAULT, resume="s0", trust=True)
+    options = AgentOptions(
+        cwd=tmp_path, approval_mode=ApprovalMode.DEFAULT, resume="s0", trust=True
+    )
     words = pasted(await ended(options), tmp_path / "words")
     assert words == ["--output-format=stream-json", "--approval-mode=default"]

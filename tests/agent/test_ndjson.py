@@ -40,7 +40,9 @@ async def collect(chunks: Iterable[bytes | str]) -> list[Parsed | Malformed]:
         ([bytes([byte]) for byte in LONG + b'\n{"b":2}\n'], [LONG[:100].decode(), B]),
     ],
 )
-async def test_lines_are_values_or_the_text_that_is_none(chunks: list[bytes | str], lines: list[Parsed | str]) -> None:
+async def test_lines_are_values_or_the_text_that_is_none(
+    chunks: list[bytes | str], lines: list[Parsed | str]
+) -> None:
     found = await collect(chunks)
     assert [each.raw if isinstance(each, Malformed) else each for each in found] == lines
     assert [each.ok for each in found] == [isinstance(each, Parsed) for each in lines]

@@ -39,7 +39,9 @@ SECOND = (HELLO, use("c"), result("c"))
         ((NOISE, *TURN, result("x")), 1),
     ],
 )
-def test_a_turn_is_over_with_its_last_result(tmp_path: Path, lines: tuple[str, ...], turns: int) -> None:
+def test_a_turn_is_over_with_its_last_result(
+    tmp_path: Path, lines: tuple[str, ...], turns: int
+) -> None:
     output = tmp_path / "out"
     output.write_text("".join(f"{line}\n" for line in lines))
     assert TurnWatch(output, turns).last_is_over()
@@ -48,7 +50,9 @@ def test_a_turn_is_over_with_its_last_result(tmp_path: Path, lines: tuple[str, .
 
 
 @given(cuts=st.lists(st.integers(0, 400), max_size=5))
-def test_it_does_not_matter_how_the_file_grows(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
+def test_it_does_not_matter_how_the_file_grows(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
+) -> None:
     output = tmp_path_factory.mktemp("out") / "out"
     output.write_bytes(b"")
     watch = TurnWatch(output, 2)

@@ -38,7 +38,12 @@ REQUEST = Request(
         "capabilities": {"resume": True, "models": ["pro"]},
     },
 )
-EXIT = Exit(code=0, started=datetime(2026, 1, 2, tzinfo=UTC), ended=None, left=(ProcessId(pid=7, began=1.5),))
+EXIT = Exit(
+    code=0,
+    started=datetime(2026, 1, 2, tzinfo=UTC),
+    ended=None,
+    left=(ProcessId(pid=7, began=1.5),),
+)
 BEFORE = {
     "session_id": "s1",
     "home": "/home/dev/.gemini",
@@ -57,10 +62,16 @@ def test_what_is_stored_comes_back(folder: RunFolder) -> None:
     folder.write_request(REQUEST)
     folder.write_owner(Owner(pid=5, began=7))
     folder.finish(EXIT)
-    assert (folder.request(), folder.owner(), folder.exit()) == (REQUEST, Owner(pid=5, began=7), EXIT)
+    assert (folder.request(), folder.owner(), folder.exit()) == (
+        REQUEST,
+        Owner(pid=5, began=7),
+        EXIT,
+    )
 
 
-@pytest.mark.parametrize("stored", ['{"argv": "gemini", "cwd": "/"}', "[]", "5", "", '{"a":' * 5000, '{"pid": "5"}'])
+@pytest.mark.parametrize(
+    "stored", ['{"argv": "gemini", "cwd": "/"}', "[]", "5", "", '{"a":' * 5000, '{"pid": "5"}']
+)
 def test_what_is_no_record_counts_as_none(folder: RunFolder, stored: str) -> None:
     for name in ("request.json", "supervisor.json", "exit.json", "abort"):
         (folder.path / name).write_text(stored)
@@ -68,7 +79,8 @@ def test_what_is_no_record_counts_as_none(folder: RunFolder, stored: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "time", ["2026-03-01T12:00:00", "0001-01-01T00:00:00+14:00", "yesterday", 5, "2026-13-01T00:00Z"]
+    "time",
+    ["2026-03-01T12:00:00", "0001-01-01T00:00:00+14:00", "yesterday", 5, "2026-13-01T00:00Z"],
 )
 def test_an_end_at_no_time_counts_as_none(folder: RunFolder, time: object) -> None:
     (folder.path / "exit.json").write_text(json.dumps({"code": 0, "started": time, "ended": None}))
@@ -112,7 +124,9 @@ def plain(value: Any) -> Any:
     after=spoilt(AFTER),
     abort=ODD,
 )
-def test_no_folder_stops_the_list(request: Any, owner: Any, ended: Any, before: Any, after: Any, abort: Any) -> None:
+def test_no_folder_stops_the_list(
+    request: Any, owner: Any, ended: Any, before: Any, after: Any, abort: Any
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         runs = Path(place).resolve()
         folder = RunFolder.create(runs, "one")

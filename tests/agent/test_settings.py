@@ -61,7 +61,10 @@ def test_a_place_that_others_may_write_in_is_named(tmp_path: Path) -> None:
     open_folder.chmod(0o777)
     words = settings_unread(open_folder / "run/settings.json", version="0.61.0")
     named = next(place for place in tmp_path.parents if place.stat().st_mode & 0o022)
-    assert words in {f"users other than root can write to {open_folder}", f"users other than root can write to {named}"}
+    assert words in {
+        f"users other than root can write to {open_folder}",
+        f"users other than root can write to {named}",
+    }
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can own a settings file that is read")
@@ -143,7 +146,9 @@ def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("of_user", "of_project", "mode"), table("agent/settings.json"))
-def test_the_usual_mode_is_that_of_the_settings(tmp_path: Path, of_user: object, of_project: object, mode: str) -> None:
+def test_the_usual_mode_is_that_of_the_settings(
+    tmp_path: Path, of_user: object, of_project: object, mode: str
+) -> None:
     write(tmp_path / "home", json.dumps({"general": of_user}))
     write(tmp_path / "project", json.dumps({"general": of_project}))
     environ = {"GEMINI_CLI_HOME": str(tmp_path / "home")}
@@ -173,7 +178,8 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP]
+    "settings",
+    ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP],
 )
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     write(tmp_path, settings)

@@ -90,7 +90,10 @@ def test_every_kind_of_event_in_order() -> None:
 
 
 def test_the_answer_is_deltas_and_then_one_text() -> None:
-    said = events([INIT, {"type": "message", "role": "user", "content": "echo"}, delta("Part 1. "), use()], EXITED)
+    said = events(
+        [INIT, {"type": "message", "role": "user", "content": "echo"}, delta("Part 1. "), use()],
+        EXITED,
+    )
     assert [event.payload for event in said[1:4]] == [
         TextDelta(delta="Part 1. "),
         TextSaid(content="Part 1. "),
@@ -233,7 +236,11 @@ def test_json_has_camel_case_names() -> None:
         "sessionId": "s1",
         "payload": {"model": "auto", "cwd": "/project", "tools": None, "capabilities": None},
     }
-    assert said[1].to_dict()["payload"] == {"toolName": "write_file", "toolUseId": "t1", "input": {}}
+    assert said[1].to_dict()["payload"] == {
+        "toolName": "write_file",
+        "toolUseId": "t1",
+        "input": {},
+    }
     assert said[2].to_dict()["payload"]["output"] is None
     assert said[3].to_dict()["payload"]["usage"] == {"toolUses": 1}
     assert orjson.loads(orjson.dumps(said[3].to_dict()))["metadata"]["complete"] is True
@@ -289,13 +296,22 @@ def read(lines: bytes, **options: Any) -> list[AgentEvent]:
 
 
 FRAGMENT = {"type": "message", "timestamp": "2026-11-20T12:00:00.123Z"} | delta("a 👍 b")
-FRAGMENTS = [*(FRAGMENT | difference for difference in TABLES["almost fragments"]), delta("no time")]
+FRAGMENTS = [
+    *(FRAGMENT | difference for difference in TABLES["almost fragments"]),
+    delta("no time"),
+]
 
 
 @each_row("line", map(orjson.dumps, FRAGMENTS))
-@each_row("harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")])
-def test_fragments_are_parsed_separately_without_a_difference(line: bytes, harm: tuple[bytes, bytes]) -> None:
-    lines = orjson.dumps(INIT) + b"\n" + line.replace(*harm) + b"\n" + line + b"\n" + orjson.dumps(OK)
+@each_row(
+    "harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")]
+)
+def test_fragments_are_parsed_separately_without_a_difference(
+    line: bytes, harm: tuple[bytes, bytes]
+) -> None:
+    lines = (
+        orjson.dumps(INIT) + b"\n" + line.replace(*harm) + b"\n" + line + b"\n" + orjson.dumps(OK)
+    )
     for output in (lines, line):
         assert read(output, parse=parse_line) == read(output)
 
@@ -305,7 +321,11 @@ def test_recorded_fragments_are_parsed_separately_without_a_difference() -> None
     for path in RECORDED:
         data = path.with_suffix(".jsonl").read_bytes()
         assert read(data, parse=parse_line) == read(data)
-        fragments += sum(isinstance(parse_line(line), WireDelta) for line in data.splitlines() if b"delta" in line)
+        fragments += sum(
+            isinstance(parse_line(line), WireDelta)
+            for line in data.splitlines()
+            if b"delta" in line
+        )
     assert fragments > 90
 
 
@@ -316,18 +336,28 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["status", "id", "error", "content", "functionCall", "value", "type"]), inner, max_size=4
+            st.sampled_from(["status", "id", "error", "content", "functionCall", "value", "type"]),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=10,
 )
 TYPES = ["init", "message", "tool_use", "tool_result", "error", "result", "other"]
 FIELDS = ["session_id", "content", "delta", "role", "tool_id", "error", "stats", "status", "value"]
-OBJECT = st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON))
+OBJECT = st.fixed_dictionaries(
+    {"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON)
+)
 
 
-@given(objects=st.lists(OBJECT | JSON, max_size=8), code=st.none() | st.integers(-15, 255), aborted=st.booleans())
-def test_any_objects_give_one_init_and_one_done(objects: list[object], code: int | None, aborted: bool) -> None:
+@given(
+    objects=st.lists(OBJECT | JSON, max_size=8),
+    code=st.none() | st.integers(-15, 255),
+    aborted=st.booleans(),
+)
+def test_any_objects_give_one_init_and_one_done(
+    objects: list[object], code: int | None, aborted: bool
+) -> None:
     ending = Ending(code=code, aborted=aborted, problem="gone" if code is None else None)
     said = events(objects, ending)
     assert types(said).count("init") == types(said).count("done") == 1
@@ -335,10 +365,16 @@ def test_any_objects_give_one_init_and_one_done(objects: list[object], code: int
     assert all(orjson.dumps(event.to_dict()) for event in said)
 
 
-HANDED_OVER = {"type": "error", "severity": "warning", "message": "Agent execution blocked: and\nthen?"}
+HANDED_OVER = {
+    "type": "error",
+    "severity": "warning",
+    "message": "Agent execution blocked: and\nthen?",
+}
 
 
 def test_the_next_prompt_of_a_run_that_asks_is_no_error() -> None:
     said = events([INIT, HANDED_OVER, delta("Then.")], EXITED, asks=True)
-    assert [each.payload for each in said if isinstance(each.payload, Prompted)] == [Prompted(content="and\nthen?")]
+    assert [each.payload for each in said if isinstance(each.payload, Prompted)] == [
+        Prompted(content="and\nthen?")
+    ]
     assert "prompt" not in types(events([INIT, HANDED_OVER], EXITED))

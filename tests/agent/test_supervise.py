@@ -31,7 +31,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     ids: list[str] = []
 
     def begin(
-        *steps: str, prompt: str | None = None, before: Callable[[], None] | None = None, **options: Any
+        *steps: str,
+        prompt: str | None = None,
+        before: Callable[[], None] | None = None,
+        **options: Any,
     ) -> RunFolder:
         id = f"run-{os.getpid()}-{tmp_path.name}-{len(ids)}"
         ids.append(id)
@@ -40,7 +43,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
             folder.write("prompt.txt", prompt)
         argv = (sys.executable, CHILD, *steps)
         base: dict[str, Any] = {"id": id, "argv": argv, "cwd": str(tmp_path), "environ": {}}
-        folder.write_request(Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options)))
+        folder.write_request(
+            Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options))
+        )
         command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
         supervisors.append(subprocess.Popen(command, preexec_fn=before, start_new_session=True))
         return folder
@@ -217,7 +222,9 @@ def test_what_the_agent_started_is_inside_its_run_whatever_it_left(start: Start)
     ended(folder)
 
 
-def test_a_process_that_cannot_see_the_supervisor_is_inside_until_the_run_has_ended(tmp_path: Path) -> None:
+def test_a_process_that_cannot_see_the_supervisor_is_inside_until_the_run_has_ended(
+    tmp_path: Path,
+) -> None:
     folder = RunFolder.create(tmp_path / "runs", "hidden")
     folder.write_owner(Owner(pid=os.getpid(), began=1.0, cli=1))
     assert process_tree.is_inside(folder)

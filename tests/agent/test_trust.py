@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.trust import FolderTrust, TrustState, folder_settings, forget, remember, trust_of, trusted_folders
+from gemtui.agent.trust import (
+    FolderTrust,
+    TrustState,
+    folder_settings,
+    forget,
+    remember,
+    trust_of,
+    trusted_folders,
+)
 from gemtui.errors import OptionError
 from tests.rows import table
 
@@ -40,7 +48,9 @@ def rules(home: Path, **levels: str) -> None:
 
 
 @pytest.mark.parametrize(("levels", "asks"), TABLES["the clis own list counts"])
-def test_the_clis_own_list_counts(home: Path, environ: dict[str, str], levels: dict[str, str], asks: bool) -> None:
+def test_the_clis_own_list_counts(
+    home: Path, environ: dict[str, str], levels: dict[str, str], asks: bool
+) -> None:
     rules(home, **levels)
     place = home.parent / "a/project"
     place.mkdir(parents=True)
@@ -51,11 +61,15 @@ def test_the_clis_own_list_counts(home: Path, environ: dict[str, str], levels: d
 def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, str]) -> None:
     assert must_ask(home, environ)
     assert not must_ask(home, {**environ, "GEMINI_CLI_TRUST_WORKSPACE": "true"})
-    (home / ".gemini/settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}} // mine')
+    (home / ".gemini/settings.json").write_text(
+        '{"security": {"folderTrust": {"enabled": false}}} // mine'
+    )
     assert not must_ask(home, environ)
 
 
-@pytest.mark.parametrize(("variables", "by_nobody", "by_gemtui", "by_cli"), TABLES["the environment has the last word"])
+@pytest.mark.parametrize(
+    ("variables", "by_nobody", "by_gemtui", "by_cli"), TABLES["the environment has the last word"]
+)
 def test_the_environment_has_the_last_word(
     home: Path, environ: dict[str, str], variables: str, by_nobody: str, by_gemtui: str, by_cli: str
 ) -> None:
@@ -70,7 +84,9 @@ def test_the_environment_has_the_last_word(
     assert found == [by_nobody, by_gemtui, by_cli]
 
 
-def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(home: Path, environ: dict[str, str]) -> None:
+def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(
+    home: Path, environ: dict[str, str]
+) -> None:
     project = home.parent / "p"
     (project / ".gemini").mkdir(parents=True)
     (project / ".gemini/settings.json").write_text('{"model": {"name": "its"}}')
@@ -92,7 +108,9 @@ def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(home: Path
     assert folder_settings(None, environ).get("model", "name") == "mine"
 
 
-def test_the_home_folder_is_no_project_by_whatever_path(home: Path, environ: dict[str, str]) -> None:
+def test_the_home_folder_is_no_project_by_whatever_path(
+    home: Path, environ: dict[str, str]
+) -> None:
     (home / ".gemini/settings.json").write_text('{"hooks": {"BeforeTool": [{}]}}')
     (home.parent / "link").symlink_to(home)
     for path in (home, home.parent / "link"):
@@ -185,7 +203,9 @@ def test_what_the_person_told_the_cli_since_counts_more(home: Path, tmp_path: Pa
     assert not remembered(place)
 
 
-@pytest.mark.parametrize("content", ["{", "{}", "null", '[{"path": 1}, {"path": "/x", "inode": "1"}, 7, null, ["/x"]]'])
+@pytest.mark.parametrize(
+    "content", ["{", "{}", "null", '[{"path": 1}, {"path": "/x", "inode": "1"}, 7, null, ["/x"]]']
+)
 def test_a_broken_list_trusts_nothing(tmp_path: Path, content: str) -> None:
     remember(tmp_path)
     (stored,) = Path(os.environ["XDG_STATE_HOME"]).glob("*/trusted.json")

@@ -24,7 +24,17 @@ _LINES = (
     "back\\",
     "stray\rreturn",
 )
-_NAMES = ("f.txt", "f.json", "f%2etxt", "f%252etxt", "f%2", "g%20h.md", "@f.txt", "n.ipynb", "%41.py")
+_NAMES = (
+    "f.txt",
+    "f.json",
+    "f%2etxt",
+    "f%252etxt",
+    "f%2",
+    "g%20h.md",
+    "@f.txt",
+    "n.ipynb",
+    "%41.py",
+)
 _PREFIXES = ("", "", "", "./", "sub/../", "sub%2f", "%2e/", "new/deep/", "link/", "\0")
 _THERE = ("f.txt", "f.txt", "f%2etxt", "f.json", "sub/f.txt", "A.py", None)
 
@@ -57,7 +67,8 @@ def case_of(chance: random.Random) -> Case:
     other = chance.choice(_PREFIXES) + chance.choice(_NAMES)
     return Case(
         there=there,
-        content=content.encode() + chance.choice((b"", b"\n", b"\n", b"\xff", b"\xe2\x82", b"\r\n")),
+        content=content.encode()
+        + chance.choice((b"", b"\n", b"\n", b"\xff", b"\xe2\x82", b"\r\n")),
         spelled=there if there and chance.random() < 0.6 else other,
         tool=tool,
         texts=texts,

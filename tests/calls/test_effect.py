@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from gemtui.calls.edits import block
-from gemtui.calls.effect import CallContext, Effect, EffectKind, effect, unescaped, unescapes, unwritable
+from gemtui.calls.effect import (
+    CallContext,
+    Effect,
+    EffectKind,
+    effect,
+    unescaped,
+    unescapes,
+    unwritable,
+)
 from tests.rows import each_row, table
 
 TABLES = table("calls/effect.json")
@@ -133,7 +141,11 @@ def test_mark_changes_with_the_file(tmp_path: Path) -> None:
 def test_command_is_the_one_that_bash_runs(tmp_path: Path) -> None:
     arguments = {"command": "sh -c 'echo hi'", "dir_path": "sub"}
     found = effect("run_shell_command", arguments, CallContext(project=tmp_path))
-    assert (found.kind, found.command, found.folder) == (EffectKind.COMMAND, "echo hi", str(tmp_path / "sub"))
+    assert (found.kind, found.command, found.folder) == (
+        EffectKind.COMMAND,
+        "echo hi",
+        str(tmp_path / "sub"),
+    )
 
 
 def test_plans_land_in_their_folder(tmp_path: Path) -> None:

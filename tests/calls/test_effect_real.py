@@ -35,7 +35,8 @@ def foreseen(folder: Path, found: Effect) -> dict[str, bytes]:
 def run(gemini: GeminiCli, model: str, calls: list[dict[str, Any]]) -> None:
     """Have the CLI make these calls, twenty in a turn."""
     turns = [
-        answer(*(call(each["tool"], **each["args"]) for each in calls[at : at + 20])) for at in range(0, len(calls), 20)
+        answer(*(call(each["tool"], **each["args"]) for each in calls[at : at + 20]))
+        for at in range(0, len(calls), 20)
     ]
     words = [str(gemini.program), "-o", "stream-json", "--approval-mode", "yolo", "-m", model]
     with ModelServer([*turns, answer(text("Done."))]) as server:
@@ -43,7 +44,9 @@ def run(gemini: GeminiCli, model: str, calls: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_generated_calls_do_what_their_effects_say(gemini_program: Path, tmp_path: Path, model: str) -> None:
+def test_generated_calls_do_what_their_effects_say(
+    gemini_program: Path, tmp_path: Path, model: str
+) -> None:
     chance = random.Random(f"{SEED} {model}")
     left = CALLS // (2 * len(MODELS))
     while left > 0:

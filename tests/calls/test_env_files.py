@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.calls.env_files import MOST, destinations, env_files, env_variables, hook_variables, risky_variables
+from gemtui.calls.env_files import (
+    MOST,
+    destinations,
+    env_files,
+    env_variables,
+    hook_variables,
+    risky_variables,
+)
 from tests.rows import each_row, table
 
 TABLES = table("calls/env_files.json")
@@ -71,7 +78,9 @@ def test_what_reaches_into_hooks_is_known(tmp_path: Path, line: str, counts: boo
     assert bool(hook_variables(env_variables(tmp_path / ".env"))) is counts
 
 
-def test_a_file_that_the_cli_can_not_read_sets_nothing_and_a_huge_one_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_the_cli_can_not_read_sets_nothing_and_a_huge_one_is_an_error(
+    tmp_path: Path,
+) -> None:
     assert env_variables(tmp_path) == env_variables(tmp_path / "none") == {}
     (tmp_path / ".env").write_text("A='\n" * MOST)
     with pytest.raises(OSError, match="too large"):

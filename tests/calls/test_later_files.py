@@ -34,10 +34,13 @@ LATER = """
 .hg/hgrc sub/HEAD .jj/repo/config.toml .bazelrc rust-toolchain.toml .pylintrc Directory.Build.props
 .local/state/gemtui/runs/a/asked/1.json .local/bin/tool .config/tool/rc lib/site-packages/a.py
 rules.mk Jamroot Jamfile.v2 plopfile.js knexfile.ts
-noxfile.py tasks.py turbo.json nx.json Makefile.toml moon.yml mprocs.yaml process-compose.yaml dodo.py
-.project .run/Test.run.xml app/App.csproj .ddev/config.yaml .lando.yml ansible.cfg .rspec .proverc .Renviron
+noxfile.py tasks.py turbo.json nx.json Makefile.toml moon.yml mprocs.yaml process-compose.yaml
+dodo.py
+.project .run/Test.run.xml app/App.csproj .ddev/config.yaml .lando.yml ansible.cfg .rspec
+.proverc .Renviron
 user.bazelrc tools/bazel .watchmanconfig hk.pkl cog.toml cliff.toml cdk.json firebase.json build.rs
-vitest.config.mts jest.config.js phpunit.xml.dist pytest.ini .gitpod.yml Dockerfile.dev packages/web/Nx.json
+vitest.config.mts jest.config.js phpunit.xml.dist pytest.ini .gitpod.yml Dockerfile.dev
+packages/web/Nx.json
 gulpfile.js/index.js docs/conf.py .ropeproject/config.py bin/hermit Brewfile .mocharc.cjs NOXFILE.PY
 """
 HIDDEN = ".newtool/config.yml sub/.newtoolrc .newtoolrc.json .newtool.toml .newtool.sh .ci/run"
@@ -45,8 +48,10 @@ ORDINARY = """
 src/main.py conftest.py tests/conftest.py README.md .gemini/GEMINI.md GEMINI.md .github/CODEOWNERS
 venv/a.py gemini/settings.json settings.json environment.py .environment docs/.env-example.md
 .gemini/tmp/abc/plans/plan.md .gemini/worktrees/one/src/main.py config/git.py .gitignore
-.github/ISSUE_TEMPLATE/bug.yml .dockerignore .editorconfig .gitkeep .changeset/nice-cats-run.md src/build.ts
-src/tasks/list.py app/nox.py src/karma.py bucket.py src/compose.py src/mill/grind.py tests/test_tasks.py
+.github/ISSUE_TEMPLATE/bug.yml .dockerignore .editorconfig .gitkeep .changeset/nice-cats-run.md
+src/build.ts
+src/tasks/list.py app/nox.py src/karma.py bucket.py src/compose.py src/mill/grind.py
+tests/test_tasks.py
 docs/tasks.md src/settings.xml data/project.csv src/copilot/a.ts package/snap/a.py
 """
 
@@ -128,7 +133,9 @@ ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
 
 @each_row("before, after, said", TABLES["what_a_change_of_settings_does_is_said"])
 def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: list[str]) -> None:
-    texts = [None if value is None else f"// mine\n{json.dumps(value)}" for value in (before, after)]
+    texts = [
+        None if value is None else f"// mine\n{json.dumps(value)}" for value in (before, after)
+    ]
     found = describe_settings_change(SETTINGS, *texts)
     assert len(found) == len(said)
     assert all(each.startswith(words) for each, words in zip(found, said, strict=True))

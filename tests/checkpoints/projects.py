@@ -81,7 +81,9 @@ class Session:
         self.trees: list[Tree] = []
 
     @contextmanager
-    def opened(self, *, dry_run: bool = False, stop: StopRequest | None = None) -> Iterator[Project]:
+    def opened(
+        self, *, dry_run: bool = False, stop: StopRequest | None = None
+    ) -> Iterator[Project]:
         place = folder_of(self.data, self.root)
         with open_project(place, self.root, dry_run=dry_run, stop=stop) as project:
             yield project

@@ -20,9 +20,24 @@ from gemtui.errors import CheckpointsUnreadable
 from tests.checkpoints.projects import Session, put, tree_of, wait_for_next_second
 
 STEPS = {
-    "execute", "executemany", "rename", "unlink", "open", "write", "fsync", "fchmod", "symlink",
-    "mkdir", "rmdir", "read", "stat", "lstat", "chmod", "_fork_exec", "fork_exec",
-}  # fmt: skip
+    "execute",
+    "executemany",
+    "rename",
+    "unlink",
+    "open",
+    "write",
+    "fsync",
+    "fchmod",
+    "symlink",
+    "mkdir",
+    "rmdir",
+    "read",
+    "stat",
+    "lstat",
+    "chmod",
+    "_fork_exec",
+    "fork_exec",
+}
 
 
 def at_step(number: int, act: Callable[[], object], work: Callable[[], object]) -> bool:
@@ -136,7 +151,9 @@ def test_a_link_that_appears_at_any_moment_of_an_undo_leads_nowhere(
     assert number > 40
 
 
-def test_two_undos_at_once_are_done_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_undos_at_once_are_done_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     session = Session(tmp_path)
     for number in range(50):
@@ -205,7 +222,9 @@ def test_on_a_full_disk_no_checkpoint_is_taken_and_the_next_one_is_whole(
         assert project.store.content(state.content) == (session.root / "f").read_bytes()
 
 
-def test_an_undo_on_a_full_disk_leaves_files_alone_and_says_so(tmp_path: Path, other_file_system: Path) -> None:
+def test_an_undo_on_a_full_disk_leaves_files_alone_and_says_so(
+    tmp_path: Path, other_file_system: Path
+) -> None:
     session = Session(tmp_path)
     session.root.rmdir()
     session.root = other_file_system / "project"

@@ -25,8 +25,20 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     session = Session(tmp_path)
     git(session.root, "init", "-q")
     put(session.root, b".gitignore", b"ignored\n")
-    for name in (b"same", b"gone", b"d/x", b"d/y", b"moved/x", b"back/x", b"file", b"dir/x",
-                 b"mode", b"ignored/tracked", b"ignored/other", b"\xff\n\x1b"):  # fmt: skip
+    for name in (
+        b"same",
+        b"gone",
+        b"d/x",
+        b"d/y",
+        b"moved/x",
+        b"back/x",
+        b"file",
+        b"dir/x",
+        b"mode",
+        b"ignored/tracked",
+        b"ignored/other",
+        b"\xff\n\x1b",
+    ):
         put(session.root, name, b"one")
     git(session.root, "add", "-f", ".gitignore", "same", "d", "ignored/tracked")
     wait_for_next_second()

@@ -64,7 +64,9 @@ def act(root: Path, step: Step) -> None:
     turns=st.lists(st.lists(STEP, max_size=3), min_size=1, max_size=3),
     numbers=st.lists(st.integers(1, 3), min_size=1, max_size=3),
 )
-def test_undo_leads_to_any_prompt_and_redo_back(turns: list[list[Step]], numbers: list[int]) -> None:
+def test_undo_leads_to_any_prompt_and_redo_back(
+    turns: list[list[Step]], numbers: list[int]
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         session = Session(Path(place))
         for turn in turns:
@@ -89,8 +91,13 @@ PERSON = st.tuples(st.sampled_from(["write", "insert"]), st.sampled_from(NAMES),
 
 
 @settings(max_examples=some_of(15))
-@given(turns=st.lists(st.lists(st.one_of(STEP, PERSON), max_size=4), min_size=1, max_size=3), number=st.integers(1, 3))
-def test_no_edit_of_the_person_is_lost(turns: list[list[Step | tuple[str, bytes, int]]], number: int) -> None:
+@given(
+    turns=st.lists(st.lists(st.one_of(STEP, PERSON), max_size=4), min_size=1, max_size=3),
+    number=st.integers(1, 3),
+)
+def test_no_edit_of_the_person_is_lost(
+    turns: list[list[Step | tuple[str, bytes, int]]], number: int
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         session, numbers = Session(Path(place)), count()
         for turn in turns:

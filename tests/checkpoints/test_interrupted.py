@@ -78,8 +78,12 @@ def test_a_stopped_undo_says_how_far_it_came_and_the_next_command_goes_on(
     found = interrupted_undo(folder_of(session.data, session.root))
     assert found is not None
     assert (found.kind, found.project, found.done, found.left, found.finish) == (
-        "undo", session.root, 1, 3, "gemtui undo s",
-    )  # fmt: skip
+        "undo",
+        session.root,
+        1,
+        3,
+        "gemtui undo s",
+    )
     done = again(session)
     assert contents(session) == [b"one" if again is undo else b"two"] * 4
     assert done.paths(Action.RESTORE) == ([b"b", b"c", b"d"] if again is undo else [b"a"])
@@ -198,7 +202,9 @@ def everything(place: Path) -> dict[str, object]:
     return {str(each): (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
 
 
-@pytest.mark.parametrize("state", ["not undone", "undone", "interrupted", "killed", "edited", "no checkpoints"])
+@pytest.mark.parametrize(
+    "state", ["not undone", "undone", "interrupted", "killed", "edited", "no checkpoints"]
+)
 def test_a_preview_writes_nothing(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
@@ -233,7 +239,9 @@ def test_a_preview_has_the_texts_that_are_not_stored_yet(session: Session) -> No
 
 
 @pytest.mark.parametrize("inside", [None, "file"])
-def test_a_folder_in_the_place_of_a_file_is_told_as_that(session: Session, inside: str | None) -> None:
+def test_a_folder_in_the_place_of_a_file_is_told_as_that(
+    session: Session, inside: str | None
+) -> None:
     (session.root / "a").unlink()
     (session.root / "a").mkdir()
     if inside is not None:

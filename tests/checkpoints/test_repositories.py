@@ -74,9 +74,15 @@ def nothing(root: Path) -> None:
 
 
 KINDS: list[tuple[Callable[[Path], None], tuple[str, ...]]] = [
-    (without_commits, ()), (worktree, ()), (submodules, (NESTED,)), (in_a_submodule, ()),
-    (sparse, ()), (below_the_top, ()), (nothing, ()), (nothing, (NO_GIT,)),
-]  # fmt: skip
+    (without_commits, ()),
+    (worktree, ()),
+    (submodules, (NESTED,)),
+    (in_a_submodule, ()),
+    (sparse, ()),
+    (below_the_top, ()),
+    (nothing, ()),
+    (nothing, (NO_GIT,)),
+]
 
 
 def everything_of_git(place: Path) -> dict[str, bytes]:
@@ -85,11 +91,15 @@ def everything_of_git(place: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in found if not path.is_symlink()}
 
 
-@pytest.mark.parametrize(("make", "notes"), KINDS, ids=[f"{make.__name__} {len(notes)}" for make, notes in KINDS])
+@pytest.mark.parametrize(
+    ("make", "notes"), KINDS, ids=[f"{make.__name__} {len(notes)}" for make, notes in KINDS]
+)
 def test_undo_works_in_every_kind_of_repository_and_changes_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[Path], None], notes: tuple[str, ...],
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], None],
+    notes: tuple[str, ...],
+) -> None:
     session = Session(tmp_path)
     make(session.root)
     if NO_GIT in notes:
@@ -113,7 +123,9 @@ def test_undo_works_in_every_kind_of_repository_and_changes_none(
 
 
 @pytest.mark.parametrize(
-    "words", [("stash", "-u"), ("checkout", "-q", "other"), ("reset", "-q", "--hard"), ("clean", "-qfd")], ids=" ".join
+    "words",
+    [("stash", "-u"), ("checkout", "-q", "other"), ("reset", "-q", "--hard"), ("clean", "-qfd")],
+    ids=" ".join,
 )
 def test_files_that_git_of_the_agent_changed_come_back_and_its_repository_stays(
     tmp_path: Path, words: tuple[str, ...]
@@ -163,6 +175,9 @@ def test_hard_links_pipes_sockets_and_huge_files_do_no_harm(tmp_path: Path) -> N
     assert outside.read_text() == "two"
     assert done.paths(Action.REMOVE) == [b"huge"]
     assert {path.name for path in session.root.iterdir()} == {
-        "linked", "program", "pipe", "socket",
-    }  # fmt: skip
+        "linked",
+        "program",
+        "pipe",
+        "socket",
+    }
     assert (session.root / "program").stat().st_mode & 0o7777 == 0o755

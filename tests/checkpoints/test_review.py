@@ -102,9 +102,13 @@ def write(root: Path) -> None:
 
 def test_every_kind_of_change_is_a_hunk_that_can_be_reverted(session: Session) -> None:
     for name, data in (
-        (b"bytes", b"\0old"), (b"latin", b"caf\xe9\ny\n"), (b"gone", b"a\nb\n"),
-        (b"run.sh", b"exit\n"), (b"link", b""), (b"other", b"same\n"),
-    ):  # fmt: skip
+        (b"bytes", b"\0old"),
+        (b"latin", b"caf\xe9\ny\n"),
+        (b"gone", b"a\nb\n"),
+        (b"run.sh", b"exit\n"),
+        (b"link", b""),
+        (b"other", b"same\n"),
+    ):
         put(session.root, name, data)
     path_of(session.root, b"run.sh").chmod(0o644)
     (session.root / "link").unlink()
@@ -113,10 +117,15 @@ def test_every_kind_of_change_is_a_hunk_that_can_be_reverted(session: Session) -
     session.call(write)
     files = look(session)
     assert {path: [each.part for each in file.hunks] for path, file in files.items()} == {
-        b"new": [HunkPart.LINES], b"bytes": [HunkPart.WHOLE], b"latin": [HunkPart.LINES],
-        b"gone": [HunkPart.WHOLE], b"run.sh": [HunkPart.MODE], b"link": [HunkPart.WHOLE],
-        b"empty": [HunkPart.WHOLE], b"\x1b[31m\n": [HunkPart.LINES],
-    }  # fmt: skip
+        b"new": [HunkPart.LINES],
+        b"bytes": [HunkPart.WHOLE],
+        b"latin": [HunkPart.LINES],
+        b"gone": [HunkPart.WHOLE],
+        b"run.sh": [HunkPart.MODE],
+        b"link": [HunkPart.WHOLE],
+        b"empty": [HunkPart.WHOLE],
+        b"\x1b[31m\n": [HunkPart.LINES],
+    }
     changes = {path: file.change for path, file in files.items()}
     assert (changes[b"new"], changes[b"gone"], changes[b"link"]) == ("added", "deleted", "modified")
     after = tree_of(session.root)
@@ -132,7 +141,9 @@ def test_every_kind_of_change_is_a_hunk_that_can_be_reverted(session: Session) -
     assert tree_of(session.root) == session.trees[0]
 
 
-def test_what_another_call_built_on_is_said_and_what_was_changed_back_is_no_hunk(session: Session) -> None:
+def test_what_another_call_built_on_is_said_and_what_was_changed_back_is_no_hunk(
+    session: Session,
+) -> None:
     put(session.root, b"f", b"".join(BASE))
     session.prompt()
     session.call(lambda root: edit(root, b"line 3\n", b"one\ntwo\n"))
@@ -197,7 +208,9 @@ def test_reverting_all_hunks_of_an_owner_leaves_what_the_others_changed(
         revert(session, *(names[each] for each in gone))
         assert path_of(session.root, b"f").read_bytes() == text(done - gone)
         after = look(session)
-        left = {id for id, hunk in _hunks(files).items() if hunk.owner.id not in map(names.get, gone)}
+        left = {
+            id for id, hunk in _hunks(files).items() if hunk.owner.id not in map(names.get, gone)
+        }
         assert left == _hunks(after).keys()
         if gone:
             with session.opened() as project:

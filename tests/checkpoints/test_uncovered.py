@@ -1,4 +1,6 @@
-"""What checkpoints don't cover: that it may have changed is told, and nothing is told if it has not."""
+"""What checkpoints don't cover: that it may have changed is told, and nothing is told if it has
+not.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,14 @@ def edit(name: str) -> Callable[[Path], object]:
         (edit("cache/new"), "cache (ignored by git) has been changed"),
         (edit("nested/f"), "nested (a nested repository) has been changed"),
         (edit("nested/.git/config"), "nested (a nested repository) has been changed"),
-        (lambda root: (root / "src/pipe").unlink(), "src/pipe (neither a file nor a link) has been deleted"),
-        (lambda root: (root / "socket").unlink(), "socket (neither a file nor a link) has been deleted"),
+        (
+            lambda root: (root / "src/pipe").unlink(),
+            "src/pipe (neither a file nor a link) has been deleted",
+        ),
+        (
+            lambda root: (root / "socket").unlink(),
+            "socket (neither a file nor a link) has been deleted",
+        ),
         (lambda root: os.mkfifo(root / "new"), "new (neither a file nor a link) has been created"),
         (lambda root: (root / "new").mkdir(), "new (an empty folder) has been created"),
     ],
@@ -78,7 +86,9 @@ def test_what_a_command_changed_beside_the_checkpoints_is_named(
 
 
 @pytest.mark.parametrize("work", [edit("src/a"), lambda root: put(root, b"new/deep/x", b"two")])
-def test_an_undo_is_complete_if_nothing_else_has_changed(session: Session, work: Callable[[Path], object]) -> None:
+def test_an_undo_is_complete_if_nothing_else_has_changed(
+    session: Session, work: Callable[[Path], object]
+) -> None:
     before = tree_of(session.root)
     done = undone(session, work)
     assert (done.complete, tree_of(session.root)) == (True, before)
@@ -88,7 +98,9 @@ def test_a_file_tool_s_call_can_not_have_changed_what_is_not_covered(session: Se
     assert undone(session, edit(".env"), shell=False).complete
 
 
-def test_too_many_ignored_files_may_have_changed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_ignored_files_may_have_changed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gemtui.checkpoints.uncovered._MOST_FILES", 1)
     done = undone(session, edit("src/a"))
     assert any("may have been changed" in each for each in done.notes)

@@ -44,7 +44,9 @@ def edit(root: Path, old: bytes, new: bytes, name: str = "f") -> None:
 @pytest.mark.parametrize(
     ("later", "action", "text"),
     [
-        pytest.param((b"line 9", b"MINE"), Action.MERGE, TEN.replace(b"line 9", b"MINE"), id="apart"),
+        pytest.param(
+            (b"line 9", b"MINE"), Action.MERGE, TEN.replace(b"line 9", b"MINE"), id="apart"
+        ),
         pytest.param((b"AGENT", b"MINE"), Action.KEEP, TEN.replace(b"line 1", b"MINE"), id="same"),
         pytest.param((b"line 2", b"MINE"), Action.KEEP, None, id="adjacent"),
     ],
@@ -102,7 +104,9 @@ def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session)
     with session.opened() as project:
         calls = [
             WritingCall(run="r", session="s", use="1", tool="run_shell_command", began=began),
-            WritingCall(run="r", session="s", use="2", tool="write_file", path=b"b", began=0, ended=None),
+            WritingCall(
+                run="r", session="s", use="2", tool="write_file", path=b"b", began=0, ended=None
+            ),
         ]
         put(session.root, b"b", b"by the call")
         project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
@@ -112,7 +116,9 @@ def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session)
     assert names[owners[b"b"].call or 0] == "2"
 
 
-def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_stay(session: Session) -> None:
+def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_stay(
+    session: Session,
+) -> None:
     subprocess.run(["git", "init", "-q", session.root], check=True)
     put(session.root, b".gitignore", b"cache\n")
     put(session.root, b"src/deep/f", b"one")
@@ -133,7 +139,10 @@ def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_sta
 def test_two_calls_at_the_same_time_are_not_told_apart_as_if_sure(session: Session) -> None:
     session.prompt()
     with session.opened() as project:
-        calls = [WritingCall(run="r", session="s", use=use, tool="run_shell_command", began=0) for use in "12"]
+        calls = [
+            WritingCall(run="r", session="s", use=use, tool="run_shell_command", began=0)
+            for use in "12"
+        ]
         put(session.root, b"a", b"by one of them")
         project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
         assert [change.sure for _, change in project.store.changes()] == [False]
@@ -145,7 +154,9 @@ def test_what_was_there_before_is_not_guessed_of_a_new_ignored_file(session: Ses
     session.prompt()
     with session.opened() as project:
         calls = [
-            WritingCall(run="r", session="s", use=name, tool="write_file", path=name.encode(), began=9)
+            WritingCall(
+                run="r", session="s", use=name, tool="write_file", path=name.encode(), began=9
+            )
             for name in (".env", "made", "known")
         ]
         put(session.root, b".env", b"new")
@@ -210,11 +221,17 @@ def test_no_program_of_the_project_runs_and_its_git_stays_as_it_is(
     (outside / "d").mkdir(parents=True)
     (outside / "d/f").write_text("theirs")
     for name, value in {
-        "GIT_TRACE": str(mark), "GIT_TRACE2_EVENT": str(mark), "GIT_DIR": str(outside),
-        "GIT_INDEX_FILE": str(mark), "GIT_PAGER": f"touch {mark}", "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": f"touch {mark}",
-        "GIT_EXEC_PATH": str(outside), "GIT_OBJECT_DIRECTORY": str(outside),
-    }.items():  # fmt: skip
+        "GIT_TRACE": str(mark),
+        "GIT_TRACE2_EVENT": str(mark),
+        "GIT_DIR": str(outside),
+        "GIT_INDEX_FILE": str(mark),
+        "GIT_PAGER": f"touch {mark}",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": f"touch {mark}",
+        "GIT_EXEC_PATH": str(outside),
+        "GIT_OBJECT_DIRECTORY": str(outside),
+    }.items():
         monkeypatch.setenv(name, value)
     before = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
     put(root, b"d/f", b"ours")
@@ -235,7 +252,9 @@ def test_no_program_of_the_project_runs_and_its_git_stays_as_it_is(
     assert before == {p: p.read_bytes() for p in (root / ".git").rglob("*") if p.is_file()}
 
 
-def test_a_link_that_takes_a_folders_place_meanwhile_leads_nowhere(session: Session, tmp_path: Path) -> None:
+def test_a_link_that_takes_a_folders_place_meanwhile_leads_nowhere(
+    session: Session, tmp_path: Path
+) -> None:
     (tmp_path / "outside").mkdir()
     put(session.root, b"d/f", b"ours")
     session.prompt()
@@ -273,9 +292,18 @@ def test_a_folder_that_is_not_writable_is_said_and_the_rest_is_done(open_folder:
 
 
 KILLED_AT = {
-    "execute", "executemany", "rename", "unlink", "open", "write", "fsync", "fchmod", "symlink",
-    "mkdir", "rmdir",
-}  # fmt: skip
+    "execute",
+    "executemany",
+    "rename",
+    "unlink",
+    "open",
+    "write",
+    "fsync",
+    "fchmod",
+    "symlink",
+    "mkdir",
+    "rmdir",
+}
 
 
 KILLS_APART = int(os.environ.get("GEMTUI_TEST_KILLS_APART", "3"))
@@ -420,7 +448,9 @@ def test_the_modes_of_folders_are_undone_unless_somebody_changed_them_since(
     assert tree_of(session.root) == before
 
 
-def test_a_store_without_folders_learns_their_modes_with_its_next_checkpoint(session: Session) -> None:
+def test_a_store_without_folders_learns_their_modes_with_its_next_checkpoint(
+    session: Session,
+) -> None:
     put(session.root, b"d/x", b"one")
     session.prompt()
     with closing(sqlite3.connect(next(session.data.rglob("*.sqlite3")))) as database:

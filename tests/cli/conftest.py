@@ -77,7 +77,9 @@ class Gemtui:
         self._captured = captured
 
     def __call__(self, line: object, *words: object) -> Answer:
-        """Run a command; the words of `line` are split at blanks, the others are taken as they are."""
+        """Run a command; the words of `line` are split at blanks, the others are taken as they
+        are.
+        """
         self._captured.readouterr()
         code = main(typed(line, *words))
         sys.stdout.flush()
@@ -92,13 +94,19 @@ class Gemtui:
         return answer
 
     def answers(self, case: Mapping[str, Any]) -> None:
-        """Check a case of a table: its exit code, and what it prints as a text, or as a list of parts."""
+        """Check a case of a table: its exit code, and what it prints as a text, or as a list of
+        parts.
+        """
         line = case["line"]
         answer = self(line) if isinstance(line, str) else self(*line)
         assert answer.code == case["code"]
         for stream in case.keys() & {"out", "err"}:
             printed, expected = getattr(answer, stream), case[stream]
-            assert printed == expected if isinstance(expected, str) else all(text in printed for text in expected)
+            assert (
+                printed == expected
+                if isinstance(expected, str)
+                else all(text in printed for text in expected)
+            )
         for text in case.get("complaint", ()):
             assert text in answer.complaint
             assert answer.complaint.isprintable()
@@ -138,7 +146,10 @@ def typed(line: object = "", *words: object) -> list[str]:
 
 
 def start(
-    *words: object, cwd: Path | None = None, environ: Mapping[str, str | None] | None = None, given: bytes = b""
+    *words: object,
+    cwd: Path | None = None,
+    environ: Mapping[str, str | None] | None = None,
+    given: bytes = b"",
 ) -> subprocess.CompletedProcess[bytes]:
     """`gemtui LINE WORDS…` as a process; a variable that is None in `environ` is not set.
 

@@ -1,4 +1,6 @@
-"""A small check of JSON against the shapes that are promised: those of tests/data/cli/shapes.json."""
+"""A small check of JSON against the shapes that are promised: those of
+tests/data/cli/shapes.json.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def fits(value: Any, shape: Any, at: str = "$") -> None:
         case str() if shape in SHAPES:
             fits(value, SHAPES[shape], at)
         case str():
-            assert any(_is_of(value, kind) for kind in shape.split(" | ")), f"{at}: {value!r} is not {shape}"
+            assert any(_is_of(value, kind) for kind in shape.split(" | ")), (
+                f"{at}: {value!r} is not {shape}"
+            )
         case {"...": base, **more}:
             fits(value, SHAPES[base] | more, at)
         case dict():

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.covers("gemtui/ui", "gemtui/commands", "gemtui/demo", "
 
 
 def terminal(*words: str | Path, folder: Path) -> Terminal:
-    return Terminal([sys.executable, "-m", "gemtui", *map(str, words)], environ=dict(os.environ), folder=folder)
+    return Terminal(
+        [sys.executable, "-m", "gemtui", *map(str, words)], environ=dict(os.environ), folder=folder
+    )
 
 
 @pytest.fixture
@@ -46,14 +48,20 @@ def test_opens_on_the_project_of_a_path(mine: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--session", "7024884b"], pytest.param([".", "--session", "7024884b"], marks=pytest.mark.deep)]
+    "words",
+    [
+        ["--session", "7024884b"],
+        pytest.param([".", "--session", "7024884b"], marks=pytest.mark.deep),
+    ],
 )
 def test_opens_straight_into_a_session(store: Path, tmp_path: Path, words: list[str]) -> None:
     with terminal(*words, folder=tmp_path) as screen:
         screen.shows("Change the greeting from hello to bye", "You")
 
 
-def test_the_demo_leaves_nothing_behind(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_leaves_nothing_behind(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -69,7 +77,9 @@ def test_the_demo_leaves_nothing_behind(home: Path, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.deep
-def test_a_run_in_the_demo_ends_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_the_demo_ends_with_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))

@@ -81,7 +81,8 @@ def test_a_file_in_place_of_the_store_is_broken(home: Path, gemtui: Gemtui) -> N
     answer = gemtui("doctor")
     assert answer.code == 1
     answer.shows(
-        f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder", f"broken    {place} is not a folder: move it away"
+        f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder",
+        f"broken    {place} is not a folder: move it away",
     )
     assert gemtui.json("doctor")["store"]["state"] == "no_folder"
 
@@ -136,7 +137,9 @@ def test_a_run_that_waits_for_an_answer_is_named(gemtui: Gemtui) -> None:
     gate.ask(ApprovalRequest(tool_name="write_file", arguments={}, number=1))
     assert gemtui.json("doctor")["runs"]["asking"] == ["0a1b2c3d-waits"]
     answer = gemtui("doctor")
-    assert "run 0a1b2c3d is waiting for your answer: see gemtui runs questions 0a1b2c3d" in answer.out
+    assert (
+        "run 0a1b2c3d is waiting for your answer: see gemtui runs questions 0a1b2c3d" in answer.out
+    )
     assert (answer.code, "all well" in answer.out) == (0, False)
 
 
@@ -148,7 +151,11 @@ def test_a_wrong_setting_is_broken(gemtui: Gemtui) -> None:
     assert "ascii" in answer.json["files"]["config"]["problem"]
     assert answer.json["problems"]
     config.write_text("ascii = true")
-    assert gemtui.json("doctor")["files"]["config"] == {"path": str(config), "found": True, "problem": None}
+    assert gemtui.json("doctor")["files"]["config"] == {
+        "path": str(config),
+        "found": True,
+        "problem": None,
+    }
 
 
 def test_a_theme_is_left_to_the_app(gemtui: Gemtui) -> None:
@@ -178,7 +185,9 @@ def test_a_cache_that_can_not_be_written_is_broken(
 
 
 @each_row("command, where", [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")])
-def test_a_damaged_cache_is_said_once_and_is_not_broken(command: str, where: str, gemtui: Gemtui) -> None:
+def test_a_damaged_cache_is_said_once_and_is_not_broken(
+    command: str, where: str, gemtui: Gemtui
+) -> None:
     gemtui("sessions")
     kept = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui" / FILE
     kept.write_bytes(b"\0" + kept.read_bytes()[1:])
@@ -214,7 +223,9 @@ def test_hostile_names_stay_harmless(home: Path, gemtui: Gemtui) -> None:
     assert clean(text) == text
 
 
-def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(store: Path, gemtui: Gemtui) -> None:
+def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
+    store: Path, gemtui: Gemtui
+) -> None:
     assert "search    no index yet" in gemtui("doctor").out
     folder = index_folder(cache_dir(), store)
     with only_writer(folder), closing(WriteIndex(folder)) as index:

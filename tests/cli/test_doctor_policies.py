@@ -37,7 +37,9 @@ def test_the_engine_s_version_beside_the_installed_one(
     assert found["policies"]["engine_is_installed"] is same
 
 
-def test_without_a_cli_nothing_is_compared(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_cli_nothing_is_compared(
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
@@ -45,7 +47,9 @@ def test_without_a_cli_nothing_is_compared(gemtui: Gemtui, monkeypatch: pytest.M
     has(found, engine_is_installed=None, places=[])
 
 
-def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+def test_broken_files_are_counted_with_the_way_to_see_them(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
     fake_cli()
     users, ours = home / ".gemini/policies", Path(os.environ["XDG_CONFIG_HOME"], "gemtui/policies")
     for folder in (users, ours):

@@ -130,7 +130,12 @@ def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) 
     ],
 )
 def test_a_cli_that_fails_is_told_in_words(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gemtui: Gemtui, does: str, said: str
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gemtui: Gemtui,
+    does: str,
+    said: str,
 ) -> None:
     stand_in(tmp_path, monkeypatch, does)
     if "sleep" in does:

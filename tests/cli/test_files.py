@@ -48,7 +48,11 @@ def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) 
     fits(report, "Files")
     (file,) = report["files"]
     has(file, path=str(path), project=str(project))
-    assert values(file["writes"], "session", "status") == [(one, "success"), (two, "success"), (two, "error")]
+    assert values(file["writes"], "session", "status") == [
+        (one, "success"),
+        (two, "success"),
+        (two, "error"),
+    ]
     lines = gemtui("files a.py").out.splitlines()
     assert [line.split()[-3:] for line in lines[1:]] == [
         [two[:8], "write_file", "error"],
@@ -78,7 +82,9 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     assert new.read_text() == "a"
 
 
-def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
+def test_what_something_else_changed_in_between_is_said(
+    gemtui: Gemtui, home: Path, project: Path
+) -> None:
     path = project / "a.txt"
     stored(home, 1, wrote(path, "1\n", "2\n", seconds=20), wrote(path, "two\n", "3\n", seconds=30))
     patch = gemtui("files --patch")
@@ -88,7 +94,9 @@ def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Pa
     assert path.read_text() == "3\n"
 
 
-def test_a_file_that_was_written_without_a_change_makes_no_patch(gemtui: Gemtui, home: Path, project: Path) -> None:
+def test_a_file_that_was_written_without_a_change_makes_no_patch(
+    gemtui: Gemtui, home: Path, project: Path
+) -> None:
     stored(home, 1, wrote(project / "a", "x\n", "x\n", seconds=20))
     patch = gemtui("files --patch")
     assert (patch.code, patch.out) == (1, "")
@@ -97,7 +105,9 @@ def test_a_file_that_was_written_without_a_change_makes_no_patch(gemtui: Gemtui,
 
 
 def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
-    old = logs.call("c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"})
+    old = logs.call(
+        "c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"}
+    )
     stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
     patch = gemtui("files --patch")
     assert (patch.code, patch.out) == (1, "")

@@ -53,7 +53,9 @@ def gemtui(foreign: ForeignFolder, line: str) -> subprocess.CompletedProcess[byt
 
 
 @each_row("line", COMMANDS)
-def test_no_command_runs_what_lies_in_its_folder(foreign: ForeignFolder, fake_cli: FakeCli, line: str) -> None:
+def test_no_command_runs_what_lies_in_its_folder(
+    foreign: ForeignFolder, fake_cli: FakeCli, line: str
+) -> None:
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
     said = gemtui(foreign, line)
     assert foreign.ran == []
@@ -97,7 +99,9 @@ async def test_relative_entries_of_pythonpath_are_not_of_that_folder(
     assert words.read_text().split("\n") == [str(foreign.path), os.environ["PYTHONPATH"], ""]
 
 
-def test_patterns_are_tried_by_a_python_of_ours(foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_are_tried_by_a_python_of_ours(
+    foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(foreign.path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", ".")))
     pattern_process.end()
@@ -108,7 +112,9 @@ def test_patterns_are_tried_by_a_python_of_ours(foreign: ForeignFolder, monkeypa
     assert foreign.ran == []
 
 
-def test_as_a_module_it_takes_nothing_more_from_the_folder(foreign: ForeignFolder, fake_cli: FakeCli) -> None:
+def test_as_a_module_it_takes_nothing_more_from_the_folder(
+    foreign: ForeignFolder, fake_cli: FakeCli
+) -> None:
     """Python itself has looked for `gemtui` there before any line of ours is run."""
     for path in foreign.path.glob("*.py"):
         if path.stem in sys.stdlib_module_names:
@@ -135,7 +141,9 @@ def test_the_app_takes_nothing_from_the_folder(foreign: ForeignFolder, fake_cli:
     assert foreign.ran == []
 
 
-def test_the_editor_is_no_program_of_the_folder(foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_editor_is_no_program_of_the_folder(
+    foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gemtui.editor import NoEditor, editor_program
 
     monkeypatch.chdir(foreign.path)
@@ -144,7 +152,9 @@ def test_the_editor_is_no_program_of_the_folder(foreign: ForeignFolder, monkeypa
         editor_program("nano")
 
 
-async def test_the_real_cli_runs_in_such_a_folder(foreign: ForeignFolder, gemini: GeminiCli, tmp_path: Path) -> None:
+async def test_the_real_cli_runs_in_such_a_folder(
+    foreign: ForeignFolder, gemini: GeminiCli, tmp_path: Path
+) -> None:
     with ModelServer([answer(text("Hi."))]) as model:
         environ = {**os.environ, **gemini.environment(model.url)}
         adapter = UnguardedAdapter(cli=gemini.program, runs=tmp_path / "runs", environ=environ)

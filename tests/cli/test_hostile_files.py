@@ -34,7 +34,9 @@ from tests.odd_json import spoilt
 from tests.rows import each_row, table
 from tests.terminal import Terminal
 
-pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/files.py", "gemtui/jsonfile.py", "gemtui/ui/app.py")
+pytestmark = pytest.mark.covers(
+    "gemtui/commands", "gemtui/files.py", "gemtui/jsonfile.py", "gemtui/ui/app.py"
+)
 
 MOST_MEMORY = 700_000_000
 """Bytes of address space of a command: a read without end would take them all."""
@@ -112,7 +114,9 @@ def places() -> list[Path]:
 
 
 @pytest.fixture
-def started_in(home: Path, fake_cli: FakeCli, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def started_in(
+    home: Path, fake_cli: FakeCli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder that a command starts in, with a CLI that answers."""
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
     monkeypatch.chdir(project)
@@ -143,7 +147,11 @@ def gemtui(*commands: str) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ("fifo", "nested") else pytest.param(name, marks=pytest.mark.deep) for name in HOSTILE]
+    "name",
+    [
+        name if name in ("fifo", "nested") else pytest.param(name, marks=pytest.mark.deep)
+        for name in HOSTILE
+    ],
 )
 def test_no_command_waits_or_breaks(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
@@ -194,7 +202,9 @@ def test_the_app_starts_among_them(started_in: Path, name: str) -> None:
         (" " * 4_000_001, "larger than 4,000,000 bytes"),
     ],
 )
-def test_settings_that_can_not_be_read_are_said_with_the_way_out(started_in: Path, text: str, why: str) -> None:
+def test_settings_that_can_not_be_read_are_said_with_the_way_out(
+    started_in: Path, text: str, why: str
+) -> None:
     path = gemini_home() / "settings.json"
     path.write_text(text)
     (problem,) = settings_problems(os.environ, started_in)
@@ -226,7 +236,9 @@ def test_no_shape_of_settings_breaks_what_reads_them(
         engine = Engine(stands.policy, mode=mode, setup=stands.setup)
         engine.explain(Call("run_shell_command", {"command": "ls"}))
         engine.explain(Call("mcp_a_t", {}))
-    assert main(["policy", "list", "--json"]) == (0 if isinstance(found, dict) and isinstance(trusted, dict) else 1)
+    assert main(["policy", "list", "--json"]) == (
+        0 if isinstance(found, dict) and isinstance(trusted, dict) else 1
+    )
 
 
 def test_comments_are_left_out_and_texts_kept(tmp_path: Path) -> None:

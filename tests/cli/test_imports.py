@@ -31,9 +31,14 @@ def core_modules() -> list[str]:
 
 def modules_after(code: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{REPORT}"], capture_output=True, timeout=PATIENCE, check=True
+        [sys.executable, "-c", f"{code}\n{REPORT}"],
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
     )
-    return {name.partition(".")[0] for name in json.loads(done.stderr)} | set(json.loads(done.stderr))
+    return {name.partition(".")[0] for name in json.loads(done.stderr)} | set(
+        json.loads(done.stderr)
+    )
 
 
 def test_no_core_module_loads_the_screen() -> None:
@@ -53,7 +58,13 @@ def test_no_command_loads_the_screen(store: Path, words: list[str]) -> None:
 def test_help_loads_nothing_of_the_core() -> None:
     loaded = modules_after("from gemtui.cli import main\nassert main(['--help']) == 0")
     ours = {name for name in loaded if name.startswith("gemtui.")}
-    assert ours == {"gemtui.cli", "gemtui.commands", "gemtui.commands.shared_options", "gemtui.errors", "gemtui.files"}
+    assert ours == {
+        "gemtui.cli",
+        "gemtui.commands",
+        "gemtui.commands.shared_options",
+        "gemtui.errors",
+        "gemtui.files",
+    }
     assert not loaded & {"orjson", "platformdirs", "sqlite3", "watchfiles", "psutil", "asyncio"}
 
 
@@ -93,7 +104,11 @@ def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
     words = ["sessions", "--everywhere", "--json"]
     code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
     modules_after(code)
-    reader = {"gemtui.sessions.read.session_log", "gemtui.sessions.catalog.read_files", "gemtui.transcript.tools"}
+    reader = {
+        "gemtui.sessions.read.session_log",
+        "gemtui.sessions.catalog.read_files",
+        "gemtui.transcript.tools",
+    }
     rows = {"gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "sqlite3"}
     assert not modules_after(code) & (reader | LATER - rows)
 

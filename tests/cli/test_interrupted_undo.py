@@ -48,7 +48,10 @@ def test_a_signal_lets_an_undo_finish_and_is_told(
 ) -> None:
     signals_at(monkeypatch, 1)
     done = gemtui("undo", ID, "--yes", "--json")
-    assert (done.code, "interrupted, but everything was finished" in done.err) == (128 + signal.SIGTERM, True)
+    assert (done.code, "interrupted, but everything was finished" in done.err) == (
+        128 + signal.SIGTERM,
+        True,
+    )
     assert done.json["interrupted"] == {"done": 2, "left": 0, "finish": None}
     assert not (project / "new.txt").exists()
     assert "agent" not in (project / "a.txt").read_text()
@@ -77,7 +80,10 @@ def test_two_signals_stop_an_undo_and_every_command_says_how_to_finish_it(
     assert planned["merged"] + planned["restored"] == ["a.txt"]
     assert "agent" in (project / "a.txt").read_text()
     done = gemtui(*finish.split()[1:], "--yes", "--json")
-    assert (done.json["merged"] + done.json["restored"], done.json["interrupted"]) == (["a.txt"], None)
+    assert (done.json["merged"] + done.json["restored"], done.json["interrupted"]) == (
+        ["a.txt"],
+        None,
+    )
     assert "agent" not in (project / "a.txt").read_text()
     assert gemtui.json("checkpoints", ID)["interrupted"] is None
     assert words not in gemtui("doctor").out

@@ -47,7 +47,9 @@ def test_only_those_of_a_project(store: Path, gemtui: Gemtui) -> None:
         assert len(told) == number
 
 
-def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(store: Path, gemtui: Gemtui) -> None:
+def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(
+    store: Path, gemtui: Gemtui
+) -> None:
     (path,) = store.rglob("session-*63a18d40.jsonl")
     with path.open("a") as log:
         log.write(json.dumps({"$set": {"lastUpdated": datetime.now(UTC).isoformat()}}) + "\n")

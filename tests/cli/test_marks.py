@@ -31,7 +31,11 @@ def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, stor
     assert gemtui("mark", ONE[:8], "--name", "The parser", "--tag", "#Bug", "--pin").out == ""
     (line,) = (line for line in gemtui("sessions").out.splitlines() if line.startswith(ONE[:8]))
     assert line.endswith("The parser [pinned, #bug]")
-    assert gemtui("mark", ONE).out.split("\n")[:3] == ["name      The parser", "tags      bug", "pinned    yes"]
+    assert gemtui("mark", ONE).out.split("\n")[:3] == [
+        "name      The parser",
+        "tags      bug",
+        "pinned    yes",
+    ]
     assert bytes_of(store) == before
 
 
@@ -91,7 +95,11 @@ def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Pat
 def test_doctor_names_the_file_and_says_when_it_is_broken(gemtui: Gemtui) -> None:
     gemtui("mark", ONE, "--pin")
     file = data_dir() / "marks.sqlite3"
-    assert gemtui.json("doctor")["files"]["marks"] == {"path": str(file), "sessions": 1, "problem": None}
+    assert gemtui.json("doctor")["files"]["marks"] == {
+        "path": str(file),
+        "sessions": 1,
+        "problem": None,
+    }
     file.write_bytes(b"something else")
     broken = gemtui("doctor")
     assert broken.code == 1

@@ -115,7 +115,9 @@ def test_files_say_who_wrote_them(greeter: Asking) -> None:
 
 
 @each_row("tool, arguments, what", TABLES["what_does_not_fit_is_said"])
-def test_what_does_not_fit_is_said(greeter: Asking, tool: str, arguments: dict[str, Any], what: str) -> None:
+def test_what_does_not_fit_is_said(
+    greeter: Asking, tool: str, arguments: dict[str, Any], what: str
+) -> None:
     words, bad = greeter.result(tool, **arguments)
     assert bad
     assert what in words.lower()
@@ -133,7 +135,9 @@ class Served:
 
     def __init__(self) -> None:
         words = [sys.executable, "-m", "gemtui", "mcp", "--everywhere"]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
 
     def ask(self, line: bytes) -> Any:
         assert self.process.stdin
@@ -163,7 +167,9 @@ def test_the_process_says_nothing_but_answers_and_ends_well(store: Path, end: st
 
 def test_an_agent_of_the_real_cli_finds_an_earlier_session(gemini: GeminiCli) -> None:
     put_hooks(gemini, mcp=True)
-    add_session(gemini.store, "greeter", "bbbbbbbb-1111", "Mind the teapot", str(gemini.project.resolve()))
+    add_session(
+        gemini.store, "greeter", "bbbbbbbb-1111", "Mind the teapot", str(gemini.project.resolve())
+    )
     turns = [answer(call("mcp_gemtui_search", query="teapot")), answer(text("Done."))]
     with ModelServer(turns) as model:
         words = [str(gemini.program), "-o", "stream-json", "--approval-mode", "yolo"]

@@ -67,7 +67,9 @@ def test_tools_have_a_strict_schema() -> None:
 
 
 @each_row("arguments, text, bad", TABLES["a_call_has_a_result_or_words_for_the_model"])
-def test_a_call_has_a_result_or_words_for_the_model(arguments: dict[str, Any], text: str, bad: bool) -> None:
+def test_a_call_has_a_result_or_words_for_the_model(
+    arguments: dict[str, Any], text: str, bad: bool
+) -> None:
     answer: Any = server().answer(call(**arguments))
     assert answer["result"]["isError"] is bad
     assert text in answer["result"]["content"][0]["text"]

@@ -16,7 +16,9 @@ from tests.real_cli import GeminiCli
 from tests.sessions import stores
 from tests.sessions.stores import LONG_AGO, uuid
 
-pytestmark = pytest.mark.covers("gemtui/commands/moving.py", "gemtui/sessions/store/moved_project.py")
+pytestmark = pytest.mark.covers(
+    "gemtui/commands/moving.py", "gemtui/sessions/store/moved_project.py"
+)
 
 
 def test_the_plan_is_shown_first_and_nothing_changes_without_an_answer(
@@ -40,22 +42,34 @@ def test_the_plan_is_shown_first_and_nothing_changes_without_an_answer(
     done = gemtui.json("sessions move --yes", old, new)
     fits(done, "ProjectMove")
     assert {name: done[name] for name in ("from", "to", "folder", "files", "moved")} == {
-        "from": str(old), "to": str(new), "folder": "proj", "files": [str(chat)], "moved": True,
-    }  # fmt: skip
+        "from": str(old),
+        "to": str(new),
+        "folder": "proj",
+        "files": [str(chat)],
+        "moved": True,
+    }
     assert stores.read(store).sessions[0].project == str(new)
     again = gemtui("sessions move --yes", old, new)
     assert again.code == 1
     assert "has no sessions" in again.err
 
 
-def test_gemini_cli_lists_and_resumes_the_sessions_in_the_new_folder(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+def test_gemini_cli_lists_and_resumes_the_sessions_in_the_new_folder(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
     old, new = on_loopback.project, on_loopback.folder / "renamed"
 
     def gemini(folder: Path, *words: str) -> str:
         done = subprocess.run(
-            [on_loopback.program, *words], cwd=folder, check=True, env=on_loopback.environment(model.url),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
-        )  # fmt: skip
+            [on_loopback.program, *words],
+            cwd=folder,
+            check=True,
+            env=on_loopback.environment(model.url),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
         return done.stdout + done.stderr
 
     with ModelServer(lambda _: answer(text("Blue."))) as model:

@@ -62,7 +62,9 @@ def test_answers(gemtui: Gemtui, place: Path, case: Any) -> None:
 # --- check ---------------------------------------------------------------------------------------
 
 
-def test_the_settings_servers_tell_which_tools_get_one_name(gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
+def test_the_settings_servers_tell_which_tools_get_one_name(
+    gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
     servers = {"My Docs": {"command": "true"}, "My_Docs": {"command": "true"}}
     (home / ".gemini").mkdir(exist_ok=True)
     (home / ".gemini/settings.json").write_text(json.dumps({"mcpServers": servers}))
@@ -85,7 +87,10 @@ def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
     ]
     assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
     good = gemtui("policy check good.toml --json")
-    assert (good.code, good.json) == (0, {"version": 1, "findings": [], "examples": [], "replay": None})
+    assert (good.code, good.json) == (
+        0,
+        {"version": 1, "findings": [], "examples": [], "replay": None},
+    )
 
 
 def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) -> None:
@@ -102,7 +107,8 @@ def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) ->
 
 def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:
     (place / "x.toml").write_text(
-        '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\ndecision = "deny"\npriority = 1\n'
+        '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\ndecision = "deny"\npriority = '
+        "1\n"
     )
     answer = gemtui("policy check x.toml")
     assert answer.out.count("\n") == 1
@@ -160,7 +166,10 @@ def test_the_settings_of_a_project_name_policies_as_well(
     monkeypatch.chdir(project)
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
     found = gemtui.json("policy list")["policies"]
-    assert values(found, "name", "origin", "rules") == [("mine", "settings", 2), ("a,b", "settings", 2)]
+    assert values(found, "name", "origin", "rules") == [
+        ("mine", "settings", 2),
+        ("a,b", "settings", 2),
+    ]
 
 
 def test_without_a_command_the_help_is_said(gemtui: Gemtui) -> None:
@@ -180,7 +189,10 @@ def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
     assert [" ".join(line.split()) for line in answer.out.splitlines()] == [
         "RULE PRIORITY DECISION WHAT",
         "2 300 deny any tool, headless only",
-        '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or autoEdit, allows redirection',
+        (
+            '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or '
+            "autoEdit, allows redirection"
+        ),
         "off 1 ask web_fetch",
     ]
 
@@ -189,20 +201,33 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
     found = gemtui.json("policy show work")
     fits(found, "PolicyRules")
     assert found["text"] == GOOD
-    assert values(found["rules"], "index", "enabled", "line") == [(1, True, 1), (2, True, 9), (0, False, 15)]
-    assert found["rules"][1]["fields"] == {"toolName": "*", "decision": "deny", "priority": 300, "interactive": False}
+    assert values(found["rules"], "index", "enabled", "line") == [
+        (1, True, 1),
+        (2, True, 9),
+        (0, False, 15),
+    ]
+    assert found["rules"][1]["fields"] == {
+        "toolName": "*",
+        "decision": "deny",
+        "priority": 300,
+        "interactive": False,
+    }
 
 
 @pytest.mark.parametrize(("name", "said"), TABLES["what_is_no_policy_is_told_apart"])
 @pytest.mark.parametrize("command", ["show", "flags"])
-def test_what_is_no_policy_is_told_apart(gemtui: Gemtui, place: Path, command: str, name: str, said: str) -> None:
+def test_what_is_no_policy_is_told_apart(
+    gemtui: Gemtui, place: Path, command: str, name: str, said: str
+) -> None:
     (place / "folder.toml").mkdir()
     os.mkfifo(place / "pipe.toml")
     gemtui("policy", command, name).refuses(said)
 
 
 @each_row("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "a = \n", "\ufeff"])
-def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path, text: str) -> None:
+def test_a_file_of_which_no_rule_can_be_read_costs_1(
+    gemtui: Gemtui, place: Path, text: str
+) -> None:
     (place / "broken.toml").write_text(text)
     answer = gemtui("policy show broken.toml")
     assert (answer.code, answer.out) == (1, "")
@@ -211,7 +236,8 @@ def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path
 
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
     (place / "odd.toml").write_text(
-        DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
+        DOUBTFUL
+        + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
     )
     fields = gemtui.json("policy show odd.toml")["rules"][0]["fields"]
     has(fields, when="1979-05-27T07:32:00Z", much="inf")

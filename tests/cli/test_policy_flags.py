@@ -35,7 +35,9 @@ def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
 
 
-def test_the_words_of_a_policy_with_options(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path) -> None:
+def test_the_words_of_a_policy_with_options(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path
+) -> None:
     cli = fake_cli()
     own = tmp_path / "own.toml"
     own.write_text(GOOD)
@@ -59,10 +61,15 @@ def test_the_words_of_a_policy_with_options(fake_cli: FakeCli, gemtui: Gemtui, p
     assert not Path(found["folder"]).exists()
 
 
-def test_without_a_cli_the_words_are_those_of_the_newest(no_cli: None, gemtui: Gemtui, policies: Path) -> None:
+def test_without_a_cli_the_words_are_those_of_the_newest(
+    no_cli: None, gemtui: Gemtui, policies: Path
+) -> None:
     answer = gemtui("policy flags careful")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[0] == "# no Gemini CLI is installed: these options are for version 0.61.0"
+    assert (
+        answer.out.splitlines()[0]
+        == "# no Gemini CLI is installed: these options are for version 0.61.0"
+    )
     assert f"--policy={policies}/careful.toml < prompt.txt" in answer.out
 
 
@@ -74,19 +81,26 @@ def test_without_a_cli_settings_that_can_t_be_read_are_named(
     gemtui("policy flags careful -C", tmp_path).shows(f"{settings} can't be read")
 
 
-def test_the_script_can_be_run_as_it_is(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path) -> None:
+def test_the_script_can_be_run_as_it_is(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path
+) -> None:
     fake_cli("stdin")
     project = tmp_path / "it's a project"
     project.mkdir()
     (project / "prompt.txt").write_text("from a file")
     answer = gemtui("policy flags careful -C", project, "--file-write", "deny")
-    done = subprocess.run(["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(
+        ["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert "from a file" in done.stdout
     (written,) = runs_dir().glob("*/policy-first.toml")
     assert 'toolName = "write_file"' in written.read_text()
 
 
-@each_row("name, shown", [(b"\xff", r"\xff"), ("\u202eü".encode(), r"\xe2\x80\xae\xc3\xbc"), ("ü".encode(), "ü")])
+@each_row(
+    "name, shown",
+    [(b"\xff", r"\xff"), ("\u202eü".encode(), r"\xe2\x80\xae\xc3\xbc"), ("ü".encode(), "ü")],
+)
 def test_a_file_of_any_name_can_be_named(
     fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, name: bytes, shown: str
 ) -> None:
@@ -97,7 +111,9 @@ def test_a_file_of_any_name_can_be_named(
     *_, command = answer.out.splitlines()
     assert f"/{shown}.toml" in command
     printed = command.replace(str(cli), "printf '%s\\0'").replace("< prompt.txt", "")
-    done = subprocess.run(["bash", "-c", printed], capture_output=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(
+        ["bash", "-c", printed], capture_output=True, check=True, timeout=PATIENCE
+    )
     assert done.stdout.split(b"\0")[-2] == b"--policy=" + os.fsencode(path)
 
 
@@ -117,7 +133,9 @@ def test_a_broken_policy_starts_nothing(
     assert list_runs(runs_dir()) == ()
 
 
-def test_what_is_hardly_meant_is_said_and_run(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, home: Path) -> None:
+def test_what_is_hardly_meant_is_said_and_run(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, home: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     (policies / "typo.toml").write_text(GOOD + "frob = 1\n")
     mine = home / ".gemini/policies/mine.toml"

@@ -30,7 +30,9 @@ def test_a_lost_file_is_told_with_where_each_line_is_from(gemtui: Gemtui, projec
     answer = gemtui("recover ./a")
     assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
     answer.tells(
-        "1 line known, 1 guessed", "line 1: known, read_file in 00000001", "line 2: guessed, write_file in 00000001"
+        "1 line known, 1 guessed",
+        "line 1: known, read_file in 00000001",
+        "line 2: guessed, write_file in 00000001",
     )
     report = gemtui.json("recover", project / "a")
     fits(report, "Recovered")
@@ -38,14 +40,18 @@ def test_a_lost_file_is_told_with_where_each_line_is_from(gemtui: Gemtui, projec
     assert values(report["lines"], "first", "tool") == [(1, "read_file"), (2, "write_file")]
 
 
-def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemtui, project: Path) -> None:
+def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(
+    gemtui: Gemtui, project: Path
+) -> None:
     there, link = project / "a", project / "link"
     assert gemtui("recover a --output a --at 2000-01-01").code == 1
     assert not there.exists()
     gemtui.ok("recover a --output a")
     assert there.read_bytes() == b"A\nb\x1b[2J\n"
     there.write_text("mine")
-    gemtui("recover a --output a").refuses("a exists: name another file, or replace it with --force")
+    gemtui("recover a --output a").refuses(
+        "a exists: name another file, or replace it with --force"
+    )
     assert there.read_text() == "mine"
     gemtui.ok("recover a --output a --force")
     assert there.read_bytes() == b"A\nb\x1b[2J\n"

@@ -29,9 +29,13 @@ def session(store: Path) -> str:
         "added": "\n".join(f"+{line}" for line in every.split("\n")),
         "nested": json.dumps({"nested": every}),
     }
-    halves = [(line[: len(line) // 2], line[len(line) // 2 :]) for line in [*env.split("\n"), *SECRETS]]
+    halves = [
+        (line[: len(line) // 2], line[len(line) // 2 :]) for line in [*env.split("\n"), *SECRETS]
+    ]
     screen = [[{"text": half} for half in line] for line in halves]
-    records = (DATA / "cli/secrets.jsonl").read_text("utf-8").replace('"«screen»"', json.dumps(screen))
+    records = (
+        (DATA / "cli/secrets.jsonl").read_text("utf-8").replace('"«screen»"', json.dumps(screen))
+    )
     for name, text in texts.items():
         records = records.replace(f"«{name}»", json.dumps(text)[1:-1])
     path = stores.session(store, ID, key="secrets")
@@ -41,7 +45,9 @@ def session(store: Path) -> str:
 
 
 @pytest.mark.parametrize("format", Format)
-def test_no_part_of_a_secret_remains_in_an_export(store: Path, gemtui: Gemtui, format: Format) -> None:
+def test_no_part_of_a_secret_remains_in_an_export(
+    store: Path, gemtui: Gemtui, format: Format
+) -> None:
     id = session(store)
     dropped = () if format is Format.UNIFIED else ("--dropped",)
     open = gemtui("show", id, "--format", format, *dropped).out

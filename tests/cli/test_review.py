@@ -26,7 +26,11 @@ def project(home: Path, tmp_path: Path) -> Path:
 
 def hunks(told: Any) -> dict[tuple[str, str], str]:
     """The ids of hunks by path and owner."""
-    return {(file["path"], hunk["owner"]): hunk["id"] for file in told["files"] for hunk in file["hunks"]}
+    return {
+        (file["path"], hunk["owner"]): hunk["id"]
+        for file in told["files"]
+        for hunk in file["hunks"]
+    }
 
 
 def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
@@ -36,16 +40,21 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     told = gemtui.json("review", ID)
     found = hunks(told)
     assert set(found) == {
-        ("a.txt", "tool"), ("a.txt", "person"), ("b.txt", "shell"), ("new.txt", "tool"),
-    }  # fmt: skip
+        ("a.txt", "tool"),
+        ("a.txt", "person"),
+        ("b.txt", "shell"),
+        ("new.txt", "tool"),
+    }
     has(told, version=1, session=ID, complete=False)
     assert "rm -rf build" in "".join(told["notes"])
     shell = next(each["hunks"][0] for each in told["files"] if each["path"] == "b.txt")
     assert shell["command"] == "sed -i s/old/new/ b.txt"
     assert shell["text"] == "@@ -1,1 +1,1 @@\n-old\n+by\x1b[31m shell\n"
     assert {each["path"]: each["change"] for each in told["files"]} == {
-        "a.txt": "modified", "b.txt": "modified", "new.txt": "added",
-    }  # fmt: skip
+        "a.txt": "modified",
+        "b.txt": "modified",
+        "new.txt": "added",
+    }
     plain = gemtui("review", ID)
     assert "sed -i s/old/new/ b.txt" in plain.out
     assert "\x1b" not in plain.out
@@ -73,7 +82,9 @@ def test_later_lines_that_a_revert_leaves_are_named(
     assert (first["changed"], second["changed"]) == ([], [first["call"]])
     assert "tee b.txt, changed lines written by run_shell_command: sed" in gemtui("review", ID).out
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
-    assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
+    assert (
+        "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
+    )
     assert second["id"] in done.out
     gemtui.ok("redo --yes")
     both = [word for each in (first, second) for word in ("--revert", each["id"])]
@@ -95,7 +106,9 @@ def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemt
     assert gemtui("review", ID, "--revert", "nonsense", "--yes").code == 2
 
 
-def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_run_works_nothing_is_reverted(
+    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def busy(_: Path) -> None:
         raise UndoError("a run works here: wait")
 
@@ -110,6 +123,8 @@ def test_a_folder_that_is_gone_is_not_called_unknown(project: Path, gemtui: Gemt
     project.rename(project.parent / "elsewhere")
     told = gemtui.json("review", ID)
     has(told, files=[], complete=False)
-    assert told["notes"] == [f"The folder of this session is gone, so its files can't be undone: {project}"]
+    assert told["notes"] == [
+        f"The folder of this session is gone, so its files can't be undone: {project}"
+    ]
     planned = gemtui.json("undo", ID, "--dry-run")
     has(planned, complete=False, notes=told["notes"])

@@ -90,22 +90,38 @@ def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui
     assert re.fullmatch(r"(\d+ ms|\d+\.\d s); 3 tool calls; wrote b\.txt; session s1", lines[-1])
 
 
-def test_a_command_with_an_exit_code_counts_as_failed(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+def test_a_command_with_an_exit_code_counts_as_failed(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
     stored.store(home / ".gemini", stored.asked("Go"), stored.said("a", "", "t1"))
     start = INIT.replace("s1", stored.ID)
-    fake_cli(f"print:{start}", uses("t1", "run_shell_command", "x"), ends("t1"), says("Done."), f"print:{OK}")
+    fake_cli(
+        f"print:{start}",
+        uses("t1", "run_shell_command", "x"),
+        ends("t1"),
+        says("Done."),
+        f"print:{OK}",
+    )
     answer = gemtui("run Go")
     assert (answer.code, answer.out) == (0, "Done.\n")
     assert "  failed: run_shell_command: exit code 3" in answer.err.splitlines()
-    answer.tells("done, but 1 tool call failed: run_shell_command", "1 tool call, 1 failed; session")
+    answer.tells(
+        "done, but 1 tool call failed: run_shell_command", "1 tool call, 1 failed; session"
+    )
     *_, last = gemtui("run Go --json").events
-    assert last["metadata"]["failedCalls"] == [{"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}]
+    assert last["metadata"]["failedCalls"] == [
+        {"toolUseId": "t1", "toolName": "run_shell_command", "exitCode": 3}
+    ]
     listed, _ = gemtui.json("runs")["runs"]
     has(listed, outcome="warning", failed=1)
 
 
-def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
-    stored.store(home / ".gemini", stored.asked("Go"), loop("s") | {"timestamp": "2099-01-01T00:00:00.000Z"})
+def test_a_call_that_was_dropped_as_a_repetition_is_told(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
+    stored.store(
+        home / ".gemini", stored.asked("Go"), loop("s") | {"timestamp": "2099-01-01T00:00:00.000Z"}
+    )
     calls = [step for n in range(4) for step in (uses(f"t{n}", "glob", "x"), ends(f"t{n}"))]
     fake_cli(f"print:{INIT.replace('s1', stored.ID)}", *calls, says("Done."), f"print:{OK}")
     answer = gemtui("run Go")
@@ -117,7 +133,10 @@ def test_a_call_that_was_dropped_as_a_repetition_is_told(home: Path, fake_cli: F
     )
     *_, last = gemtui("run Go --json").events
     assert last["metadata"]["droppedCalls"] == [{"prompt": "Go", "call": call}]
-    assert "warning  Gemini CLI took a call after “Go” for a repetition, and neither" in gemtui("runs show latest").out
+    assert (
+        "warning  Gemini CLI took a call after “Go” for a repetition, and neither"
+        in gemtui("runs show latest").out
+    )
 
 
 def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:
@@ -163,11 +182,21 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
         ((f"print:{INIT}", says("x"), f"print:{FAIL}"), 1, "No quota left."),
         ((f"print:{INIT}", says("x")), 1, "without a result"),
         (("err:Please set an Auth method.", "exit:41"), 1, "Please set an Auth method."),
-        ((f"print:{INIT}", f"print:{TURNS}", "exit:53"), 53, "continue the session (gemtui run --resume s1)"),
-        ((f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"), 1, "a policy file is broken"),
+        (
+            (f"print:{INIT}", f"print:{TURNS}", "exit:53"),
+            53,
+            "continue the session (gemtui run --resume s1)",
+        ),
+        (
+            (f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"),
+            1,
+            "a policy file is broken",
+        ),
     ],
 )
-def test_exit_codes(fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str) -> None:
+def test_exit_codes(
+    fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str
+) -> None:
     fake_cli(*steps)
     answer = gemtui("run Go --quiet")
     assert answer.code == code
@@ -176,7 +205,10 @@ def test_exit_codes(fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], c
 
 def test_a_run_that_goes_on_is_ended_at_its_limits(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", "wait")
-    for limit, what in (("--timeout 1", "timed out after 1s"), ("--idle-timeout 0.6", "no output for 0.6s")):
+    for limit, what in (
+        ("--timeout 1", "timed out after 1s"),
+        ("--idle-timeout 0.6", "no output for 0.6s"),
+    ):
         answer = gemtui(f"run Go --quiet {limit}")
         assert answer.code == 124
         assert what in answer.complaint
@@ -240,7 +272,10 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
         "gemtui: stopping the run; press ctrl+c again to kill it",
-        "gemtui: the run was stopped: continue the session (gemtui run --resume s1), or run it again",
+        (
+            "gemtui: the run was stopped: continue the session (gemtui run --resume s1), or run it "
+            "again"
+        ),
     ]
     assert left() == set()
 
@@ -319,7 +354,9 @@ def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
 # --- prompts and options -------------------------------------------------------------------------
 
 
-def test_prompts_from_a_file_and_from_stdin(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
+def test_prompts_from_a_file_and_from_stdin(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     file = tmp_path / "prompt.md"
     file.write_bytes("\ufeff- Élan\r\nmore".encode())
@@ -420,7 +457,11 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
 
 @each_row("value, passed", TABLES["a_trust_variable_that_has_an_effect_is_kept"])
 def test_a_trust_variable_that_has_an_effect_is_kept(
-    fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, value: str, passed: str | None
+    fake_cli: FakeCli,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    value: str,
+    passed: str | None,
 ) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", value)
@@ -431,7 +472,9 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
 
 
 @each_row("given, what", TABLES["what_does_not_fit_starts_nothing"])
-def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str) -> None:
+def test_what_does_not_fit_starts_nothing(
+    fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     answer = gemtui("run", *given)
     assert answer.code == (1 if "No such file" in what else 2)
@@ -449,11 +492,15 @@ def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
 
 def session(home: Path, id: str, project: Path, minute: int, prompt: str = "hello") -> None:
     records = [logs.header(id, lastUpdated=logs.at(minute)), logs.user("1", prompt)]
-    stores.session(home / ".gemini", id, records, key=project.name, minute=f"2026-01-02T03-{minute:02}")
+    stores.session(
+        home / ".gemini", id, records, key=project.name, minute=f"2026-01-02T03-{minute:02}"
+    )
     stores.marker(home / ".gemini", project.name, str(project))
 
 
-def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
+def test_a_session_is_resumed_by_its_full_id(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
@@ -462,7 +509,13 @@ def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, 
     session(home, old, one, 1)
     session(home, new, one, 2)
     session(home, elsewhere, other, 3)
-    for wanted, id in (("11111111", old), ("latest", new), (old, old), (f" {old} ", old), (" latest", new)):
+    for wanted, id in (
+        ("11111111", old),
+        ("latest", new),
+        (old, old),
+        (f" {old} ", old),
+        (" latest", new),
+    ):
         gemtui.ok("run Go -C", one, "--resume", wanted)
         assert f"--resume={id}" in words(tmp_path)
     gemtui("run Go -C", one, "--resume", "3333").refuses(
@@ -492,7 +545,9 @@ def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
     gemtui.ok("show latest --project", folder)
 
 
-def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_in_a_fork(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     old = "11111111-0000-4000-8000-000000000000"
     session(home, old, tmp_path, 1)
@@ -506,13 +561,17 @@ def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, 
             answer.tells("before prompt 2 of", f" to {id}")
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run Go -C", tmp_path, *words_given).code == 2
-    assert "so there is no prompt 9" in gemtui("run Go -C", tmp_path, "--fork", f"{old}:9").complaint
+    assert (
+        "so there is no prompt 9" in gemtui("run Go -C", tmp_path, "--fork", f"{old}:9").complaint
+    )
 
 
 # --- dry run -------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_is_the_script_of_the_run(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
+def test_a_dry_run_is_the_script_of_the_run(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
     program = fake_cli()
     nasty = 'It\'s\n\x1b[2J\u202e \\ "x" é'
     given = ("run", nasty, "--deny-tool", "glob", "--max-turns", "2", "-m", "a b")
@@ -521,7 +580,9 @@ def test_a_dry_run_is_the_script_of_the_run(fake_cli: FakeCli, gemtui: Gemtui, t
     assert answer.out.replace("\n", "").isprintable()
     assert "'--model=a b'" in answer.out
     assert not runs_dir().exists()
-    subprocess.run(["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE)
+    subprocess.run(
+        ["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE
+    )
     (written,) = runs_dir().glob("*/prompt.txt")
     assert written.read_text() == nasty
     shown = words(tmp_path)
@@ -573,11 +634,22 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
 def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
     fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, mode: str
 ) -> None:
-    rule = '[[rule]]\ntoolName = "write_file"\nargsPattern = "a.txt"\ndecision = "deny"\npriority = 9\n'
+    rule = (
+        '[[rule]]\ntoolName = "write_file"\nargsPattern = "a.txt"\ndecision = "deny"\npriority '
+        "= 9\n"
+    )
     (policy := tmp_path / "work.toml").write_text(rule)
     refused = {"type": "policy_violation", "message": "Tool execution denied by policy."}
-    result = json.dumps({"type": "tool_result", "tool_id": "t1", "status": "error", "error": refused})
-    fake_cli(f"print:{INIT}", uses("t1", "write_file", "a.txt"), f"print:{result}", says("No."), f"print:{OK}")
+    result = json.dumps(
+        {"type": "tool_result", "tool_id": "t1", "status": "error", "error": refused}
+    )
+    fake_cli(
+        f"print:{INIT}",
+        uses("t1", "write_file", "a.txt"),
+        f"print:{result}",
+        says("No."),
+        f"print:{OK}",
+    )
     told = "write_file: denied as your policy says, by rule 1 of work.toml ("
     answer = gemtui("run Write --policy", policy, "--approval-mode", mode)
     assert f"gemtui: done; 1 tool call was denied by your own rules ({told}" in answer.err
@@ -630,7 +702,9 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
 
 
-def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(gemtui: Gemtui) -> None:
+def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(
+    gemtui: Gemtui,
+) -> None:
     gate = GateFolder.of(add_run(runs_dir(), "11111111-2222"))
     gate.create()
     gate.differs(Difference(number=3, path="/p/a.txt", approved="new\n", found="other\x1b\n"))
@@ -652,7 +726,10 @@ def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_pat
     assert "\x1b" not in answer.out
     assert "b not written" in answer.out
     files = gemtui.json("runs show latest")["run"]["files"]
-    assert values(files, "letter", "status", "by") == [("?", "written", "tool"), ("?", "not written", "tool")]
+    assert values(files, "letter", "status", "by") == [
+        ("?", "written", "tool"),
+        ("?", "not written", "tool"),
+    ]
     assert files[0]["path"].endswith("/a.txt")
 
 
@@ -663,7 +740,10 @@ def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
     for id in ("1111", "s1"):
         several = gemtui("runs restore", id)
         assert several.code == 2
-        assert [line.split()[0] for line in several.err.splitlines()[1:]] == ["11111111-a", "11111111-b"]
+        assert [line.split()[0] for line in several.err.splitlines()[1:]] == [
+            "11111111-a",
+            "11111111-b",
+        ]
 
 
 def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
@@ -686,7 +766,9 @@ def test_a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note(
 ) -> None:
     fake_cli()
     put(policies_dir() / "careful.toml", "")
-    gemtui(command, option, "read_fil").refuses(f"{option}: 'read_fil' is not a tool's name: did you mean read_file?")
+    gemtui(command, option, "read_fil").refuses(
+        f"{option}: 'read_fil' is not a tool's name: did you mean read_file?"
+    )
     gemtui.ok(command, option, "nosuch").shows("gemtui knows no tool called 'nosuch'")
 
 
@@ -700,7 +782,12 @@ QUOTA = (
 
 @each_row("spoke, sent", [(True, "Continue where you stopped."), (False, "go")])
 def test_a_run_that_waits_for_its_quota_continues_by_itself(
-    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoke: bool, sent: str
+    fake_cli: FakeCli,
+    gemtui: Gemtui,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoke: bool,
+    sent: str,
 ) -> None:
     untils = []
 

@@ -30,7 +30,9 @@ from tests.terminal import Terminal
 
 TABLES = table("cli/run_ask.json")
 
-pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension", "gemtui/agent")
+pytestmark = pytest.mark.covers(
+    "gemtui/commands", "gemtui/runs", "gemtui/extension", "gemtui/agent"
+)
 
 
 def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Terminal:
@@ -92,7 +94,9 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
-        terminal.shows("A file has changed since this call was shown. Check the call again:", "-meanwhile")
+        terminal.shows(
+            "A file has changed since this call was shown. Check the call again:", "-meanwhile"
+        )
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
@@ -130,7 +134,9 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """Starts a program at its terminal, with its output in a file."""
 
 
-def test_with_json_it_asks_at_the_terminal_and_ends_with_it(on_loopback: GeminiCli, tmp_path: Path) -> None:
+def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
+    on_loopback: GeminiCli, tmp_path: Path
+) -> None:
     put_hooks(on_loopback)
     project, out = on_loopback.project, tmp_path / "out"
     turns = [answer(writes(f"{name}.txt", "x")) for name in "ab"]
@@ -157,7 +163,9 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(on_loopback: GeminiC
 
 
 @pytest.mark.parametrize("words", [("--ask",), ("--ask", "--json")])
-def test_without_a_terminal_nothing_is_started(on_loopback: GeminiCli, words: tuple[str, ...]) -> None:
+def test_without_a_terminal_nothing_is_started(
+    on_loopback: GeminiCli, words: tuple[str, ...]
+) -> None:
     put_hooks(on_loopback)
     with ModelServer([answer(text("On."))]) as model:
         process = begin(on_loopback, model, "go", *words)
@@ -187,7 +195,9 @@ class SmallTerminal:
         fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.gate = GateFolder(place / "gate")
         self.gate.create()
-        request = ApprovalRequest(tool_name="run_shell_command", arguments={"command": command}, number=1)
+        request = ApprovalRequest(
+            tool_name="run_shell_command", arguments={"command": command}, number=1
+        )
         self.gate.ask(request)
         self.shown = ""
         talk = Conversation(self.gate, place)
@@ -230,7 +240,9 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(
     """In a terminal of 24 rows the danger at the end of a command is printed first."""
     monkeypatch.setattr(AskingTerminal, "typed_within", nothing_typed)
     terminal = small(LONG)
-    await terminal.prints("! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:")
+    await terminal.prints(
+        "! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:"
+    )
     assert terminal.shown.index("! rm -rf /") < terminal.shown.index("$ echo 0")
     assert "echo 39" not in terminal.shown
     assert terminal.shown.count("\n") < 24

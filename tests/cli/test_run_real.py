@@ -95,23 +95,31 @@ def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> N
     assert f"session {first.session}" in err
 
 
-def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+def test_the_list_tells_a_run_with_refusals_from_a_success(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
     failing = answer(shell("exit 3"))
     write = answer(writes("a.txt", "hi"))
     deny = on_loopback.folder / "deny.toml"
-    deny.write_text('[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n')
+    deny.write_text(
+        '[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n'
+    )
     with ModelServer([failing, answer(text("So.")), failing, write, answer(text("So."))]) as model:
         assert finish(begin(on_loopback, model, "Go"))[0] == 0
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
     refused, plain = gemtui.json("runs")["runs"]
     told = values((refused, plain), "outcome", "refused", "failed")
-    assert told == [("refused", 1, 1), ("warning", 0, 1)], "an exit code is a failure and no refusal"
+    assert told == [("refused", 1, 1), ("warning", 0, 1)], (
+        "an exit code is a failure and no refusal"
+    )
     _, first, second = gemtui("runs").out.splitlines()
     assert "done, 1 denied" in first
     assert "done" in second
 
 
-def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+def test_a_search_runs_no_program_where_nobody_is_asked(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
     """Nor does the policy that prevents it replace the user's own."""
     project = on_loopback.project
     subprocess.run(["git", "init", "-q", project], check=True)
@@ -121,7 +129,10 @@ def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, 
     rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 999\n'
     (own / "own.toml").write_text(rule.format("grep_search", "allow") + rule.format("glob", "deny"))
     search = {"pattern": "--open-files-in-pager=touch ran;", "include_pattern": "a.txt"}
-    turns = [answer(call("grep_search", **search), call("grep_search", pattern="[2]")), answer(text("Done."))]
+    turns = [
+        answer(call("grep_search", **search), call("grep_search", pattern="[2]")),
+        answer(text("Done.")),
+    ]
     for mode in ("auto_edit", "plan"):
         with ModelServer(turns) as model:
             process = begin(on_loopback, model, "Go", "--approval-mode", mode, "--network", "deny")
@@ -133,16 +144,25 @@ def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, 
         assert not (project / "ran").exists()
 
 
-def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
     missing = on_loopback.folder / "nowhere"
-    gemtui("run Go --include-directory", missing).refuses(f"include_directories: {missing} is not a folder")
-    with ModelServer([]) as model, on_loopback.start(model, "Go", f"--include-directories={missing}") as running:
+    gemtui("run Go --include-directory", missing).refuses(
+        f"include_directories: {missing} is not a folder"
+    )
+    with (
+        ModelServer([]) as model,
+        on_loopback.start(model, "Go", f"--include-directories={missing}") as running,
+    ):
         with pytest.raises(AssertionError, match="Directory does not exist"):
             running.finish()
         assert not model.asked
 
 
-def test_an_untrusted_folder_names_the_way_out(on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrusted_folder_names_the_way_out(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
     with ModelServer([answer(text("ok"))]) as model:
         code, out, err = finish(begin(on_loopback, model, "Go"))
@@ -192,12 +212,17 @@ def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtu
     assert "denied as your policy says, by rule 2 of careful.toml (" in err
     assert "yolo" not in err
     events = [json.loads(line) for line in out.splitlines()]
-    results = {event["payload"]["toolName"]: event["payload"] for event in events if event["type"] == "tool_result"}
+    results = {
+        event["payload"]["toolName"]: event["payload"]
+        for event in events
+        if event["type"] == "tool_result"
+    }
     statuses = {tool: result["status"] for tool, result in results.items()}
     assert statuses == {"run_shell_command": "success", "write_file": "denied"}
     for tool, args in calls.items():
         explained = gemtui(
-            *("policy", "explain", "--policy", "careful", "--tool", tool), *("--args", json.dumps(args), "--json")
+            *("policy", "explain", "--policy", "careful", "--tool", tool),
+            *("--args", json.dumps(args), "--json"),
         ).json
         assert explained["offered"] is (tool in offered)
         assert explained["headless"] == ("allow" if statuses[tool] == "success" else "deny")

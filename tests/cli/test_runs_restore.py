@@ -60,7 +60,9 @@ def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui
 
 def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
     real.unlink()
-    assert prune_runs(runs_dir(), runs=1, size=1) == 1, "the older run keeps nothing that the newer lacks"
+    assert prune_runs(runs_dir(), runs=1, size=1) == 1, (
+        "the older run keeps nothing that the newer lacks"
+    )
     add_run(runs_dir(), "33333333-c", age=-5)
     assert prune_runs(runs_dir(), runs=1, size=1) == 0
     answer = gemtui("runs clear")
@@ -75,7 +77,9 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
 
 
 @pytest.mark.parametrize("id", ["22222222", ID, ID[:4]])
-def test_the_newest_state_is_put_back(twice: RunFolder, real: Path, gemtui: Gemtui, id: str) -> None:
+def test_the_newest_state_is_put_back(
+    twice: RunFolder, real: Path, gemtui: Gemtui, id: str
+) -> None:
     whole = real.read_bytes()
     real.unlink()
     answer = gemtui("runs restore", id)
@@ -132,7 +136,9 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
     assert gemtui.json("runs clear")["only_copies"] == []
 
 
-def test_a_run_gives_what_neither_store_nor_vault_has(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
+def test_a_run_gives_what_neither_store_nor_vault_has(
+    twice: RunFolder, real: Path, gemtui: Gemtui
+) -> None:
     gemtui("vault restore", ID).fails("already in its place")
     real.unlink()
     assert gemtui("vault restore ffff").code == 2
@@ -144,7 +150,9 @@ def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui
     real.unlink()
     real.write_bytes(GHOST)
     assert gemtui.json("runs clear")["only_copies"] == [SECOND]
-    gemtui("runs restore", ID).fails(f"{real} contains less than {twice.path}", f"move {real.name} away")
+    gemtui("runs restore", ID).fails(
+        f"{real} contains less than {twice.path}", f"move {real.name} away"
+    )
     assert real.read_bytes() == GHOST
 
 

@@ -33,7 +33,9 @@ TABLES = table("cli/runs_serve.json")
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/extension")
 
-ASKED = ApprovalRequest(tool_name="run_shell_command", arguments={"command": "make > all"}, number=1)
+ASKED = ApprovalRequest(
+    tool_name="run_shell_command", arguments={"command": "make > all"}, number=1
+)
 
 
 @pytest.fixture
@@ -61,7 +63,9 @@ def told_names(what: str) -> set[str]:
     return {name for shape in shapes[:2] for name in re.findall(r'"(\w+)"', shape)}
 
 
-def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(asker: Asker, gemtui: Gemtui) -> None:
+def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(
+    asker: Asker, gemtui: Gemtui
+) -> None:
     place = asker.project / "a.txt"
     place.write_text("one\n")
     waiting = asker.later("write_file", file_path="a.txt", content="two\n\x1b]0;x\x07\n")
@@ -102,14 +106,19 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
 
 
 @pytest.mark.parametrize("what", ["another name", "executable"])
-def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui, what: str) -> None:
+def test_an_answer_is_tied_to_what_else_the_file_is(
+    asker: Asker, gemtui: Gemtui, what: str
+) -> None:
     place = asker.project / "a.txt"
     place.write_text("one\n")
     asker.later("write_file", file_path="a%2etxt", content="two\n")
     asker.question(1)
     (shown,) = listed(gemtui)
     has(shown["effect"], names=1, executable=False)
-    assert (shown["arguments"]["file_path"], shown["requested"]["file_path"]) == (str(place), "a%2etxt")
+    assert (shown["arguments"]["file_path"], shown["requested"]["file_path"]) == (
+        str(place),
+        "a%2etxt",
+    )
     told = gemtui("runs questions run").out
     assert "names (hard links)" not in told
     assert "executable" not in told
@@ -118,7 +127,11 @@ def test_an_answer_is_tied_to_what_else_the_file_is(asker: Asker, gemtui: Gemtui
     else:
         (asker.project / "b.txt").hardlink_to(place)
     gemtui("runs answer run", shown["id"], "allow").fails("the call has changed since it was shown")
-    words = "it is executable" if what == "executable" else "it has 2 names (hard links): the others change as well"
+    words = (
+        "it is executable"
+        if what == "executable"
+        else "it has 2 names (hard links): the others change as well"
+    )
     assert f"! {words}" in gemtui("runs questions run").out
 
 
@@ -218,7 +231,9 @@ def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> Non
     assert gemtui("runs say run", " ").code == 2
 
 
-def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_second_while_answering_is_told(
+    asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another answer comes between the look at the question and ours."""
     asker.files.ask(ASKED)
     before = Conversation.asked
@@ -232,13 +247,19 @@ def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, mon
 
 
 @pytest.mark.usefixtures("relaunching")
-def test_a_run_of_the_real_cli_is_served_from_another_terminal(on_loopback: GeminiCli, tmp_path: Path) -> None:
+def test_a_run_of_the_real_cli_is_served_from_another_terminal(
+    on_loopback: GeminiCli, tmp_path: Path
+) -> None:
     put_hooks(on_loopback)
     told = tmp_path / "told"
     config_file().parent.mkdir(parents=True)
     words = json.dumps(["sh", "-c", 'cat >> "$0"', str(told)])
     config_file().write_text(f"on_ask = {words}\non_ask_after = 1\non_end = {words}\n")
-    turns = [answer(writes("a.txt", "a\n")), answer(writes("b.txt", "b\n")), answer(text("All done."))]
+    turns = [
+        answer(writes("a.txt", "a\n")),
+        answer(writes("b.txt", "b\n")),
+        answer(text("All done.")),
+    ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
         terminal.shows("? Gemini asks: write_file a.txt", "y allow")
         (first,) = served("runs", "questions")["questions"]

@@ -24,7 +24,9 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
     return run.folder.id
 
 
-def test_a_run_with_nobody_in_charge_is_named_kept_and_stopped_once(gemtui: Gemtui, orphan: str) -> None:
+def test_a_run_with_nobody_in_charge_is_named_kept_and_stopped_once(
+    gemtui: Gemtui, orphan: str
+) -> None:
     pids = sorted(each.pid for each in process_tree.tagged(orphan))
     (run,) = gemtui.json("runs")["runs"]
     has(run, state="orphaned", pids=pids)

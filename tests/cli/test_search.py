@@ -92,7 +92,9 @@ def test_one_project_is_searched_if_it_is_named(gemtui: Gemtui) -> None:
     assert here["total_sessions"] < everywhere["total_sessions"]
 
 
-def test_an_incomplete_search_without_hits_only_says_so(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_search_without_hits_only_says_so(
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gemtui.search.search.AT_ONCE", 0)  # no file is small enough to be sure
     answer = gemtui("search --everywhere qqxxyyzz")
     assert answer.code == 1
@@ -115,7 +117,9 @@ def test_the_index_is_brought_up_to_date_if_asked_for(gemtui: Gemtui) -> None:
     again = gemtui("search --everywhere --json greeting")
     for answer in (made, again):
         assert places(answer) == places(without)
-    lists = [gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])]
+    lists = [
+        gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])
+    ]
     assert lists[0] == lists[1]
 
 
@@ -145,7 +149,9 @@ def test_a_project_known_only_by_its_hash_has_a_short_name(
     home: Path, gemtui: Gemtui, command: tuple[str, ...]
 ) -> None:
     key = stores.hashed("/home/dev/gone")
-    stores.session(home / ".gemini", stores.uuid(1), [logs.header(), logs.user("u", "needle")], key=key)
+    stores.session(
+        home / ".gemini", stores.uuid(1), [logs.header(), logs.user("u", "needle")], key=key
+    )
     said = gemtui(*command).out
     assert (f" {key[:8]}… " in said, key[:9] in said) == (True, False)
 
@@ -160,9 +166,15 @@ def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> 
         assert json.loads(answer.out)["hits"][0]["spans"] == [[0, 6]]
 
 
-def test_the_prompts_of_lost_sessions_are_found_after_all_others(store: Path, gemtui: Gemtui) -> None:
+def test_the_prompts_of_lost_sessions_are_found_after_all_others(
+    store: Path, gemtui: Gemtui
+) -> None:
     known = "63a18d40-df0d-4a78-8965-77892f4a9218"
-    prompts = [("aaaa1111-2", "Where does the\nGreeting come from?"), ("aaaa2222-2", "another"), (known, "a greeting")]
+    prompts = [
+        ("aaaa1111-2", "Where does the\nGreeting come from?"),
+        ("aaaa2222-2", "another"),
+        (known, "a greeting"),
+    ]
     stores.typed(store, prompts, key="greeter")
     answer = gemtui.json("search --everywhere greeting --limit 99999")
     fits(answer, "Search")
@@ -183,4 +195,6 @@ def test_the_prompts_of_lost_sessions_are_found_after_all_others(store: Path, ge
     }.items():
         hits = gemtui("search --everywhere --limit 99999 --json --", query).json["hits"]
         assert any(hit.get("lost") for hit in hits) is found, query
-    assert not any(hit.get("lost") for hit in gemtui.json(f"search --project {MAIN_OTHER} where")["hits"])
+    assert not any(
+        hit.get("lost") for hit in gemtui.json(f"search --project {MAIN_OTHER} where")["hits"]
+    )

@@ -33,7 +33,13 @@ def ids(answer: Any) -> list[str]:
 
 
 def add_session(
-    store: Path, key: str, id: str, prompt: str, project: str | None = None, minute: int = 0, time: str | None = None
+    store: Path,
+    key: str,
+    id: str,
+    prompt: str,
+    project: str | None = None,
+    minute: int = 0,
+    time: str | None = None,
 ) -> Path:
     """One more session of a project, with one prompt and one answer, both written at `time`."""
     chats = store / "tmp" / key / "chats"
@@ -94,7 +100,11 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
 def test_worktrees_belong_to_their_repository(
-    store: Path, tmp_path: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, ...]
+    store: Path,
+    tmp_path: Path,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: tuple[str, ...],
 ) -> None:
     mine = tmp_path / "mine"
     tree = mine / ".gemini/worktrees/fix"
@@ -112,7 +122,9 @@ def test_worktrees_belong_to_their_repository(
 
 
 @pytest.mark.parametrize("every", [("--everywhere",), ("--everywhere", "--hidden")])
-def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gemtui, every: tuple[str, ...]) -> None:
+def test_pages_have_each_session_once_while_others_come(
+    store: Path, gemtui: Gemtui, every: tuple[str, ...]
+) -> None:
     whole = [tuple(each["files"]) for each in gemtui.json("sessions", *every)["sessions"]]
     paged: list[tuple[str, ...]] = []
     cursor: tuple[str, ...] = ()
@@ -180,7 +192,9 @@ def table_of(columns: int, folder: Path) -> list[str]:
 
 
 @each_row("columns, heads", TABLES["columns_make_room_for_titles"])
-def test_columns_make_room_for_titles(store: Path, tmp_path: Path, columns: int, heads: str) -> None:
+def test_columns_make_room_for_titles(
+    store: Path, tmp_path: Path, columns: int, heads: str
+) -> None:
     title = "A title that needs quite some room to be told from the others " * 3
     add_session(store, "a-project-with-a-long-name", "44444444-x", title)
     head, *lines = table_of(columns, tmp_path)
@@ -215,7 +229,9 @@ def test_short_ids_name_one_session_each(store: Path, gemtui: Gemtui) -> None:
 def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Gemtui) -> None:
     before = add_session(store, "x", "my-run", "A prompt", minute=1)
     for file in (before, before.with_name("session-2026-11-20T10-09-77777777.jsonl")):
-        file.write_text(before.read_text().partition("\n")[2] if file == before else before.read_text())
+        file.write_text(
+            before.read_text().partition("\n")[2] if file == before else before.read_text()
+        )
         lines = gemtui("sessions --everywhere").out.splitlines()
         shown = [line.split()[0] for line in lines if "A prompt" in line]
         assert file.stem in shown
@@ -224,7 +240,9 @@ def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Ge
             assert gemtui("show", id).code == 0, id
 
 
-def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(store: Path, gemtui: Gemtui) -> None:
+def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(
+    store: Path, gemtui: Gemtui
+) -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07 tit\u202ele \x9b31m\x7f\nsecond"
     add_session(store, "e\x1b[2Jvil", "22222222-\x1b[31mid", evil, project="/x/\x1b]0;owned\x07y")
     table = gemtui("sessions --everywhere").out
@@ -247,7 +265,9 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
     assert gemtui.json("sessions")["sessions"] == []
 
 
-def test_a_project_without_sessions_says_where_there_are_some(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_a_project_without_sessions_says_where_there_are_some(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     answer = gemtui("sessions --project", tmp_path)
     assert (answer.code, answer.out) == (0, "")
     assert "gemtui sessions --everywhere" in answer.complaint
@@ -283,7 +303,10 @@ def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:
     (chats / "session-2026-11-20T10-02-deadbeef.jsonl").mkdir()
     answer = gemtui.ok("sessions --everywhere --json")
     assert len(answer.json["sessions"]) > 10
-    assert answer.complaint == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
+    assert (
+        answer.complaint
+        == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
+    )
 
 
 def test_home_comes_from_the_variable_or_the_home_folder(tmp_path: Path) -> None:
@@ -310,7 +333,9 @@ def test_a_current_folder_that_is_gone(store: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f'cd {gone} && rmdir {gone} && "{sys.executable}" -m gemtui sessions --json'
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["sessions"]) > 10
 
@@ -350,14 +375,18 @@ def test_a_folder_with_nothing_to_show_lists_all(
 
 
 @each_row("summary, title", TABLES["a_summary_that_is_json_is_no_title"])
-def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary: str, title: str) -> None:
+def test_a_summary_that_is_json_is_no_title(
+    store: Path, gemtui: Gemtui, summary: str, title: str
+) -> None:
     path = add_session(store, "mine", "11111111-aaaa", "Say hi")
     with path.open("a") as file:
         file.write(json.dumps({"$set": {"summary": summary}}) + "\n")
     assert gemtui("show 11111111").out.splitlines()[0] == title
 
 
-def test_written_files_are_counted_and_listed_only_where_they_are_asked_for(gemtui: Gemtui, store: Path) -> None:
+def test_written_files_are_counted_and_listed_only_where_they_are_asked_for(
+    gemtui: Gemtui, store: Path
+) -> None:
     counted = gemtui.json("sessions --everywhere")["sessions"]
     listed = gemtui.json("sessions --everywhere --files")["sessions"]
     assert max(each["files_written_count"] for each in counted) > 0

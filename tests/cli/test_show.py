@@ -106,7 +106,9 @@ def test_latest_is_of_the_current_folders_project_if_it_has_one(
 
 @each_row("format", FORMATS)
 @each_row("name", ["checkpoint-mytag.json", "e28bd434-3afe-49ca-9a3a-d73ac6b8bfa3"])
-def test_checkpoints_and_subagents_by_file(store: Path, gemtui: Gemtui, name: str, format: str) -> None:
+def test_checkpoints_and_subagents_by_file(
+    store: Path, gemtui: Gemtui, name: str, format: str
+) -> None:
     (path,) = store.rglob(f"{name}*")
     answer = gemtui("show", path, "--format", format)
     assert (answer.code, answer.err) == (0, "")
@@ -176,12 +178,16 @@ def test_output_writes_the_same_to_a_file(tmp_path: Path, gemtui: Gemtui, format
 
 
 @each_row("words", [("show", FULL), ("marks", "export"), ("policy", "suggest", "--session", FULL)])
-def test_output_over_a_file_is_refused_without_force(tmp_path: Path, gemtui: Gemtui, words: tuple[str, ...]) -> None:
+def test_output_over_a_file_is_refused_without_force(
+    tmp_path: Path, gemtui: Gemtui, words: tuple[str, ...]
+) -> None:
     path = tmp_path / "out"
     path.write_text("mine")
     answer = gemtui(*words, "--output", path)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.complaint.endswith(f"{path} exists: name another file, or replace it with --force")
+    assert answer.complaint.endswith(
+        f"{path} exists: name another file, or replace it with --force"
+    )
     assert path.read_text() == "mine"
     gemtui.ok(*words, "--output", path, "--force")
     assert path.read_text() != "mine"
@@ -227,7 +233,10 @@ def test_output_to_impossible_places(tmp_path: Path, gemtui: Gemtui) -> None:
     assert missing.complaint == f"gemtui: {tmp_path}/none does not exist: give a folder that exists"
     (tmp_path / "file").touch()
     below = gemtui("show", FULL, "--output", tmp_path / "file/out")
-    assert (below.code, below.complaint) == (2, f"gemtui: {tmp_path}/file is not a folder: give a folder that exists")
+    assert (below.code, below.complaint) == (
+        2,
+        f"gemtui: {tmp_path}/file is not a folder: give a folder that exists",
+    )
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that takes no files")
@@ -240,7 +249,9 @@ def test_a_folder_that_takes_no_files_is_named_alone(gemtui: Gemtui) -> None:
 def test_a_reader_that_stops_early(store: Path) -> None:
     big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
     line = f'"{sys.executable}" -m gemtui show {big} | head -c 10'
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert len(done.stdout) == 10
     assert done.stderr == b""
 
@@ -273,7 +284,9 @@ def test_other_encodings_replace_what_they_lack() -> None:
     assert "Übersetze" in json.dumps(json.loads(as_json.stdout), ensure_ascii=False)
 
 
-def test_the_prompts_of_a_session_whose_file_is_gone_are_those_in_logs_json(gemtui: Gemtui, home: Path) -> None:
+def test_the_prompts_of_a_session_whose_file_is_gone_are_those_in_logs_json(
+    gemtui: Gemtui, home: Path
+) -> None:
     entry = {"messageId": 0, "type": "user", "timestamp": "2026-01-02T03:04:05.000Z"}
     entries = [
         entry | {"sessionId": "aaaa1111-2", "message": "Where is\nit?"},

@@ -30,7 +30,10 @@ def test_its_json(gemtui: Gemtui) -> None:
     assert values(report["projects"], "project") == ["/src/one", "/src/two"]
     one = gemtui.json("stats --project /src/one")
     assert (one["project"], one["totals"]["sessions"]) == ("/src/one", 1)
-    assert one["totals"]["tokens"]["total"] == gemtui.json("sessions")["sessions"][0]["tokens"]["total"]
+    assert (
+        one["totals"]["tokens"]["total"]
+        == gemtui.json("sessions")["sessions"][0]["tokens"]["total"]
+    )
 
 
 def test_its_tables(gemtui: Gemtui) -> None:

@@ -12,14 +12,19 @@ from tests.fake_cli import INIT, OK, FakeCli
 VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 
-def test_a_trusted_folder_is_listed_and_removed(gemtui: Gemtui, tmp_path: Path, fake_cli: FakeCli) -> None:
+def test_a_trusted_folder_is_listed_and_removed(
+    gemtui: Gemtui, tmp_path: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     folder = tmp_path / "project"
     folder.mkdir()
     remember(folder)
     gemtui("run Go -C", folder)
     assert gemtui("trust").out == f"{folder}\n"
-    assert gemtui.json("trust list") == {"version": 1, "folders": [{"path": str(folder), "place": "same"}]}
+    assert gemtui.json("trust list") == {
+        "version": 1,
+        "folders": [{"path": str(folder), "place": "same"}],
+    }
     gemtui.ok("trust remove", folder)
     gemtui("run Go -C", folder)
     last, first = (run.folder.request() for run in list_runs(runs_dir()))

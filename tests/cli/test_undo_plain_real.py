@@ -11,7 +11,9 @@ from tests.gated import put_hooks
 from tests.model_server import call, shell
 from tests.real_cli import GeminiCli
 
-pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs", "gemtui/extension")
+pytestmark = pytest.mark.covers(
+    "gemtui/commands", "gemtui/checkpoints", "gemtui/runs", "gemtui/extension"
+)
 
 COMMAND = "rm -rf src && sed -i s/two/TWO/ keep.txt && touch made"
 
@@ -36,21 +38,30 @@ def test_a_session_of_the_plain_cli_is_undone(
         call("write_file", file_path=str(project / "new.txt"), content="x" * 100_000),
         call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),
     ]
-    with answering(*([turn] for turn in turns)) as model, on_loopback.start(model, "Go on.") as running:
+    with (
+        answering(*([turn] for turn in turns)) as model,
+        on_loopback.start(model, "Go on.") as running,
+    ):
         results = [each for each in running.finish() if each["type"] == "tool_result"]
     assert values(results, "status") == ["success"] * 4
     assert set(files(project)) == {"kept.txt", "made", "new.txt", "new/a.txt"}
     reviewed = gemtui.json("review")
     owners = [(f["path"], h["owner"]) for f in reviewed["files"] for h in f["hunks"]]
     assert owners == [
-        ("keep.txt", "shell"), ("kept.txt", "shell"), ("made", "shell"), ("new.txt", "tool"),
-        ("new/a.txt", "tool"), ("src/main.py", "shell"),
-    ]  # fmt: skip
+        ("keep.txt", "shell"),
+        ("kept.txt", "shell"),
+        ("made", "shell"),
+        ("new.txt", "tool"),
+        ("new/a.txt", "tool"),
+        ("src/main.py", "shell"),
+    ]
     done = gemtui("undo --files --yes --json")
     assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.err
     assert files(project) == before
     assert list(hooked_dir().iterdir()) == []
     told = gemtui.json("checkpoints")["checkpoints"]
     assert values(told, "prompt", "tool")[:3] == [
-        (1, None), (1, "run_shell_command"), (1, "write_file"),
-    ]  # fmt: skip
+        (1, None),
+        (1, "run_shell_command"),
+        (1, "write_file"),
+    ]

@@ -79,7 +79,11 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
     assert commands == [tool["functionCall"]["args"]["command"] for _, tool in PROMPTS[1:]]
     assert [each["prompt"] for each in told if each["reason"] == "prompt"] == [1, 2, 3]
     files_changed = gemtui.json("review", session)["files"]
-    assert [(file["path"], hunk["owner"], hunk["command"]) for file in files_changed for hunk in file["hunks"]] == [
+    assert [
+        (file["path"], hunk["owner"], hunk["command"])
+        for file in files_changed
+        for hunk in file["hunks"]
+    ] == [
         ("gen/x", "shell", commands[0]),
         ("keep.txt", "shell", SED),
         ("keep.txt", "shell", SED),
@@ -106,7 +110,10 @@ GENERATE = "rm -rf src && mkdir -p gen/deep && for i in 1 2 3; do echo $i > gen/
 SUBAGENT = "generalist"
 AGENT_TURNS: tuple[tuple[Mapping[str, Any], ...], ...] = (
     (writes("new/a.txt", "one\n"),),
-    (call("replace", file_path="keep.txt", instruction="-", old_string="one", new_string="ONE"), shell(SED)),
+    (
+        call("replace", file_path="keep.txt", instruction="-", old_string="one", new_string="ONE"),
+        shell(SED),
+    ),
     (shell(GENERATE),),
     (shell(STASH),),
     (call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),),
@@ -122,7 +129,9 @@ def answering(*turns: Sequence[Mapping[str, Any]]) -> ModelServer:
     return ModelServer(lambda r: next(inner if "complete_task" in r.tools else main))
 
 
-def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str) -> ModelServer:
+def ask(
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str
+) -> ModelServer:
     """Run a prompt in yolo whose answer is `turn`; the model's server knows what it was sent."""
     with answering(turn) as model:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
@@ -135,10 +144,15 @@ def plain_list(gemini: GeminiCli) -> str:
     """What a start of the plain CLI lists; its clean-up has ended then."""
     with ModelServer([]) as model:
         done = subprocess.run(
-            [gemini.program, "--list-sessions"], cwd=gemini.project, check=True,
-            env=gemini.environment(model.url), stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=PATIENCE,
-        )  # fmt: skip
+            [gemini.program, "--list-sessions"],
+            cwd=gemini.project,
+            check=True,
+            env=gemini.environment(model.url),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
     return done.stdout + done.stderr
 
 

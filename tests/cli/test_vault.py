@@ -59,11 +59,15 @@ def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) 
     gemtui("vault restore", uuid(1)).fails("nothing to restore")
 
 
-def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(gemtui: Gemtui, chat: Path, home: Path) -> None:
+def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(
+    gemtui: Gemtui, chat: Path, home: Path
+) -> None:
     gemtui("vault on")
     chat.unlink()
     for wanted in (uuid(1), "latest"):
-        gemtui("run Go -C", home, "--resume", wanted).refuses(f"Restore it first: gemtui vault restore {uuid(1)}")
+        gemtui("run Go -C", home, "--resume", wanted).refuses(
+            f"Restore it first: gemtui vault restore {uuid(1)}"
+        )
 
 
 def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
@@ -76,13 +80,22 @@ def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
     fits(gemtui.json("doctor")["files"]["vault"], "VaultFacts")
 
 
-def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(gemtui: Gemtui, home: Path) -> None:
-    session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about"), logs.gemini("g", "")])
+def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(
+    gemtui: Gemtui, home: Path
+) -> None:
+    session(
+        home / ".gemini",
+        uuid(1),
+        [logs.header(uuid(1)), logs.user("u", "/about"), logs.gemini("g", "")],
+    )
     ghost = session(home / ".gemini", uuid(2), [logs.header(uuid(2)), logs.context()])
     status = gemtui("vault status")
     status.shows("/about: contains nothing to resume", f"{ghost.name}: contains nothing to resume")
     doctor = gemtui("doctor").out
-    assert "Gemini CLI deletes 2 session files at its next start; to list them: gemtui vault status" in doctor
+    assert (
+        "Gemini CLI deletes 2 session files at its next start; to list them: gemtui vault status"
+        in doctor
+    )
     assert "all well" not in doctor
     assert "general.sessionRetention.enabled = false" in status.out
     fits(gemtui.json("vault"), "Vault")
@@ -108,7 +121,9 @@ def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) 
     assert gemtui.json("vault on") == {"version": 1, "on": True, "new": 0}
 
 
-def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(gemtui: Gemtui, home: Path, chat: Path) -> None:
+def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(
+    gemtui: Gemtui, home: Path, chat: Path
+) -> None:
     other = session(home / ".gemini", uuid(2), key="other")
     gemtui("vault on")
     chat.unlink()

@@ -45,7 +45,8 @@ def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[s
     assert done.returncode == 2
     assert done.stdout == b""
     assert (
-        done.stderr.decode() == "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
+        done.stderr.decode()
+        == "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
     )
 
 
@@ -75,7 +76,9 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
 def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
     for words in ("sessions --json", "show latest", "--help", "doctor"):
         line = f"{sys.executable} -m gemtui {words} {closed}"
-        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+        )
         assert (done.returncode, done.stderr) == (0, b""), words
 
 
@@ -84,7 +87,11 @@ def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> Non
 def test_a_full_disk_is_said(store: Path, words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "gemtui", *words], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+            [sys.executable, "-m", "gemtui", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE,
+            check=False,
         )
     assert done.returncode == 1
     assert done.stderr.decode() == "gemtui: No space left on device\n"
@@ -110,7 +117,9 @@ def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui)
 def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
     big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
     process = subprocess.Popen(
-        [sys.executable, "-m", "gemtui", "show", big], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "gemtui", "show", big],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -123,7 +132,12 @@ def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
 
 def complete(shell: str, words: str, **environ: str) -> list[str]:
     position = str(len(words.split()) - (0 if words.endswith(" ") else 1))
-    asked = {"_GEMTUI_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": position, **environ}
+    asked = {
+        "_GEMTUI_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": position,
+        **environ,
+    }
     done = start(environ=asked)
     assert done.stderr == b""
     return done.stdout.decode().splitlines()

@@ -56,7 +56,10 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     files = told["files"]
     assert values(files, "path", "change") == [("binary", "added"), ("other", "modified")]
     both = gemtui.json("worktrees diff one two")
-    assert [(each["path"], each["right"] is None) for each in both["files"]] == [("binary", True), ("other", False)]
+    assert [(each["path"], each["right"] is None) for each in both["files"]] == [
+        ("binary", True),
+        ("other", False),
+    ]
     assert "+right" in gemtui("worktrees diff one two").out
     assert gemtui("worktrees diff two two").code == 1
 
@@ -79,8 +82,12 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert list_worktrees() == ()
 
 
-@pytest.mark.parametrize("damage", [os.mkfifo, Path.touch, lambda file: file.write_bytes(b"[" * 5000)])
-def test_a_worktree_whose_record_is_damaged_is_named(damage: Callable[[Path], object], gemtui: Gemtui) -> None:
+@pytest.mark.parametrize(
+    "damage", [os.mkfifo, Path.touch, lambda file: file.write_bytes(b"[" * 5000)]
+)
+def test_a_worktree_whose_record_is_damaged_is_named(
+    damage: Callable[[Path], object], gemtui: Gemtui
+) -> None:
     record = worktrees_dir() / "fix-1234" / "worktree.json"
     record.parent.mkdir(parents=True)
     damage(record)
@@ -95,20 +102,38 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
     del gemtui
     done = subprocess.run(
         [sys.executable, "-m", "gemtui"],
-        env={**os.environ, "_GEMTUI_COMPLETE": "bash_complete",
-             "COMP_WORDS": "gemtui worktrees diff com", "COMP_CWORD": "3"},
-        capture_output=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+        env={
+            **os.environ,
+            "_GEMTUI_COMPLETE": "bash_complete",
+            "COMP_WORDS": "gemtui worktrees diff com",
+            "COMP_CWORD": "3",
+        },
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert made.name in done.stdout.decode(), done.stderr
 
 
 def run(cli: GeminiCli, model: ModelServer, *words: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "gemtui", "run", "-C", str(cli.project), "--approval-mode", "yolo",
-         *words],
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
+        [
+            sys.executable,
+            "-m",
+            "gemtui",
+            "run",
+            "-C",
+            str(cli.project),
+            "--approval-mode",
+            "yolo",
+            *words,
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
         env={**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url},
-    )  # fmt: skip
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -119,7 +144,11 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     top = repository(on_loopback.project)
     trust.remember(top)
     before = files_of(top)
-    turns = [answer(writes("a.txt", "hi\n")), answer(shell("echo two >> tracked; pwd")), answer(text("Done."))]
+    turns = [
+        answer(writes("a.txt", "hi\n")),
+        answer(shell("echo two >> tracked; pwd")),
+        answer(text("Done.")),
+    ]
     with ModelServer(turns) as model:
         code, out, err = run(on_loopback, model, "-m", MODEL, "--worktree", "Write a.txt")
     assert (code, out.strip()) == (0, "Done."), err
@@ -147,8 +176,16 @@ def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui:
         code, out, err = run(on_loopback, model, *models, "Say it")
     assert code == 0, err
     two, one = list_worktrees()
-    assert out.splitlines() == [f"== {MODEL}: {one.name}", "Done.", f"== gemini-2.5-pro: {two.name}", "Done."]
+    assert out.splitlines() == [
+        f"== {MODEL}: {one.name}",
+        "Done.",
+        f"== gemini-2.5-pro: {two.name}",
+        "Done.",
+    ]
     assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
     rows = gemtui.json("runs")["runs"]
     assert {each["worktree"] for each in rows} == {one.branch, two.branch}
-    assert files_of(top) == {b"tracked": ("file", 0o644, b"one\n"), b"d/tracked": ("file", 0o644, b"one\n")}
+    assert files_of(top) == {
+        b"tracked": ("file", 0o644, b"one\n"),
+        b"d/tracked": ("file", 0o644, b"one\n"),
+    }

@@ -130,8 +130,13 @@ def test_a_run_writes_tests_fails_repairs_and_passes(whole: Played) -> None:
     assert [event.type for event in events if event.type == "error"] == []
     assert whole.stderr == ""
     assert [name for name, _ in results(events)] == [
-        "read_file", "write_file", "write_file", SHELL, "replace", SHELL,
-    ]  # fmt: skip
+        "read_file",
+        "write_file",
+        "write_file",
+        SHELL,
+        "replace",
+        SHELL,
+    ]
     outputs = [
         event.payload.output
         for event in events
@@ -241,7 +246,9 @@ def stand_in(*words: str, folder: Path, **environ: str) -> subprocess.CompletedP
         (["--prompt=x", "--resume=not-there"], 42, "Invalid session identifier"),
     ],
 )
-def test_bad_starts_have_the_exit_codes_of_the_cli(project: Path, words: list[str], code: int, said: str) -> None:
+def test_bad_starts_have_the_exit_codes_of_the_cli(
+    project: Path, words: list[str], code: int, said: str
+) -> None:
     ended = stand_in(*words, folder=project)
     assert (ended.returncode, ended.stdout) == (code, "")
     assert said in ended.stderr

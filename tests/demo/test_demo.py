@@ -110,7 +110,9 @@ def test_special_sessions_are_found_as_what_they_are(snapshot: Snapshot) -> None
     assert migrated.project_key == "tidewatch"
 
 
-def test_the_subagent_belongs_to_the_call_that_made_it(snapshot: Snapshot, messages: list[Message]) -> None:
+def test_the_subagent_belongs_to_the_call_that_made_it(
+    snapshot: Snapshot, messages: list[Message]
+) -> None:
     (helper,) = (each for each in snapshot.sessions if each.kind is SessionKind.SUBAGENT)
     parent = called(snapshot, "Find where the service decides")
     assert helper.parent == parent.id
@@ -123,19 +125,35 @@ def test_one_session_is_long(snapshot: Snapshot) -> None:
 
 def test_every_kind_of_block_and_display_occurs(messages: list[Message]) -> None:
     assert {type(block) for block in blocks(messages)} == {
-        Attachment, Image, Notice, Text, Thought, ToolCall,
-    }  # fmt: skip
+        Attachment,
+        Image,
+        Notice,
+        Text,
+        Thought,
+        ToolCall,
+    }
     assert {type(call.display) for call in calls(messages)} >= {
-        AgentDisplay, DiffDisplay, FilesDisplay, MatchesDisplay, ScreenDisplay, TableDisplay,
-        TextDisplay, TodosDisplay,
-    }  # fmt: skip
+        AgentDisplay,
+        DiffDisplay,
+        FilesDisplay,
+        MatchesDisplay,
+        ScreenDisplay,
+        TableDisplay,
+        TextDisplay,
+        TodosDisplay,
+    }
     assert {call.status for call in calls(messages)} == {
-        ToolStatus.SUCCESS, ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED,
-    }  # fmt: skip
+        ToolStatus.SUCCESS,
+        ToolStatus.ERROR,
+        ToolStatus.CANCELLED,
+        ToolStatus.DENIED,
+    }
     assert {call.exit_code for call in calls(messages)} >= {None, 1}
     assert {message.dropped for message in messages} == {
-        None, Dropped.REWOUND, Dropped.FAILED_PROMPT,
-    }  # fmt: skip
+        None,
+        Dropped.REWOUND,
+        Dropped.FAILED_PROMPT,
+    }
 
 
 def test_tokens_add_up(messages: list[Message]) -> None:

@@ -15,7 +15,9 @@ uninstall) /bin/rm -r "$place";;
 """
 
 
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str = LINKS, *, version: str = "0.61.0") -> Path:
+def stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str = LINKS, *, version: str = "0.61.0"
+) -> Path:
     """Make it the CLI that is found; `cases`: of a shell, what its commands about extensions do.
 
     The words that it was given stand in the file `words` beside it.

@@ -122,7 +122,10 @@ def test_a_live_folder_that_can_not_be_written_disturbs_nobody(tmp_path: Path) -
 def test_what_replaces_the_extension_s_files_answers_no_call(tmp_path: Path, name: str) -> None:
     """The CLI has read the hook's command before."""
     (extension_dir() / name).write_text("echo '{}'")
-    assert hook("BeforeTool", GEMTUI_GATE="/no/socket", GEMTUI_PYTHON=sys.executable) == (2, REFUSED)
+    assert hook("BeforeTool", GEMTUI_GATE="/no/socket", GEMTUI_PYTHON=sys.executable) == (
+        2,
+        REFUSED,
+    )
     for event_name in ("BeforeTool", "AfterTool"):
         (folder := tmp_path / event_name).mkdir()
         with gate(folder, b'{"a": 1}\n', []) as environ:
@@ -219,7 +222,9 @@ def test_a_call_is_refused_if_its_hook_is_killed(tmp_path: Path, victims: str) -
             with connection:
                 shell = psutil.Process(process.pid)
                 children = shell.children(recursive=True)
-                for victim in {"shell": [shell], "python": children}.get(victims, [shell, *children]):
+                for victim in {"shell": [shell], "python": children}.get(
+                    victims, [shell, *children]
+                ):
                     victim.send_signal(signal.SIGKILL)
                 if victims != "shell":
                     process.wait(PATIENCE)

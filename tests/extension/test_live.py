@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.extension.live import LARGEST, MOST_FILES, LiveFolder, LiveSession, LiveState, terminal_of
+from gemtui.extension.live import (
+    LARGEST,
+    MOST_FILES,
+    LiveFolder,
+    LiveSession,
+    LiveState,
+    terminal_of,
+)
 from tests.extension.live_files import hook_input, made_old, process, write_live
 from tests.terminal import Terminal
 
@@ -70,7 +77,9 @@ def test_a_session_that_waits_tells_the_question_with_the_change(
     assert question.diff.diff.endswith("@@ -0,0 +1,1 @@\n+x\n")
 
 
-def test_a_session_that_works_tells_its_tool(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+def test_a_session_that_works_tells_its_tool(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
     write_live(live.folder, cli.pid, hook_input("BeforeTool"))
     assert only(live).tool == "write_file"
 
@@ -85,7 +94,9 @@ def test_a_session_that_works_tells_its_tool(live: LiveFolder, cli: subprocess.P
         ([], ""),
     ],
 )
-def test_what_is_asked_about(live: LiveFolder, cli: subprocess.Popen[bytes], details: object, about: str) -> None:
+def test_what_is_asked_about(
+    live: LiveFolder, cli: subprocess.Popen[bytes], details: object, about: str
+) -> None:
     write_live(live.folder, cli.pid, hook_input("Notification", details=details))
     question = only(live).question
     assert question is not None
@@ -136,7 +147,9 @@ def drawn(terminal: Terminal, ago: float, *, typed: float = 60) -> None:
     os.utime(tty, (time.time() - typed, time.time() - ago))
 
 
-def test_yes_to_a_long_call_is_known_by_what_turns_in_the_terminal(live: LiveFolder, terminal: Terminal) -> None:
+def test_yes_to_a_long_call_is_known_by_what_turns_in_the_terminal(
+    live: LiveFolder, terminal: Terminal
+) -> None:
     write_live(live.folder, terminal.process.pid, hook_input("Notification"))
     drawn(terminal, 0)
     assert only(live).state is LiveState.WAITING
@@ -173,7 +186,9 @@ def test_a_run_of_gemtui_that_asks_waits(live: LiveFolder, cli: subprocess.Popen
     assert only(live).state is LiveState.WORKING
 
 
-def test_of_several_who_follow_it_one_tells_each_time(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+def test_of_several_who_follow_it_one_tells_each_time(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
     write_live(live.folder, cli.pid, hook_input("Notification"))
     first, other = only(live), LiveFolder(live.folder)
     assert [live.claim(first), other.claim(first), other.claim(only(other))] == [True, False, False]
@@ -193,7 +208,9 @@ def test_a_process_that_is_gone_without_a_last_word_was_killed(live: LiveFolder)
     assert only(live).state is LiveState.KILLED
 
 
-def test_a_younger_process_with_the_same_number_is_another_one(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+def test_a_younger_process_with_the_same_number_is_another_one(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
     made_old(write_live(live.folder, cli.pid, hook_input("Notification")), 3600)
     assert only(live).state is LiveState.KILLED
 
@@ -215,7 +232,9 @@ def test_those_that_wait_come_first(live: LiveFolder, cli: subprocess.Popen[byte
     assert [each.session for each in live.read()] == ["asks", "works", "idles"]
 
 
-def test_a_file_that_did_not_change_is_not_read_again(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+def test_a_file_that_did_not_change_is_not_read_again(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
     path = write_live(live.folder, cli.pid, hook_input("Notification"))
     first, stamp = only(live), path.stat()
     path.write_bytes(b" " * stamp.st_size)
@@ -240,12 +259,16 @@ def test_a_file_that_did_not_change_is_not_read_again(live: LiveFolder, cli: sub
         b"null",
     ],
 )
-def test_what_is_no_live_file_tells_nothing(live: LiveFolder, cli: subprocess.Popen[bytes], content: bytes) -> None:
+def test_what_is_no_live_file_tells_nothing(
+    live: LiveFolder, cli: subprocess.Popen[bytes], content: bytes
+) -> None:
     write_live(live.folder, cli.pid, content)
     assert live.read() == ()
 
 
-def test_a_cut_or_huge_file_still_says_what_the_session_does(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+def test_a_cut_or_huge_file_still_says_what_the_session_does(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
     whole = hook_input("Notification", details={"type": "edit", "newContent": "x" * LARGEST})
     path = write_live(live.folder, cli.pid, whole)
     huge = path.read_bytes()

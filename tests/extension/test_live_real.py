@@ -89,7 +89,9 @@ def test_no_ends_the_waiting_though_no_hook_tells_it(gemini: GeminiCli) -> None:
         person.comes_to(LiveState.IDLE)
 
 
-def test_a_command_that_was_allowed_works_until_it_is_done(gemini: GeminiCli, tmp_path: Path) -> None:
+def test_a_command_that_was_allowed_works_until_it_is_done(
+    gemini: GeminiCli, tmp_path: Path
+) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     shell = call("run_shell_command", command=f"cat {fifo}")

@@ -36,7 +36,9 @@ def cli(gemini: GeminiCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
     return Detected(cli=found, version=VERSION, capabilities=parse_help(""), problem=None)
 
 
-def _session(gemini: GeminiCli, content: str = "hello", more: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+def _session(
+    gemini: GeminiCli, content: str = "hello", more: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """A session that writes a file; the results of its calls."""
     write = call("write_file", file_path=str(gemini.project / "a.txt"), content=content)
     with ModelServer([answer(write), answer(text("Done."))]) as model:
@@ -89,7 +91,9 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(gemini: GeminiCli, pyth
     ],
 )
 @pytest.mark.usefixtures("cli")
-def test_what_is_said_of_the_hooks_is_so(gemini: GeminiCli, settings: dict[str, Any] | None, state: HookState) -> None:
+def test_what_is_said_of_the_hooks_is_so(
+    gemini: GeminiCli, settings: dict[str, Any] | None, state: HookState
+) -> None:
     put_hooks(gemini)
     place = gemini.project / ".gemini/settings.json"
     if settings is None:
@@ -141,11 +145,17 @@ def test_installing_again_mends_what_is_broken(cli: Detected) -> None:
     assert install_extension(cli).state is HookState.READY
 
 
-def test_data_that_was_moved_is_linked_anew(cli: Detected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_was_moved_is_linked_anew(
+    cli: Detected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install_extension(cli)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
     assert install_extension(cli).source == data_dir() / "extension"
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

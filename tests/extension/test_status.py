@@ -97,11 +97,16 @@ def test_an_extension_of_somebody_else(gemini: Path, tmp_path: Path, linked: boo
         ("!/*", True),
     ],
 )
-def test_folders_in_which_it_is_disabled(gemini: Path, tmp_path: Path, rules: Any, enabled: bool) -> None:
+def test_folders_in_which_it_is_disabled(
+    gemini: Path, tmp_path: Path, rules: Any, enabled: bool
+) -> None:
     here = tmp_path / "a (b) [c]"
     here.mkdir()
     if isinstance(rules, list):
-        rules = [each.format(here=here, parent=tmp_path) if isinstance(each, str) else each for each in rules]
+        rules = [
+            each.format(here=here, parent=tmp_path) if isinstance(each, str) else each
+            for each in rules
+        ]
     put(gemini / "extensions/extension-enablement.json", {"gemtui": {"overrides": rules}})
     expected = HookState.READY if enabled else HookState.DISABLED
     assert extension_state(cwd=here).state is expected
@@ -116,7 +121,9 @@ def test_folders_in_which_it_is_disabled(gemini: Path, tmp_path: Path, rules: An
     ],
 )
 @pytest.mark.parametrize("of_project", [True, False])
-def test_hooks_that_settings_switch_off(gemini: Path, tmp_path: Path, settings: Any, of_project: bool) -> None:
+def test_hooks_that_settings_switch_off(
+    gemini: Path, tmp_path: Path, settings: Any, of_project: bool
+) -> None:
     place = (tmp_path / ".gemini" if of_project else gemini) / "settings.json"
     put(place, settings)
     trusted = {**os.environ, "GEMINI_CLI_TRUST_WORKSPACE": "true"}

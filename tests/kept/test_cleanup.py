@@ -57,8 +57,12 @@ def test_what_is_too_old_goes_and_what_was_used_stays(store: Path) -> None:
 def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -> None:
     fresh = 2 * 86400
     real = session(store, uuid(1), talk(uuid(1), seconds=fresh))
-    ghost = session(store, uuid(1), [logs.header(uuid(1)), logs.context()], minute="2026-12-20T10-00")
-    failed = session(store, uuid(2), [*talk(uuid(2), seconds=fresh), {"$set": {"messages": [logs.context()]}}])
+    ghost = session(
+        store, uuid(1), [logs.header(uuid(1)), logs.context()], minute="2026-12-20T10-00"
+    )
+    failed = session(
+        store, uuid(2), [*talk(uuid(2), seconds=fresh), {"$set": {"messages": [logs.context()]}}]
+    )
     command = session(store, uuid(3), [logs.header(uuid(3)), logs.user("u", "/about")])
     assert whys(store) == {
         real.name: Why.TWIN,
@@ -80,7 +84,9 @@ def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -
 def test_a_session_goes_unless_the_cli_could_resume_something(
     store: Path, records: list[dict[str, object]], stays: bool
 ) -> None:
-    path = session(store, uuid(1), [logs.header(uuid(1), lastUpdated=logs.at(30 * 86400)), *records])
+    path = session(
+        store, uuid(1), [logs.header(uuid(1), lastUpdated=logs.at(30 * 86400)), *records]
+    )
     assert whys(store) == ({} if stays else {path.name: Why.NOTHING})
     spoken = any(outline.author is not Author.SYSTEM for outline in SessionLog.read(path).outlines)
     assert (Flag.NOT_RESUMABLE in read(store).sessions[0].flags) is (spoken and not stays)
@@ -95,7 +101,12 @@ def test_a_log_that_does_not_say_when_it_was_used_is_never_too_old(store: Path) 
 
 
 def test_another_program_s_file_is_said_to_go_as_that(store: Path) -> None:
-    line = {"type": "user", "sessionId": "s", "uuid": "1", "message": {"role": "user", "content": "hi"}}
+    line = {
+        "type": "user",
+        "sessionId": "s",
+        "uuid": "1",
+        "message": {"role": "user", "content": "hi"},
+    }
     path = session(store, uuid(1), [line])
     found = read(store)
     (hit,) = next_deletions(found.sessions, lambda _: RULE, NOW, found.unreadable)
@@ -104,11 +115,14 @@ def test_another_program_s_file_is_said_to_go_as_that(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"\0" * 80 + b"\n", b'{"sessionId":"x"}\n', b'{"sessionId":7,"projectHash":"x"}\n']
+    "head",
+    [b"", b"\0" * 80 + b"\n", b'{"sessionId":"x"}\n', b'{"sessionId":7,"projectHash":"x"}\n'],
 )
 def test_a_log_whose_first_line_is_damaged_or_missing_goes(store: Path, head: bytes) -> None:
     path = session(store, uuid(1), talk(uuid(1), seconds=2 * 86400))
-    lines = [line for line in path.read_bytes().splitlines(keepends=True)[1:] if b"$set" not in line]
+    lines = [
+        line for line in path.read_bytes().splitlines(keepends=True)[1:] if b"$set" not in line
+    ]
     path.write_bytes(head + b"".join(lines))
     assert whys(store) == {path.name: Why.NO_HEADER}
 
@@ -154,7 +168,9 @@ def test_folders_of_older_versions_subagents_and_kept_files_are_not_cleaned(stor
     assert whys(store) == {}
 
 
-def found(home: Path, tmp_path: Path, settings: object, project: object = None, trusted: bool = True) -> Retention:
+def found(
+    home: Path, tmp_path: Path, settings: object, project: object = None, trusted: bool = True
+) -> Retention:
     """The rule where these are the user's settings, and the project's."""
     home.mkdir(parents=True, exist_ok=True)
     folder = tmp_path / "project"
@@ -179,11 +195,15 @@ def test_thirty_days_unless_settings_say_else(store: Path, tmp_path: Path) -> No
 def test_settings_of_an_untrusted_project_spare_no_session(store: Path, tmp_path: Path) -> None:
     settings = {"maxAge": "7d"}, {"enabled": False, "maxAge": "90d"}
     assert not found(store, tmp_path, *settings).enabled
-    assert found(store, tmp_path, *settings, trusted=False) == Retention(age=timedelta(days=7), age_text="7d")
+    assert found(store, tmp_path, *settings, trusted=False) == Retention(
+        age=timedelta(days=7), age_text="7d"
+    )
 
 
 @pytest.mark.parametrize("wrong", TABLES["wrong settings switch it off as the cli does"])
-def test_wrong_settings_switch_it_off_as_the_cli_does(store: Path, tmp_path: Path, wrong: object) -> None:
+def test_wrong_settings_switch_it_off_as_the_cli_does(
+    store: Path, tmp_path: Path, wrong: object
+) -> None:
     assert not found(store, tmp_path, wrong).enabled
 
 

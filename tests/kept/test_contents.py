@@ -29,13 +29,18 @@ def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None
     size = path.stat().st_size + agent.stat().st_size
     path.unlink()
     agent.unlink()
-    assert forget_kept(kept(store)) == 2 * size  # of what has just changed there are links and copies
+    assert (
+        forget_kept(kept(store)) == 2 * size
+    )  # of what has just changed there are links and copies
     assert {each.name for each in vault_dir().rglob("*.jsonl")} == {other.name}
 
 
 def test_what_is_removed_takes_its_tool_outputs_and_leaves_what_the_cli_has(store: Path) -> None:
     path, other = session(store, uuid(1)), session(store, uuid(2))
-    outputs = [logs.write(path.parents[1] / f"tool-outputs/session-{id}/a.txt", ["Much"]) for id in (uuid(1), uuid(2))]
+    outputs = [
+        logs.write(path.parents[1] / f"tool-outputs/session-{id}/a.txt", ["Much"])
+        for id in (uuid(1), uuid(2))
+    ]
     keep_all(store)
     size = path.stat().st_size + outputs[0].stat().st_size
     path.unlink()
@@ -53,7 +58,9 @@ def test_an_id_that_leads_elsewhere_removes_and_writes_nothing_there(store: Path
     mine = vault_dir().parent / "precious.jsonl"
     mine.write_text("mine")
     chats = store / "tmp/proj/chats"
-    path = logs.write(chats / "session-2026-11-20T10-00-hostile1.jsonl", talk("/".join([".."] * up)))
+    path = logs.write(
+        chats / "session-2026-11-20T10-00-hostile1.jsonl", talk("/".join([".."] * up))
+    )
     others = {each: each.read_bytes() for each in store.parent.rglob("*") if each.is_file()}
     keep_all(store)
     path.unlink()

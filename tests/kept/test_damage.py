@@ -18,7 +18,17 @@ from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.selection import with_id_prefix
 from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
-from tests.sessions.stores import LONG_AGO, append, legacy, marker, read, session, set_time, talk, uuid
+from tests.sessions.stores import (
+    LONG_AGO,
+    append,
+    legacy,
+    marker,
+    read,
+    session,
+    set_time,
+    talk,
+    uuid,
+)
 
 SOON = logs.START + timedelta(days=1)
 Damage = Callable[[bytes], bytes]
@@ -89,7 +99,9 @@ def rewound(home: Path) -> Path:
 
 
 @pytest.mark.parametrize("anew", [created_anew, rewound])
-def test_what_gemini_cli_has_written_anew_is_listed_and_not_replaced(store: Path, anew: Callable[[Path], Path]) -> None:
+def test_what_gemini_cli_has_written_anew_is_listed_and_not_replaced(
+    store: Path, anew: Callable[[Path], Path]
+) -> None:
     path = anew(store)
     for _ in range(2):
         (found,) = read(store).sessions
@@ -114,7 +126,9 @@ def test_a_legacy_file_without_an_id_is_not_repaired(store: Path) -> None:
 
 @pytest.mark.parametrize("later", ["at once", "linked", "copied"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_one_restore_puts_a_damaged_session_back_and_keeps_what_was_there(store: Path, damage: str, later: str) -> None:
+def test_one_restore_puts_a_damaged_session_back_and_keeps_what_was_there(
+    store: Path, damage: str, later: str
+) -> None:
     path = session(store, uuid(1))
     keep_quiet(store, path)
     before = path.read_bytes()
@@ -177,7 +191,9 @@ def test_a_damaged_subagent_is_restored(store: Path) -> None:
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_a_first_line_is_repaired_in_its_place_even_without_the_vault(tmp_path: Path, on: bool) -> None:
+def test_a_first_line_is_repaired_in_its_place_even_without_the_vault(
+    tmp_path: Path, on: bool
+) -> None:
     home = tmp_path / ".gemini"
     marker(home, "proj", "/work/proj")
     path = session(home, uuid(1))

@@ -155,8 +155,12 @@ def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
     with_everything(home)
     checkpoint = home / "tmp/proj/checkpoint-x.json"
     checkpoint.write_text('{\n"history": [{"role": "user", "parts": [{"text": "Hello"}]}]\n}')
-    assert planned(plan_deletion(find(home, "agent-1"), home), home) == [f"proj/chats/{ID}/agent-1.jsonl"]
-    assert planned(plan_deletion(find(home, "checkpoint-x"), home), home) == ["proj/checkpoint-x.json"]
+    assert planned(plan_deletion(find(home, "agent-1"), home), home) == [
+        f"proj/chats/{ID}/agent-1.jsonl"
+    ]
+    assert planned(plan_deletion(find(home, "checkpoint-x"), home), home) == [
+        "proj/checkpoint-x.json"
+    ]
 
 
 # --- what a hostile store asks for ---------------------------------------------------------------
@@ -180,7 +184,8 @@ def test_a_name_that_agrees_opens_no_common_folder(id: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "id", ["logs.json", "checkpoint-x.json", f"session-2026-11-20T23-04-{ID[:8]}.jsonl", "notes.jsonl"]
+    "id",
+    ["logs.json", "checkpoint-x.json", f"session-2026-11-20T23-04-{ID[:8]}.jsonl", "notes.jsonl"],
 )
 def test_an_id_that_is_the_name_of_a_file_takes_no_file(id: str, home: Path) -> None:
     with_everything(home)
@@ -256,7 +261,9 @@ def test_what_has_come_meanwhile_stays_with_the_rest(home: Path) -> None:
     assert tree(home) == before
 
 
-def test_each_file_is_looked_at_again_when_its_turn_comes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_is_looked_at_again_when_its_turn_comes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import send2trash
 
     with_everything(home)
@@ -323,7 +330,10 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
 def facts(home: Path) -> dict[str, tuple[bytes, int, int]]:
     """Content, time and number of every file in a store."""
     paths = {name: home / name for name in tree(home)}
-    return {name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for name, path in paths.items()}
+    return {
+        name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
+        for name, path in paths.items()
+    }
 
 
 def deleted(home: Path, wanted: str = ID) -> Trash:
@@ -332,7 +342,9 @@ def deleted(home: Path, wanted: str = ID) -> Trash:
     return trash
 
 
-def test_what_was_deleted_comes_back_as_it_was_and_leaves_the_trash(home: Path, trash: Path) -> None:
+def test_what_was_deleted_comes_back_as_it_was_and_leaves_the_trash(
+    home: Path, trash: Path
+) -> None:
     with_everything(home)
     before = facts(home)
     gone = deleted(home)
@@ -382,7 +394,9 @@ def test_an_emptied_trash_gives_nothing_back_and_says_so(home: Path, trash: Path
     assert tree(home) == set()
 
 
-def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(home: Path, tmp_path: Path) -> None:
+def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(
+    home: Path, tmp_path: Path
+) -> None:
     session(home, ID)
     path = find(home).path
     gone = deleted(home)
@@ -398,7 +412,9 @@ def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(home: Path,
     assert path.exists()
 
 
-def test_what_went_before_something_failed_comes_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_went_before_something_failed_comes_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_everything(home)
     before, real = facts(home), send2trash.send2trash
 

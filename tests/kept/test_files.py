@@ -83,7 +83,9 @@ def test_what_is_there_is_not_replaced(path: Path) -> None:
     assert old.read_bytes() == BEFORE
 
 
-def test_where_there_are_no_links_it_is_put_back_all_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_no_links_it_is_put_back_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -99,10 +101,18 @@ def test_where_there_are_no_links_it_is_put_back_all_the_same(path: Path, monkey
 
 @pytest.mark.parametrize(
     ("now", "whole", "sampled"),
-    [(b"", True, True), (b"more", True, True), (-1, False, False), (0, False, False), (10_000, False, True)],
+    [
+        (b"", True, True),
+        (b"more", True, True),
+        (-1, False, False),
+        (0, False, False),
+        (10_000, False, True),
+    ],
     ids=["same", "more", "cut", "begins otherwise", "otherwise in its midst"],
 )
-def test_a_file_goes_on_from_what_is_kept(tmp_path: Path, now: bytes | int, whole: bool, sampled: bool) -> None:
+def test_a_file_goes_on_from_what_is_kept(
+    tmp_path: Path, now: bytes | int, whole: bool, sampled: bool
+) -> None:
     kept, file = tmp_path / "kept", tmp_path / "file"
     data = bytearray(os.urandom(20_000))
     kept.write_bytes(data)

@@ -29,7 +29,9 @@ def kept(path: Path) -> list[bytes]:
     return [name.read_bytes() for name in names if name.exists()]
 
 
-def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(tmp_path: Path) -> None:
+def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(
+    tmp_path: Path,
+) -> None:
     path = session(tmp_path / ".gemini", uuid(1))
     assert not is_on()
     turn_on()
@@ -76,7 +78,9 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
         assert kept(path) == [path.read_bytes()]
 
 
-def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(store: Path) -> None:
+def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(
+    store: Path,
+) -> None:
     main, project = session(store, uuid(1)), store / "tmp/proj"
     mine = [
         project / f"tool-outputs/session-{uuid(1)}/shell_1.txt",
@@ -144,7 +148,9 @@ def test_an_object_of_an_older_version_is_copied_as_it_is_written_over(store: Pa
     path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     keep(path)
     first = path.read_bytes()
-    legacy(store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj", seconds=9)
+    legacy(
+        store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj", seconds=9
+    )
     assert keep(path)
     whole = path.read_bytes()
     assert first != whole
@@ -197,7 +203,9 @@ def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: 
     assert kept(plan) == [b"Another"]
 
 
-def test_a_full_disk_leaves_what_is_kept_and_says_so(other_file_system: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_what_is_kept_and_says_so(
+    other_file_system: Path, tmp_path: Path
+) -> None:
     turn_on()
     path = session(tmp_path / ".gemini", uuid(1))
     keep(path)
@@ -215,7 +223,9 @@ def test_a_full_disk_leaves_what_is_kept_and_says_so(other_file_system: Path, tm
     assert not list(vault_dir().rglob(".new-*"))
 
 
-def test_a_home_that_may_not_be_written_to_is_said(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_may_not_be_written_to_is_said(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = open_folder / "data"
     data.mkdir(mode=0o555)
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
@@ -312,7 +322,9 @@ def test_what_was_long_kept_does_not_depend_on_a_new_file_that_goes_on_from_it(s
     assert sorted(kept(path)) == sorted([path.read_bytes(), went_on])
 
 
-def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_when_it_is_gone(store: Path) -> None:
+def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_when_it_is_gone(
+    store: Path,
+) -> None:
     emptied, gone = session(store, uuid(1)), session(store, uuid(2))
     data = {path: path.read_bytes() for path in (emptied, gone)}
     keep_all(store)
@@ -326,7 +338,9 @@ def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_whe
     assert kept(gone) == [data[gone]]
 
 
-def test_a_disk_that_is_nearly_full_has_no_copies(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_nearly_full_has_no_copies(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = quiet(session(store, uuid(1)))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
     keep_all(store)
@@ -387,7 +401,12 @@ def test_what_a_check_has_seen_survives_any_history(store: Path, seed: int) -> N
         if path.exists() and path.stat().st_size:
             seen.add(path.read_bytes())
 
-    always: list[Callable[[], object]] = [check, check, replace, lambda: keep_changed([path], store)]
+    always: list[Callable[[], object]] = [
+        check,
+        check,
+        replace,
+        lambda: keep_changed([path], store),
+    ]
     if_there: list[Callable[[], object]] = [
         lambda: append(path, logs.user("late", f"More {numbers.random()}")),
         lambda: path.write_bytes(b""),

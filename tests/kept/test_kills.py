@@ -67,7 +67,9 @@ def killed_at_each_step(home: Path, work: str, year: int = 2026) -> Iterator[int
     Each kill may leave another name of a copy, and looking at that is one more step.
     """
     words = [sys.executable, "-c", WORKER, str(home), work, str(year)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         step, code = 1, -9
@@ -111,7 +113,9 @@ def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(store: P
     assert left_over() == []
 
 
-def test_copying_that_is_killed_loses_nothing_either(other_file_system: Path, tmp_path: Path) -> None:
+def test_copying_that_is_killed_loses_nothing_either(
+    other_file_system: Path, tmp_path: Path
+) -> None:
     turn_on()
     home = tmp_path / ".gemini"
     paths = [session(home, uuid(number)) for number in range(MANY)]
@@ -128,10 +132,13 @@ def test_copying_that_is_killed_loses_nothing_either(other_file_system: Path, tm
 
 
 @pytest.mark.parametrize("year", [2026, 2027])  # a year later all are too old
-def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: Path, year: int) -> None:
+def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(
+    store: Path, year: int
+) -> None:
     paths = [session(store, uuid(number)) for number in range(MANY)]
     ghosts = [
-        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00") for number in range(MANY)
+        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00")
+        for number in range(MANY)
     ]
     for path in ghosts:
         set_time(path, logs.START.timestamp())
@@ -151,7 +158,9 @@ def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: 
 
 
 @pytest.mark.parametrize("year", [2026, 2027])
-def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(store: Path, year: int) -> None:
+def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(
+    store: Path, year: int
+) -> None:
     paths = [session(store, uuid(number)) for number in range(MANY)]
     for path in paths:
         set_time(path, logs.START.timestamp())

@@ -41,7 +41,10 @@ def clean_up(gemini: GeminiCli, going: Iterable[Path]) -> None:
     and ends whether it has done so or not.
     """
     gate = Gate()
-    with ModelServer([answer(text("Done."), after=gate)]) as model, gemini.start(model, "Go on") as run:
+    with (
+        ModelServer([answer(text("Done."), after=gate)]) as model,
+        gemini.start(model, "Go on") as run,
+    ):
         end = time.monotonic() + PATIENCE
         while any(path.exists() for path in going):
             assert time.monotonic() < end, "not removed"

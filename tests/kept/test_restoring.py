@@ -50,7 +50,9 @@ def lost(home: Path, path: Path | None = None) -> Path:
 
 def ghost(home: Path, number: int = 1) -> Path:
     """What a resume leaves."""
-    path = session(home, uuid(number), [logs.header(uuid(number)), logs.context()], minute="2026-11-21T10-00")
+    path = session(
+        home, uuid(number), [logs.header(uuid(number)), logs.context()], minute="2026-11-21T10-00"
+    )
     set_time(path, logs.START.timestamp())
     return path
 
@@ -149,7 +151,9 @@ def test_a_log_whose_last_line_was_cut_can_be_brought_up_to_date(store: Path) ->
     assert found.updated == LATE
 
 
-def test_an_older_object_beside_it_that_would_take_it_along_goes_into_the_vault(store: Path) -> None:
+def test_an_older_object_beside_it_that_would_take_it_along_goes_into_the_vault(
+    store: Path,
+) -> None:
     old = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     path = session(store, uuid(1), talk(uuid(1), seconds=35 * 86400))
     set_time(old, logs.START.timestamp())
@@ -168,7 +172,9 @@ def test_without_a_clean_up_nothing_is_changed_in_it(store: Path) -> None:
 
 
 def test_a_session_without_anything_to_resume_stays_where_it_is(store: Path) -> None:
-    path = lost(store, session(store, uuid(1), [*talk(uuid(1)), {"$set": {"messages": [logs.context()]}}]))
+    path = lost(
+        store, session(store, uuid(1), [*talk(uuid(1)), {"$set": {"messages": [logs.context()]}}])
+    )
     with pytest.raises(RestoreFailed, match="nothing to resume"):
         restore_from_vault(kept(store), store, RULE, SOON)
     assert not path.exists()
@@ -274,7 +280,9 @@ def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store:
     assert not path.exists()
 
 
-def test_what_comes_back_is_on_the_disk_before_it_has_its_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_back_is_on_the_disk_before_it_has_its_name(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = lost(store)
     steps: list[tuple[str, int]] = []
     fsync, link = os.fsync, os.link

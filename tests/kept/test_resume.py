@@ -192,7 +192,9 @@ ANSWERED = lines({"id": "a2", "type": "gemini", "content": "Plum again."})
 
 
 @pytest.fixture(params=["linked", "copied"])
-def keeper(request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch) -> SessionKeeper:
+def keeper(
+    request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> SessionKeeper:
     """A keeper that has looked once; where there can be no link, it has copies."""
     if request.param == "copied":
         _refuse_links(monkeypatch, home.folder.path)
@@ -240,7 +242,9 @@ def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKe
     assert not ghost.exists()
 
 
-def test_what_vanishes_comes_back_with_all_that_was_written(home: Home, keeper: SessionKeeper) -> None:
+def test_what_vanishes_comes_back_with_all_that_was_written(
+    home: Home, keeper: SessionKeeper
+) -> None:
     append(home.real, MORE)
     keeper.check()
     home.ghost()
@@ -267,7 +271,9 @@ def test_a_log_that_began_anew_is_joined(home: Home, keeper: SessionKeeper) -> N
     assert kept.newest[home.real].read_bytes() == REAL + MORE + ANSWERED
 
 
-def test_a_log_that_the_cli_writes_whole_again_is_the_newest(home: Home, keeper: SessionKeeper) -> None:
+def test_a_log_that_the_cli_writes_whole_again_is_the_newest(
+    home: Home, keeper: SessionKeeper
+) -> None:
     again = lines(header_of(), CONTEXT, PROMPT, ANSWER) + MORE
     other = home.real.with_suffix(".tmp")
     other.write_bytes(again)
@@ -306,7 +312,9 @@ def test_no_state_takes_the_place_of_another(home: Home, keeper: SessionKeeper) 
     assert (now.newest[first].read_bytes(), now.newest[second].read_bytes()) == (REAL, REAL + MORE)
 
 
-def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: SessionKeeper) -> None:
+def test_another_session_of_the_same_short_id_is_left_alone(
+    home: Home, keeper: SessionKeeper
+) -> None:
     other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
     keeper.check()
     other.unlink()

@@ -28,7 +28,10 @@ from tests.model_server import Answer, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
 
-pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/agent", "gemtui/runs")]
+pytestmark = [
+    pytest.mark.usefixtures("remembered_help"),
+    pytest.mark.covers("gemtui/agent", "gemtui/runs"),
+]
 
 
 class Chat:
@@ -42,15 +45,21 @@ class Chat:
     async def ask(self, prompt: str, said: str, *, resume: str | None = None) -> Done:
         with ModelServer([answer(text(said))]) as model:
             environ = self.gemini.environment(model.url)
-            adapter = UnguardedAdapter(cli=self.gemini.program, runs=self.runs, environ=environ, guard=self._guard)
+            adapter = UnguardedAdapter(
+                cli=self.gemini.program, runs=self.runs, environ=environ, guard=self._guard
+            )
             events = await self._all(adapter, prompt, resume)
         done = events[-1].payload
         assert isinstance(done, Done)
         assert done.status is DoneStatus.SUCCESS
         return done
 
-    async def _all(self, adapter: UnguardedAdapter, prompt: str, resume: str | None) -> list[AgentEvent]:
-        options = AgentOptions(cwd=self.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume)
+    async def _all(
+        self, adapter: UnguardedAdapter, prompt: str, resume: str | None
+    ) -> list[AgentEvent]:
+        options = AgentOptions(
+            cwd=self.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume
+        )
         async with asyncio.timeout(PATIENCE):
             return [event async for event in adapter.run(prompt, options)]
 
@@ -123,9 +132,14 @@ async def test_a_resume_in_the_same_minute_is_told_apart(gemini: GeminiCli) -> N
 def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
     """A run that goes on with a session, started and left alone: nobody follows it."""
     adapter = UnguardedAdapter(
-        cli=chat.gemini.program, runs=chat.runs, environ=chat.gemini.environment(model.url), guard=ResumeGuard()
+        cli=chat.gemini.program,
+        runs=chat.runs,
+        environ=chat.gemini.environment(model.url),
+        guard=ResumeGuard(),
     )
-    options = AgentOptions(cwd=chat.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=id)
+    options = AgentOptions(
+        cwd=chat.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=id
+    )
     return adapter.start("which?", options)
 
 
@@ -152,7 +166,10 @@ def plain_list(chat: Chat, model: ModelServer) -> str:
 
 def in_a_tool(gate: Gate) -> list[Answer]:
     """A run that has made a tool call and waits at the gate for its last answer."""
-    return [answer(call("run_shell_command", command="echo hi")), answer(text("Plum again."), after=gate)]
+    return [
+        answer(call("run_shell_command", command="echo hi")),
+        answer(text("Plum again."), after=gate),
+    ]
 
 
 async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_whole(gemini: GeminiCli) -> None:

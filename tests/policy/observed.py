@@ -101,7 +101,9 @@ class Run:
         mode = ApprovalMode(self.case.mode)
         found: list[Answer] = []
         for case in cases:
-            engine = engines.setdefault(mode, Engine(policy, mode=mode, interactive=case.interactive, setup=setup))
+            engine = engines.setdefault(
+                mode, Engine(policy, mode=mode, interactive=case.interactive, setup=setup)
+            )
             call = Call(tool=case.tool, args=self._here(dict(case.args)))
             found.append(_answer(engine, call, case.interactive))
             mode = _mode_after(case, found[-1], mode)

@@ -21,12 +21,26 @@ def _listed(name: str, flag: str) -> st.SearchStrategy[dict[str, Any]]:
 
 _VALUES = st.booleans() | st.integers(-5, 5) | TEXT | st.lists(TEXT, max_size=2)
 _KNOWN = {
-    "toolName", "mcpName", "subagent", "commandPrefix", "commandRegex", "argsPattern", "decision",
-    "toolAnnotations", "priority", "modes", "interactive", "allowRedirection", "allow_redirection",
-    "denyMessage", "deny_message",
-}  # fmt: skip
+    "toolName",
+    "mcpName",
+    "subagent",
+    "commandPrefix",
+    "commandRegex",
+    "argsPattern",
+    "decision",
+    "toolAnnotations",
+    "priority",
+    "modes",
+    "interactive",
+    "allowRedirection",
+    "allow_redirection",
+    "denyMessage",
+    "deny_message",
+}
 _MORE = st.dictionaries(
-    st.sampled_from(["note", "toolname", "a b", ""]) | TEXT.filter(lambda key: key not in _KNOWN), _VALUES, max_size=2
+    st.sampled_from(["note", "toolname", "a b", ""]) | TEXT.filter(lambda key: key not in _KNOWN),
+    _VALUES,
+    max_size=2,
 )
 
 RULES: st.SearchStrategy[Rule] = st.builds(

@@ -10,7 +10,9 @@ from gemtui.policy.model.rules import Call
 
 
 def rule_or_call(fields: dict[str, Any]) -> Any:
-    """What has a tool name is a rule, as in a policy file; what has a tool is a call. Others stay as they are."""
+    """What has a tool name is a rule, as in a policy file; what has a tool is a call. Others stay
+    as they are.
+    """
     if "toolName" in fields:
         rule = read_rule({"priority": 100, **fields})
         assert rule is not None

@@ -13,7 +13,12 @@ commandPrefix = "git"
 decision = "allow"
 priority = 1
 """
-PUSH = Example(expected=Decision.DENY, tool="run_shell_command", args={"command": "git push"}, mode=ApprovalMode.YOLO)
+PUSH = Example(
+    expected=Decision.DENY,
+    tool="run_shell_command",
+    args={"command": "git push"},
+    mode=ApprovalMode.YOLO,
+)
 
 
 def test_an_added_example_is_read_back_and_changes_no_rule() -> None:

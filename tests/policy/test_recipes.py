@@ -35,7 +35,9 @@ def decision(recipe: str, tool: str, args: dict[str, Any], mode: str, asks: bool
 
 def runs(recipe: str, commands: list[str], mode: str, asks: bool) -> dict[str, Decision]:
     """What becomes of each shell command."""
-    return {command: decision(recipe, SHELL, {"command": command}, mode, asks) for command in commands}
+    return {
+        command: decision(recipe, SHELL, {"command": command}, mode, asks) for command in commands
+    }
 
 
 each_mode = each_row("mode", ["default", "autoEdit", "yolo", "plan"])
@@ -49,7 +51,10 @@ def test_a_recipe_has_no_findings(name: str) -> None:
 
 @each_mode
 @each_kind
-@each_row("recipe, allowed, denied", [("no-push", LOCAL, [*NOT_LOCAL, *TESTS]), ("tests-only", TESTS, NOT_TESTS)])
+@each_row(
+    "recipe, allowed, denied",
+    [("no-push", LOCAL, [*NOT_LOCAL, *TESTS]), ("tests-only", TESTS, NOT_TESTS)],
+)
 def test_only_the_listed_commands_run(
     recipe: str, allowed: list[str], denied: list[str], mode: str, asks: bool
 ) -> None:

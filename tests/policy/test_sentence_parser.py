@@ -13,7 +13,12 @@ from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.sentence_parser import read_sentences, rules_of, sentence_completions, sentence_of
+from gemtui.policy.sentence_parser import (
+    read_sentences,
+    rules_of,
+    sentence_completions,
+    sentence_of,
+)
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
 from tests.rows import each_row, table
 
@@ -47,7 +52,10 @@ MORE_THAN_TESTS = [*NOT_TESTS, *TABLES["more_than_tests"]]
 def test_nothing_but_the_goal_is_allowed(mode: str) -> None:
     assert [each for each in AS_AGENTS_RUN_TESTS if runs(GOAL, each, mode) is not ALLOW] == []
     assert [each for each in MORE_THAN_TESTS if runs(GOAL, each, mode) is not DENY] == []
-    inside, outside = (["src/a.py", "./src/b/c.py", "/home/me/app/src/a"], ["a", "src/../a", "/src/a"])
+    inside, outside = (
+        ["src/a.py", "./src/b/c.py", "/home/me/app/src/a"],
+        ["a", "src/../a", "/src/a"],
+    )
     assert {edits(GOAL, each, mode) for each in inside} == {ALLOW}
     assert {edits(GOAL, each, mode) for each in outside} == {DENY}
     rest = [tool.name for tool in TOOLS if tool.name not in ("read_file", "glob", "grep_search")]
@@ -111,7 +119,9 @@ def test_the_last_sentence_is_completed() -> None:
     assert sentence_completions("permit r") == ()
 
 
-@each_row("text, expected", TABLES["a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses"])
+@each_row(
+    "text, expected", TABLES["a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses"]
+)
 def test_a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses(
     text: str, expected: dict[str, Any]
 ) -> None:
@@ -119,7 +129,9 @@ def test_a_sentence_about_a_servers_tool_uses_the_name_that_gemini_cli_uses(
     (rule,) = sentence.rules
     found = explicit_fields(rule)
     assert {
-        name: value for name, value in found.items() if name in ("toolName", "mcpName", "toolAnnotations")
+        name: value
+        for name, value in found.items()
+        if name in ("toolName", "mcpName", "toolAnnotations")
     } == expected
 
 

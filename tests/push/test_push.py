@@ -35,7 +35,11 @@ def rows(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_rows_are_the_messages_of_all_sessions(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
@@ -61,7 +65,9 @@ def test_rows_are_the_messages_of_all_sessions(store: Path, tmp_path: Path, gemt
     assert any(row["dropped"] for row in found)
 
 
-def test_raw_files_are_the_session_files_by_their_hash(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_raw_files_are_the_session_files_by_their_hash(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     gemtui("push", tmp_path / "out")
     source = next(store.rglob("*7024884b.jsonl"))
     digest = sha256(source.read_bytes()).hexdigest()
@@ -72,7 +78,9 @@ def test_raw_files_are_the_session_files_by_their_hash(store: Path, tmp_path: Pa
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_second_push_writes_only_the_day_of_what_has_changed(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_a_second_push_writes_only_the_day_of_what_has_changed(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     out = tmp_path / "out"
     added = add_session(store, "mine", "11111111-aaaa", "Say hi")
     add_session(store, "mine", "22222222-aaaa", "Say ho")
@@ -87,7 +95,9 @@ def test_a_second_push_writes_only_the_day_of_what_has_changed(store: Path, tmp_
     assert (report["changed"], report["raw_written"], len(report["files_written"])) == (1, 1, 1)
     after = content(out)
     changed = {name for name in after if after[name] != before.get(name)}
-    assert {name.split("/")[1] for name in changed if name.startswith("sessions")} == {"project_key=mine"}
+    assert {name.split("/")[1] for name in changed if name.startswith("sessions")} == {
+        "project_key=mine"
+    }
     assert gemtui("push", tmp_path / "fresh").code == 0
     fresh = content(tmp_path / "fresh")
     assert {name: after[name] for name in fresh} == fresh, "as if pushed at once"
@@ -129,7 +139,9 @@ def test_after_a_kill_the_next_push_goes_on(store: Path, tmp_path: Path, gemtui:
     assert content(out) == content(tmp_path / "fresh")
 
 
-def test_what_a_killed_push_left_anywhere_is_removed_by_the_next(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_what_a_killed_push_left_anywhere_is_removed_by_the_next(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     gemtui("push", tmp_path / "out")
     before = content(tmp_path / "out")
     for path in (tmp_path / "out").rglob("*"):
@@ -139,7 +151,9 @@ def test_what_a_killed_push_left_anywhere_is_removed_by_the_next(store: Path, tm
     assert content(tmp_path / "out") == before
 
 
-def test_two_pushes_at_once_write_what_one_does(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_two_pushes_at_once_write_what_one_does(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     both = [process(tmp_path / "out") for _ in range(2)]
     for each in both:
         _, complaints = each.communicate(timeout=PATIENCE)
@@ -148,7 +162,9 @@ def test_two_pushes_at_once_write_what_one_does(store: Path, tmp_path: Path, gem
     assert content(tmp_path / "out") == content(tmp_path / "fresh")
 
 
-def test_a_redacted_folder_holds_no_secret_and_no_raw_files(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_a_redacted_folder_holds_no_secret_and_no_raw_files(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     out = tmp_path / "out"
     secret_session(store)
     assert gemtui("push", out, "--redact").code == 0
@@ -162,7 +178,9 @@ def test_a_redacted_folder_holds_no_secret_and_no_raw_files(store: Path, tmp_pat
     assert "contains sessions pushed with --redact: name another folder" in again.complaint
 
 
-def test_folders_that_are_refused_stay_as_they_are(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_folders_that_are_refused_stay_as_they_are(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "letter.txt").write_text("x")
@@ -237,16 +255,22 @@ with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as base:
 """
 
 
-def test_the_guides_queries_run_on_a_pushed_folder(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+def test_the_guides_queries_run_on_a_pushed_folder(
+    store: Path, tmp_path: Path, gemtui: Gemtui
+) -> None:
     gemtui("push", tmp_path / "out")
     queries = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     view, *questions = (query.replace("FOLDER", str(tmp_path / "out")) for query in queries)
     asked = json.dumps([view, *(f"SELECT COLUMNS(*)::VARCHAR FROM ({each})" for each in questions)])
     asked = asked.replace(";\\n)", ")")
-    done = subprocess.run([sys.executable, "-c", ASK], input=asked.encode(), capture_output=True, timeout=PATIENCE)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], input=asked.encode(), capture_output=True, timeout=PATIENCE
+    )
     tokens, prompts, files = json.loads(done.stdout)
     used = [row["tokens"]["total"] for row in rows(tmp_path / "out") if row["tokens"]["total"]]
     assert sum(int(count) for _, _, count in tokens) == sum(used)
     assert {week[:10] for week, _, _ in tokens} == {"2026-11-16"}
     assert FULL in {session for _, _, session, _ in prompts}
-    assert (FULL, "1") in {(session, writes) for path, session, writes, _ in files if "hello" in path}
+    assert (FULL, "1") in {
+        (session, writes) for path, session, writes, _ in files if "hello" in path
+    }

@@ -22,7 +22,9 @@ def asked(tool: str, seconds: float, args: Record, *, output: str = "", **more: 
     return logs.gemini(f"g{seconds}", "", seconds, toolCalls=[call])
 
 
-def wrote(path: str, before: str | None, after: str, seconds: float, *, told: bool = True, **more: Any) -> Record:
+def wrote(
+    path: str, before: str | None, after: str, seconds: float, *, told: bool = True, **more: Any
+) -> Record:
     """A write; without `told` with the CLI's diff alone."""
     diff = file_patch("a", before or "", after)
     display: Record = {"fileDiff": f"Index: a\n{diff}", "fileName": "a", "filePath": path}
@@ -56,7 +58,9 @@ def ran(command: str, output: str, seconds: float, **more: Any) -> Record:
     return asked("run_shell_command", seconds, args, output=text, resultDisplay=output, **more)
 
 
-def recovered(folder: Path, *records: Record, path: str = "a", at: float | None = None) -> Recovered:
+def recovered(
+    folder: Path, *records: Record, path: str = "a", at: float | None = None
+) -> Recovered:
     """What one session of a project tells of a file in it."""
     home, project = folder / "home", folder / "proj"
     session(home, uuid(1), [logs.header(uuid(1)), logs.user("u", "Go", 0), *records])

@@ -29,13 +29,22 @@ TABLE: dict[str, tuple[Callable[[str], Sequence[Record]], list[str]]] = {
         ["?a", "?b", "?c"],
     ),
     "a whole read": (lambda a: [saw(a, ABC, 1)], ["a", "b", "c"]),
-    "a part with gaps before and behind": (lambda a: [saw(a, "a\nb\nc\nd\n", 1, 2, 3)], ["-", "b", "c", "-", "-"]),
-    "a part over an older whole": (lambda a: [wrote(a, None, ABC, 1), saw(a, "a\nB\nc\n", 2, 2, 2)], ["?a", "B", "?c"]),
+    "a part with gaps before and behind": (
+        lambda a: [saw(a, "a\nb\nc\nd\n", 1, 2, 3)],
+        ["-", "b", "c", "-", "-"],
+    ),
+    "a part over an older whole": (
+        lambda a: [wrote(a, None, ABC, 1), saw(a, "a\nB\nc\n", 2, 2, 2)],
+        ["?a", "B", "?c"],
+    ),
     "a part of a file that grew": (
         lambda a: [wrote(a, None, ABC, 1), saw(a, "0\na\nB\nc\n", 2, 3, 3)],
         ["?a", "?b", "B", "?c"],
     ),
-    "a part of a file that shrank": (lambda a: [wrote(a, None, ABC, 1), saw(a, "a\nc\n", 2, 1, 1)], ["a", "?c"]),
+    "a part of a file that shrank": (
+        lambda a: [wrote(a, None, ABC, 1), saw(a, "a\nc\n", 2, 1, 1)],
+        ["a", "?c"],
+    ),
     "a diff alone on what is known": (
         lambda a: [wrote(a, None, ABC, 1), wrote(a, ABC, "a\nB\nc\n", 2, told=False)],
         ["a", "B", "c"],
@@ -59,8 +68,14 @@ TABLE: dict[str, tuple[Callable[[str], Sequence[Record]], list[str]]] = {
         lambda a: [wrote(a, None, "a\tb\nc\n", 1), ran(f"cat {a}", "a       b\nc", 2)],
         ["a\tb", "c"],
     ),
-    "a file printed otherwise": (lambda a: [wrote(a, None, ABC, 1), ran("cat a", "a\nx", 2)], ["?a", "?x"]),
-    "a part printed": (lambda a: [wrote(a, None, ABC, 1), ran("sed -n 2,2p a", "x", 2)], ["?a", "?x", "?c"]),
+    "a file printed otherwise": (
+        lambda a: [wrote(a, None, ABC, 1), ran("cat a", "a\nx", 2)],
+        ["?a", "?x"],
+    ),
+    "a part printed": (
+        lambda a: [wrote(a, None, ABC, 1), ran("sed -n 2,2p a", "x", 2)],
+        ["?a", "?x", "?c"],
+    ),
     "its head and its tail": (
         lambda a: [wrote(a, None, ABC, 1), ran("head -n 1 a", "x", 2), ran("tail -1 ./a", "z", 3)],
         ["?x", "?b", "?z"],
@@ -86,12 +101,19 @@ TABLE: dict[str, tuple[Callable[[str], Sequence[Record]], list[str]]] = {
         ["?a", "?b"],
     ),
     "words of a hook behind a read": (
-        lambda a: [asked("read_file", 1, {"file_path": a}, output="a\n\n<hook_context>x</hook_context>")],
+        lambda a: [
+            asked("read_file", 1, {"file_path": a}, output="a\n\n<hook_context>x</hook_context>")
+        ],
         ["?a", "?", "?<hook_context>x</hook_context>"],
     ),
     "context of the project behind a read": (
         lambda a: [
-            asked("read_file", 1, {"file_path": a}, output="a\n\n\n--- Newly Discovered Project Context ---\nx")
+            asked(
+                "read_file",
+                1,
+                {"file_path": a},
+                output="a\n\n\n--- Newly Discovered Project Context ---\nx",
+            )
         ],
         ["?a"],
     ),
@@ -189,7 +211,9 @@ def test_copies_and_what_was_rewound_tell_of_the_file_once(tmp_path: Path) -> No
 
 # --- any history ---------------------------------------------------------------------------------
 
-_TEXT = st.lists(st.sampled_from(["a", "b", "", " x", "@@ -1 +1 @@", "-"]), max_size=9).map("\n".join)
+_TEXT = st.lists(st.sampled_from(["a", "b", "", " x", "@@ -1 +1 @@", "-"]), max_size=9).map(
+    "\n".join
+)
 _STEP = st.one_of(
     st.tuples(st.sampled_from(["write", "diff", "edit", "person", "cancel"]), _TEXT),
     st.tuples(st.sampled_from(["read", "cat", "lost"]), st.just("")),
@@ -199,7 +223,9 @@ _STEP = st.one_of(
 
 @settings(max_examples=some_of(60), deadline=None)
 @given(st.lists(_STEP, min_size=1, max_size=8))
-def test_what_is_told_as_known_is_right(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:
+def test_what_is_told_as_known_is_right(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
+) -> None:
     folder = tmp_path_factory.mktemp("any")
     file, now, records = str(folder / "proj/a"), "start\n", []
     states: dict[float, str] = {}

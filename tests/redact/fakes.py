@@ -1,4 +1,5 @@
-"""Realistic secrets in the shapes in which sessions contain them, made here so that none looks real.
+"""Realistic secrets in the shapes in which sessions contain them, made here so that none looks
+real.
 
 Each is a text and the secret in it. `tests/redact/test_fakes.py` wants all of them replaced.
 """
@@ -29,7 +30,9 @@ def _upper(length: int) -> str:
 
 def _word() -> str:
     """A password as people choose it."""
-    return "".join(_RANDOM.choices(string.ascii_lowercase, k=7)) + _RANDOM.choice(["42!", "7", "-19", "$x9", "_2024"])
+    return "".join(_RANDOM.choices(string.ascii_lowercase, k=7)) + _RANDOM.choice(
+        ["42!", "7", "-19", "$x9", "_2024"]
+    )
 
 
 def _uuid() -> str:
@@ -52,7 +55,15 @@ TOKENS = [
     "LT" + "AI" + _some(20),
     "AK" + "Cp" + _some(69),
     "cm" + "Vmd" + _some(59),
-    "aut" + "hress_" + _some(12).lower() + "." + _some(6).lower() + ".acc_" + _some(16).lower() + "." + _some(40),
+    "aut"
+    + "hress_"
+    + _some(12).lower()
+    + "."
+    + _some(6).lower()
+    + ".acc_"
+    + _some(16).lower()
+    + "."
+    + _some(40),
     "A3" + "TX" + _upper(16),
     "abc8" + "Q~" + _some(32),
     "4b" + "1d" + _some(38),
@@ -270,7 +281,12 @@ def _fakes() -> list[tuple[str, str]]:
     found = [(f"the token {token} works", token) for token in TOKENS]
     for shape in SHAPES:
         word = _word()
-        found.append((shape.format(quote(word) if "%22" in shape or "%3D" in shape else word), word.rstrip("!$")[:9]))
+        found.append(
+            (
+                shape.format(quote(word) if "%22" in shape or "%3D" in shape else word),
+                word.rstrip("!$")[:9],
+            )
+        )
     for shape in RANDOM_SHAPES:
         key = _hex(32)
         found.append((shape.format(key), key))

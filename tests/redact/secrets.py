@@ -66,7 +66,10 @@ MARKED = {
         (f"postgres://app:a/{SLASH}@db.internal/app", f"a/{SLASH}"),
     ],
     "aws-key": [(f"aws configure set aws_secret_access_key {AWS}", AWS)],
-    "private-key": [(f"client-key-data: {ARMOUR}", ARMOUR), (f"Private-Lines: 1\n{PUTTY}\nPrivate-MAC: 12", PUTTY)],
+    "private-key": [
+        (f"client-key-data: {ARMOUR}", ARMOUR),
+        (f"Private-Lines: 1\n{PUTTY}\nPrivate-MAC: 12", PUTTY),
+    ],
     "login": [
         (f"curl -s https://x.org -u 'ada:{LOGIN}' -d 1", LOGIN),
         (f"mysql -u ada -p{MYSQL} shop", MYSQL),

@@ -123,7 +123,9 @@ def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
 
 
 WORDS = st.text(st.characters(exclude_characters="@%", codec="utf-8")).filter(
-    lambda text: not re.search(r"(?i)home|users|key|secret|token|pass|pwd|cred|bearer|auth|://", text)
+    lambda text: (
+        not re.search(r"(?i)home|users|key|secret|token|pass|pwd|cred|bearer|auth|://", text)
+    )
 )
 
 

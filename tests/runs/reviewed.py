@@ -18,9 +18,13 @@ RUN = "11111111-1111-4111-8111-111111111111"
 
 def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
     shown = {
-        "fileDiff": "", "fileName": path.name, "filePath": str(path), "newContent": after,
-        "originalContent": before or "", "isNewFile": before is None,
-    }  # fmt: skip
+        "fileDiff": "",
+        "fileName": path.name,
+        "filePath": str(path),
+        "newContent": after,
+        "originalContent": before or "",
+        "isNewFile": before is None,
+    }
     args = {"file_path": str(path), "content": after}
     return logs.call(id, name="write_file", args=args, resultDisplay=shown)
 
@@ -34,7 +38,11 @@ def recorded(root: Path) -> None:
         write_call("c2", root / "new.txt", None, "new\n"),
         logs.call("c3", name="run_shell_command", args={"command": "rm -rf build"}),
     ]
-    records = [logs.header(uuid(1)), logs.user("u1", "Change the text.", 1), logs.gemini("g1", "", 2, toolCalls=calls)]
+    records = [
+        logs.header(uuid(1)),
+        logs.user("u1", "Change the text.", 1),
+        logs.gemini("g1", "", 2, toolCalls=calls),
+    ]
     marker(gemini_home(), "proj", str(root))
     session(gemini_home(), uuid(1), records)
     (root / "a.txt").write_text(changed.replace("line 7\n", "mine\n"))
@@ -56,9 +64,14 @@ def shell(root: Path, use: str, command: str, text: str) -> None:
     with open_project(place, real, own) as project:
         (root / "b.txt").write_text(text)
         call = WritingCall(
-            run=RUN, session=uuid(1), use=use, tool="run_shell_command", began=1.0, ended=2.0,
+            run=RUN,
+            session=uuid(1),
+            use=use,
+            tool="run_shell_command",
+            began=1.0,
+            ended=2.0,
             command=command,
-        )  # fmt: skip
+        )
         with project.store.transaction():
             owned = {b"b.txt": project.store.save_call(call)}
         project.taker.take(Reason.CALL, run=RUN, session=uuid(1), owned=owned)

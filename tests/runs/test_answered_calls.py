@@ -21,7 +21,16 @@ from gemtui.agent.approval import (
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
-from gemtui.transcript.model import Answer, Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import (
+    Answer,
+    Author,
+    Consent,
+    Message,
+    Text,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+)
 
 
 def call(id: str, name: str = "write_file", **args: Any) -> ToolCall:
@@ -39,10 +48,16 @@ def at(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
-def question(number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any) -> Question:
+def question(
+    number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any
+) -> Question:
     settled_keys = {key: more.pop(key) for key in ("arguments", "reason", "at") if key in more}
     request = ApprovalRequest(
-        tool_name=more.pop("tool", "write_file"), arguments=args, number=number, asked=20_000, **more
+        tool_name=more.pop("tool", "write_file"),
+        arguments=args,
+        number=number,
+        asked=20_000,
+        **more,
     )
     settled = None if consent is None else Settled(consent=consent, **settled_keys)
     return Question(request=request, settled=settled, answered=settled is not None)
@@ -75,7 +90,9 @@ def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
 
 
 def test_a_changed_call_tells_both() -> None:
-    changed = question(1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"})
+    changed = question(
+        1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"}
+    )
     found = answered([call("a", command="git push")], changed)
     (made,) = found.calls()
     assert made.args == {"command": "git log"}
@@ -161,7 +178,13 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
     calls = call("a", "glob", pattern="*"), call("b", "glob", pattern="*"), call("c", file_path="1")
     rule = "rule 2 of work.toml"
     passed = PassedCall(tool_name="glob", arguments={"pattern": "*"}, rule=rule, tool_use_id="b")
-    granted = PassedCall(tool_name="write_file", arguments={"file_path": "1"}, rule="a rule", answer=3, tool_use_id="c")
+    granted = PassedCall(
+        tool_name="write_file",
+        arguments={"file_path": "1"},
+        rule="a rule",
+        answer=3,
+        tool_use_id="c",
+    )
     hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
     cards = AnsweredCalls()
     found = cards.with_answers(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
@@ -177,7 +200,9 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
 
 def test_a_call_has_its_own_time_without_the_wait_for_an_answer() -> None:
     def ran(id: str, **more: Any) -> ToolCall:
-        return replace(call(id, **more), status=ToolStatus.SUCCESS, time=at(60), duration=timedelta(seconds=50))
+        return replace(
+            call(id, **more), status=ToolStatus.SUCCESS, time=at(60), duration=timedelta(seconds=50)
+        )
 
     def times(calls: Sequence[ToolCall], *questions: Question) -> list[float | None]:
         found = answered(calls, *questions)
@@ -198,11 +223,17 @@ def test_a_call_has_its_own_time_without_the_wait_for_an_answer() -> None:
 def test_after_a_stop_the_other_calls_were_not_run() -> None:
     made, stopped, written, listed = (call(id, file_path=id) for id in "abcd")
     listed = replace(listed, name="glob")
-    questions = question(1, {"file_path": "a"}, Consent.ALLOWED), question(2, {"file_path": "b"}, Consent.STOPPED)
+    questions = (
+        question(1, {"file_path": "a"}, Consent.ALLOWED),
+        question(2, {"file_path": "b"}, Consent.STOPPED),
+    )
     for status in (ToolStatus.RUNNING, ToolStatus.UNCONFIRMED, ToolStatus.ERROR):
         calls = (replace(each, status=status) for each in (made, stopped, written, listed))
         first, second, *others = answered(calls, *questions).calls()
-        assert [each.answer and each.answer.consent for each in (first, second)] == [Consent.ALLOWED, Consent.STOPPED]
+        assert [each.answer and each.answer.consent for each in (first, second)] == [
+            Consent.ALLOWED,
+            Consent.STOPPED,
+        ]
         assert (first.status, second.status) == (status, ToolStatus.DENIED)
         for other in others:
             assert other.status is ToolStatus.CANCELLED

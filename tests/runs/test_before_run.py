@@ -37,9 +37,15 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     assert [line.split(": ", 1) for line in lines] == [
         [f"general.defaultApprovalMode in {own}", lines[0].split(": ", 1)[1]],
         [f"mcpServers.m in {own}", "Each run starts `serve x` before asking anything."],
-        [f"GOOGLE_GEMINI_BASE_URL in {env}", "The conversation or its telemetry is sent to far.example."],
+        [
+            f"GOOGLE_GEMINI_BASE_URL in {env}",
+            "The conversation or its telemetry is sent to far.example.",
+        ],
         [f"GIT_EXTERNAL_DIFF in {env}", "This variable can make programs run without asking."],
-        [f".env in {env}", "Runs load variables from this file: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL."],
+        [
+            f".env in {env}",
+            "Runs load variables from this file: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
+        ],
     ]
     told.remember()
     assert before_run_report(options, environ).changed == ()
@@ -58,12 +64,18 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
     environ = {"GEMINI_CLI_HOME": str(home), "MODE": "auto_edit", "TOKEN": "secret"}
     lines = list(before_run_report(AgentOptions(cwd=tmp_path), environ).lines())
     assert lines == [
-        f"general.defaultApprovalMode in {own}: Runs without an approval mode write files without asking.",
+        (
+            f"general.defaultApprovalMode in {own}: Runs without an approval mode write files "
+            "without "
+            "asking."
+        ),
         f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before asking anything.",
     ]
 
 
-def test_changed_rules_are_news_like_the_setting_that_names_them(home: Path, tmp_path: Path) -> None:
+def test_changed_rules_are_news_like_the_setting_that_names_them(
+    home: Path, tmp_path: Path
+) -> None:
     own = tmp_path / ".gemini/settings.json"
     own.parent.mkdir()
     own.write_text('{"policyPaths": ["rules.toml", "more", "none.toml"]}')

@@ -58,7 +58,9 @@ def answered(cost: float | None, id: str = "a1", **more: Any) -> logs.Record:
 async def test_a_run_of_the_real_cli_is_stopped_before_its_next_call(gemini: GeminiCli) -> None:
     write = call("write_file", file_path="a.txt", content="x")
     turns = [answer(write, tokens=usage(answer=1_000_000)), answer(text("never"), after=Gate())]
-    limits = AgentOptions(cwd=gemini.project, model="gemini-2.5-flash", approval_mode="yolo", budget=0.5)
+    limits = AgentOptions(
+        cwd=gemini.project, model="gemini-2.5-flash", approval_mode="yolo", budget=0.5
+    )
     with ModelServer(turns) as model:
         async with asyncio.timeout(PATIENCE):
             said = [each.payload async for each in asking(gemini, model).run("go", limits)]
@@ -86,7 +88,10 @@ def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     request = run.folder.request()
     assert request is not None
     assert (request.about or {})["day_budget"] == 9
-    assert (error["code"], error["message"]) == ("GEMINI_BUDGET", "This run has cost $0.60 of $0.50")
+    assert (error["code"], error["message"]) == (
+        "GEMINI_BUDGET",
+        "This run has cost $0.60 of $0.50",
+    )
     assert [event["type"] for event in events].count("tool_result") == 1
     assert "budget used up" in gemtui("runs").out
 
@@ -107,7 +112,9 @@ class BudgetedRun:
 
     def stores(self, *records: logs.Record) -> None:
         """Write the session."""
-        logs.write(self.session, [logs.header(ID, lastUpdated=NOW), logs.user("u1", "Go"), *records])
+        logs.write(
+            self.session, [logs.header(ID, lastUpdated=NOW), logs.user("u1", "Go"), *records]
+        )
 
     def prints(self, *steps: str) -> None:
         """Let the CLI print the lines of these steps."""
@@ -136,7 +143,9 @@ def run(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BudgetedRu
         (answered(None), "its session contains no token counts"),
     ],
 )
-def test_a_run_whose_cost_is_unknown_must_stop(run: Callable[..., BudgetedRun], last: logs.Record, why: str) -> None:
+def test_a_run_whose_cost_is_unknown_must_stop(
+    run: Callable[..., BudgetedRun], last: logs.Record, why: str
+) -> None:
     working = run(budget=5)
     working.stores(last)
     working.prints(*TURN)
@@ -144,7 +153,9 @@ def test_a_run_whose_cost_is_unknown_must_stop(run: Callable[..., BudgetedRun], 
         assert f"The cost of this run is unknown, because {why}" in str(watched.exceeded())
 
 
-def test_an_answer_beyond_the_budget_ends_and_no_call_follows(run: Callable[..., BudgetedRun]) -> None:
+def test_an_answer_beyond_the_budget_ends_and_no_call_follows(
+    run: Callable[..., BudgetedRun],
+) -> None:
     working = run(budget=0.5)
     with working.watched() as watched:
         working.stores(answered(0.1))
@@ -189,7 +200,11 @@ def test_the_budget_of_a_day_counts_all_its_sessions(
     run: Callable[..., BudgetedRun], gemtui: Gemtui, home: Path
 ) -> None:
     other = "bbbbbbbb-0000-4000-8000-000000000000"
-    stores.session(home / ".gemini", other, [logs.header(other, lastUpdated=NOW), logs.user("u1", "Go"), answered(0.6)])
+    stores.session(
+        home / ".gemini",
+        other,
+        [logs.header(other, lastUpdated=NOW), logs.user("u1", "Go"), answered(0.6)],
+    )
     working = run(day_budget=1)
     with working.watched() as watched:
         working.stores(answered(0.3))

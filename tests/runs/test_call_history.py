@@ -91,13 +91,20 @@ def test_names_and_arguments_are_as_recorded(tmp_path: Path) -> None:
 
 def test_calls_that_stand_only_as_parts(tmp_path: Path) -> None:
     part = {"functionCall": {"id": "p", "name": "glob", "args": {"pattern": "*"}}}
-    records = [logs.header(), logs.user("u", "Go"), logs.gemini("g", "") | {"content": [part]}, logs.reply("r", "p")]
+    records = [
+        logs.header(),
+        logs.user("u", "Go"),
+        logs.gemini("g", "") | {"content": [part]},
+        logs.reply("r", "p"),
+    ]
     stores.session(tmp_path, "s1", records)
     (found,) = calls_in(stores.read(tmp_path))
     assert (found.call.tool, found.id, found.ended) == ("glob", "p", CallStatus.SUCCEEDED)
 
 
-def test_steps_are_small_and_say_how_far_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_small_and_say_how_far_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(call_history, "BATCH", 2)
     for number in range(3):
         calls = [logs.call(f"c{place}") for place in range(5)]
@@ -112,7 +119,9 @@ def test_steps_are_small_and_say_how_far_they_are(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("args", TABLES["large arguments end a step"])
-def test_large_arguments_end_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any]) -> None:
+def test_large_arguments_end_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any]
+) -> None:
     monkeypatch.setattr(call_history, "BATCH_SIZE", 100)
     large = [logs.call(f"c{place}", args=args) for place in range(4)]
     stores.session(tmp_path, "s1", asked(*large))
@@ -132,7 +141,9 @@ def test_reading_can_be_stopped(tmp_path: Path) -> None:
 
 def test_what_can_not_be_read_is_said(tmp_path: Path) -> None:
     good = stores.session(tmp_path, "11111111-a", asked(logs.call("c"), id="11111111-a"))
-    gone = stores.session(tmp_path, "22222222-b", asked(logs.call("c"), id="22222222-b"), minute="2026-11-20T23-05")
+    gone = stores.session(
+        tmp_path, "22222222-b", asked(logs.call("c"), id="22222222-b"), minute="2026-11-20T23-05"
+    )
     sessions = sessions_with_calls(stores.read(tmp_path))
     gone.unlink()
     steps = list(recorded_calls(sessions))

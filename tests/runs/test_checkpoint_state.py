@@ -12,7 +12,12 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.checkpoints.store import GONE, Reason, only_one, open_store
 from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs.undo import checkpointing
-from gemtui.runs.undo.checkpointing import CheckpointPhase, RunCheckpoints, checkpoint_state, project_of
+from gemtui.runs.undo.checkpointing import (
+    CheckpointPhase,
+    RunCheckpoints,
+    checkpoint_state,
+    project_of,
+)
 from tests.checkpoints.projects import put
 from tests.patience import PATIENCE
 
@@ -49,8 +54,14 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         state = checkpoint_state(folder)
         assert state is not None
         assert state.late
-        says(folder, type="tool_use", tool_name="run_shell_command", tool_id="1",
-             parameters={"command": "make"}, timestamp="2026-11-23T10:00:00.000Z")  # fmt: skip
+        says(
+            folder,
+            type="tool_use",
+            tool_name="run_shell_command",
+            tool_id="1",
+            parameters={"command": "make"},
+            timestamp="2026-11-23T10:00:00.000Z",
+        )
         checkpoints.check()
     monkeypatch.setattr(checkpointing, "_LONGEST", PATIENCE)
     put(root, b"made", b"x")
@@ -70,7 +81,9 @@ def test_a_file_whose_folder_is_a_file_does_not_exist_before_a_call(folder: RunF
     assert checkpointing._before(root, b"docs", time.time() + 60) != GONE
 
 
-def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(folder: RunFolder) -> None:
+def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
+    folder: RunFolder,
+) -> None:
     place, root, own = project_of(folder.path.parent / "project")
     with open_project(place, root, own) as project:
         taken = project.taker.take(Reason.UNDO, session="s")
@@ -88,15 +101,23 @@ def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
     assert noted == [Reason.UNDO]
 
 
-def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(folder: RunFolder) -> None:
+def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
+    folder: RunFolder,
+) -> None:
     checkpoints = of(folder)
     place, root, _ = project_of(folder.path.parent / "project")
     checkpoints.check()
     assert checkpoint_state(folder) is None
     now = time.time()
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 1))
-    says(folder, type="tool_use", tool_name="run_shell_command", tool_id="1",
-         parameters={"command": "make"}, timestamp=stamp)  # fmt: skip
+    says(
+        folder,
+        type="tool_use",
+        tool_name="run_shell_command",
+        tool_id="1",
+        parameters={"command": "make"},
+        timestamp=stamp,
+    )
     put(root, b"made", b"x")
     root.rename(root.parent / "away")
     says(folder, type="tool_result", tool_id="1", status="success")

@@ -43,7 +43,10 @@ def talk(gate: GateFolder, project: Path, **call: Any) -> tuple[Conversation, As
     ],
 )
 def test_the_first_answer_counts_and_a_second_says_so(
-    gate: GateFolder, tmp_path: Path, answer: Callable[[Conversation, Asked], AnswerOutcome], kept: tuple[str, bool]
+    gate: GateFolder,
+    tmp_path: Path,
+    answer: Callable[[Conversation, Asked], AnswerOutcome],
+    kept: tuple[str, bool],
 ) -> None:
     talking, asked = talk(gate, tmp_path, **COMMAND)
     assert answer(talking, asked)
@@ -67,7 +70,9 @@ def test_always_is_kept_only_if_the_answer_counted(gate: GateFolder, tmp_path: P
     assert "make" not in path_of(ALWAYS).read_text()
 
 
-def test_a_call_that_does_something_else_by_now_is_not_still_true(gate: GateFolder, tmp_path: Path) -> None:
+def test_a_call_that_does_something_else_by_now_is_not_still_true(
+    gate: GateFolder, tmp_path: Path
+) -> None:
     (place := tmp_path / "a.txt").write_text("1\n")
     given = {"file_path": "a.txt", "content": "2\n"}
     talking, asked = talk(gate, tmp_path, tool_name="write_file", arguments=given)
@@ -90,7 +95,9 @@ def test_what_would_fail_can_t_be_allowed(gate: GateFolder, tmp_path: Path) -> N
     assert not gate.is_answered(1)
 
 
-@pytest.mark.parametrize(("servers", "ambiguous"), [(("srv", "mcp_srv"), True), (("srv", "other"), False)])
+@pytest.mark.parametrize(
+    ("servers", "ambiguous"), [(("srv", "mcp_srv"), True), (("srv", "other"), False)]
+)
 def test_a_tool_that_two_servers_may_have_has_no_similar_ones(
     gate: GateFolder, tmp_path: Path, servers: tuple[str, ...], ambiguous: bool
 ) -> None:

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/policy")
 
 def rule(path: Path, decision: str = "allow", priority: int = 100) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'[[rule]]\ntoolName = "web_fetch"\ndecision = "{decision}"\npriority = {priority}\n')
+    path.write_text(
+        f'[[rule]]\ntoolName = "web_fetch"\ndecision = "{decision}"\npriority = {priority}\n'
+    )
     return path
 
 
@@ -100,7 +102,9 @@ def test_the_users_files_come_before_those_of_the_run(gemini: Path, tmp_path: Pa
 def test_settings_name_other_files(gemini: Path, tmp_path: Path) -> None:
     rule(gemini / "policies/mine.toml")
     named, admin = rule(tmp_path / "named.toml"), rule(tmp_path / "admin.toml", "deny", 1)
-    path = settings(gemini / "settings.json", policyPaths=[str(named)], adminPolicyPaths=[str(admin)])
+    path = settings(
+        gemini / "settings.json", policyPaths=[str(named)], adminPolicyPaths=[str(admin)]
+    )
     found = effective_policy()
     assert sources(found) == ["named.toml", "admin.toml"]
     assert found.policy.rules[1].tier is Tier.ADMIN
@@ -120,7 +124,10 @@ def test_a_projects_settings_count_where_it_is_trusted(
     assert untrusted.setup.settings["tools"]["exclude"] == ["web_fetch"]
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
     trusted = effective_policy(workspace=project)
-    assert trusted.setup.settings == {"tools": {"exclude": ["web_fetch", "glob"], "allowed": ["a"]}, "x": 1}
+    assert trusted.setup.settings == {
+        "tools": {"exclude": ["web_fetch", "glob"], "allowed": ["a"]},
+        "x": 1,
+    }
     assert trusted.setup.workspace == project
 
 

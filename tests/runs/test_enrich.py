@@ -34,7 +34,9 @@ SECOND = timedelta(seconds=1)
 
 
 def prompt(text: str) -> Message:
-    return Message(id="prompt", author=Author.USER, blocks=(Text(text=text),), time=NOW, prompt=True)
+    return Message(
+        id="prompt", author=Author.USER, blocks=(Text(text=text),), time=NOW, prompt=True
+    )
 
 
 def answer(number: int, *blocks: Block) -> Message:
@@ -86,7 +88,12 @@ def blocks(messages: Sequence[Message]) -> list[Block]:
 
 def test_thoughts_counters_and_exit_codes_come_in(tmp_path: Path) -> None:
     home = store(tmp_path, asked("go"), said("a", "Look.", "t1", thought="Hm"), said("b", "Done."))
-    full = enriched(home, prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, Text(text="Done.")))
+    full = enriched(
+        home,
+        prompt("go"),
+        answer(1, Text(text="Look."), called("t1")),
+        answer(2, Text(text="Done.")),
+    )
     assert [message.id for message in full] == ["prompt", "answer-1", "answer-2"]
     thought, text, call = full[1].blocks
     assert isinstance(thought, Thought)
@@ -115,13 +122,23 @@ def test_what_only_the_stream_has_stays(tmp_path: Path) -> None:
         answer(2, Text(text="Sleeping."), open_call),
         answer(3, Text(text="cut in the mid")),
     )
-    assert blocks(full) == [Text(text="go"), notice, Text(text="Sleeping."), open_call, Text(text="cut in the mid")]
+    assert blocks(full) == [
+        Text(text="go"),
+        notice,
+        Text(text="Sleeping."),
+        open_call,
+        Text(text="cut in the mid"),
+    ]
 
 
-def test_an_answer_whose_call_was_cut_off_takes_the_tokens_of_its_empty_record(tmp_path: Path) -> None:
+def test_an_answer_whose_call_was_cut_off_takes_the_tokens_of_its_empty_record(
+    tmp_path: Path,
+) -> None:
     open_call = called("t9", ToolStatus.UNCONFIRMED)
     home = store(tmp_path, asked("go"), said("a", "Look.", "t1"), said("b", thought="Sleep"))
-    full = enriched(home, prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, open_call))
+    full = enriched(
+        home, prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, open_call)
+    )
     assert [message.id for message in full] == ["prompt", "answer-1", "answer-2"]
     thought, call = full[2].blocks
     assert isinstance(thought, Thought)
@@ -170,13 +187,17 @@ def test_without_a_session_the_stream_s_transcript_stays(tmp_path: Path) -> None
     assert enrich(live, store(tmp_path, asked("other"), said("a", "No.")), ID) is live
 
 
-TURNS = st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.booleans(), st.booleans()), max_size=5)
+TURNS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 2), st.booleans(), st.booleans()), max_size=5
+)
 
 
 @settings(max_examples=some_of(400))
 @given(turns=TURNS, merged=st.booleans())
 def test_no_text_and_no_call_of_the_stream_is_lost(
-    tmp_path_factory: pytest.TempPathFactory, turns: list[tuple[bool, int, bool, bool]], merged: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    turns: list[tuple[bool, int, bool, bool]],
+    merged: bool,
 ) -> None:
     """Whatever part of the run was stored, with calls or without, or all calls in one record."""
     live, records, ids, texts = [prompt("go")], [asked("go")], [], ["go"]

@@ -15,13 +15,39 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part
-from gemtui.transcript.model import Author, Block, DiffDisplay, Message, Text, Thought, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import (
+    Author,
+    Block,
+    DiffDisplay,
+    Message,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+)
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
-from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, Part, Turn, answer, call, text, thought, usage
+from tests.model_server import (
+    Answer,
+    Chunk,
+    Failure,
+    Gate,
+    ModelServer,
+    Part,
+    Turn,
+    answer,
+    call,
+    text,
+    thought,
+    usage,
+)
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
-pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/agent", "gemtui/transcript")]
+pytestmark = [
+    pytest.mark.usefixtures("remembered_help"),
+    pytest.mark.covers("gemtui/agent", "gemtui/transcript"),
+]
 
 
 class Told:
@@ -50,7 +76,9 @@ async def run(
     stop_at: type[TextDelta] | type[ToolUse] | None = None,
 ) -> Told:
     stop = asyncio.Event()
-    options = AgentOptions(cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume, abort=stop)
+    options = AgentOptions(
+        cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume, abort=stop
+    )
     fold = Fold(prompt, began=datetime.now(UTC), model=MODEL)
     event: AgentEvent | None = None
     with ModelServer(turns) as model:
@@ -93,7 +121,9 @@ def writes(told: Told, messages: Transcript | Sequence[Message]) -> list[tuple[o
 
 def agree(told: Told) -> None:
     live, stored = told.live, told.stored
-    assert [(c.id, c.name, c.status) for c in calls(live)] == [(c.id, c.name, c.status) for c in calls(stored)]
+    assert [(c.id, c.name, c.status) for c in calls(live)] == [
+        (c.id, c.name, c.status) for c in calls(stored)
+    ]
     assert [dict(c.args) for c in calls(live)] == [dict(c.args) for c in calls(stored)]
     assert texts(live) == texts(stored)
     assert [w[:2] for w in writes(told, live)] == [w[:2] for w in writes(told, stored)]
@@ -180,7 +210,12 @@ async def test_each_run_of_a_resumed_session_has_its_own_part(gemini: GeminiCli)
     (gemini.project / "hello.py").write_text("print('hello')\n")
     first = await run(gemini, WORK, "Change it")
     second = await run(gemini, [answer(text("Once more."))], "Again", resume=first.id)
-    third = await run(gemini, [answer(call("glob", pattern="*")), answer(text("Files."))], "Which?", resume=first.id)
+    third = await run(
+        gemini,
+        [answer(call("glob", pattern="*")), answer(text("Files."))],
+        "Which?",
+        resume=first.id,
+    )
     for told in (first, second, third):
         agree(told)
         assert [m.id for m in told.full] == [m.id for m in told.live]

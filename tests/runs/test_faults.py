@@ -55,7 +55,9 @@ def runs(tmp_path: Path) -> Path:
         clear_runs,
     ],
 )
-def test_a_place_that_stays_closed(runs: Path, look: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_stays_closed(
+    runs: Path, look: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (stored,) = (runs.parents[1] / ".gemini").rglob("plain/chats")
     for place in (runs.parent, runs, *sorted(runs.rglob("*"))):
         for error in REFUSALS:

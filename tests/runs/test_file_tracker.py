@@ -22,13 +22,17 @@ from tests.rows import each_row, table
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-def call(name: str, path: str, status: ToolStatus = ToolStatus.SUCCESS, id: str = "t1", **args: Any) -> ToolCall:
+def call(
+    name: str, path: str, status: ToolStatus = ToolStatus.SUCCESS, id: str = "t1", **args: Any
+) -> ToolCall:
     """A call as a stream tells it: what it changed is not in there."""
     given = {"file_path": path, **args}
     ok = status == ToolStatus.SUCCESS
     change = requested_change(kind_of(name), given, None) if ok else None
     now = datetime.now(UTC)
-    return ToolCall(id=id, name=name, args=given, status=ToolStatus(status), display=change, time=now)
+    return ToolCall(
+        id=id, name=name, args=given, status=ToolStatus(status), display=change, time=now
+    )
 
 
 def write(path: str, content: str, **more: Any) -> ToolCall:
@@ -96,7 +100,9 @@ def project(tmp_path: Path) -> Project:
 
 
 @each_row("promise, case", table("runs/file_tracker.json").items())
-def test_what_became_of_the_files_is_told(tmp_path: Path, promise: str, case: dict[str, Any]) -> None:
+def test_what_became_of_the_files_is_told(
+    tmp_path: Path, promise: str, case: dict[str, Any]
+) -> None:
     folder = tmp_path / promise
     folder.mkdir()
     project = Project(folder)
@@ -129,7 +135,10 @@ def test_where_nothing_is_known_of_before_nothing_is_said(project: Project) -> N
     path.write_text("one\n")
     gone = project.path / "gone.txt"
     rows = project.tracker.rows((), {path: time.time(), gone: time.time()})
-    assert [(row.letter, row.added, row.note) for row in rows] == [("?", None, ""), ("?", None, "gone")]
+    assert [(row.letter, row.added, row.note) for row in rows] == [
+        ("?", None, ""),
+        ("?", None, "gone"),
+    ]
 
 
 def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project) -> None:
@@ -251,7 +260,9 @@ OPEN = ToolStatus.UNCONFIRMED
 def test_an_unconfirmed_write_without_a_look_before_stays_one(project: Project) -> None:
     path = project.path / "a.txt"
     path.write_text("on")
-    assert [row.words for row in FileTracker(path.parent).rows([write("a.txt", "x", status=OPEN)])] == ["unconfirmed"]
+    assert [
+        row.words for row in FileTracker(path.parent).rows([write("a.txt", "x", status=OPEN)])
+    ] == ["unconfirmed"]
 
 
 def test_of_a_past_run_the_disk_settles_only_what_it_did_not_change_since(project: Project) -> None:

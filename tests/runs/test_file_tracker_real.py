@@ -67,12 +67,17 @@ async def test_what_tools_and_commands_did_to_files(gemini: GeminiCli) -> None:
         answer(
             call("write_file", file_path="new.txt", content="one\n"),
             call("write_file", file_path="short.txt", content="one\n"),
-            call("replace", file_path="edited.txt", instruction="x", old_string="two", new_string="2"),
+            call(
+                "replace", file_path="edited.txt", instruction="x", old_string="two", new_string="2"
+            ),
             call("replace", old_string="two", new_string="2", **edit),
         ),
         answer(call("replace", old_string="2", new_string="two", **edit)),
         answer(
-            call("run_shell_command", command="seq 3 > made.txt; echo 3 >> tracked.txt; rm gone.txt short.txt; sleep 1")
+            call(
+                "run_shell_command",
+                command="seq 3 > made.txt; echo 3 >> tracked.txt; rm gone.txt short.txt; sleep 1",
+            )
         ),
         answer(text("Done.")),
     ]
@@ -97,7 +102,9 @@ async def test_a_write_whose_run_is_stopped_is_settled_by_the_disk(gemini: Gemin
         answer(
             call("run_shell_command", command="touch begun; sleep 600"),
             call("write_file", file_path="later.txt", content="later\n"),
-            call("replace", file_path="kept.txt", instruction="x", old_string="one", new_string="1"),
+            call(
+                "replace", file_path="kept.txt", instruction="x", old_string="one", new_string="1"
+            ),
         )
     ]
     live = await run(gemini, turns, stop_at="begun")

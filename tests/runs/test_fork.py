@@ -77,7 +77,9 @@ def said(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("past", PASTS.values(), ids=PASTS)
-def test_a_fork_has_each_result_once_and_where_the_cli_takes_it_from(tmp_path: Path, past: Iterable[Any]) -> None:
+def test_a_fork_has_each_result_once_and_where_the_cli_takes_it_from(
+    tmp_path: Path, past: Iterable[Any]
+) -> None:
     original = session(tmp_path, uuid(1), past)
     before = original.read_bytes()
     fork, listed = fork_of(tmp_path, only(read(tmp_path)), 2)
@@ -102,7 +104,9 @@ def test_one_prompt_more_than_there_are_keeps_all_and_a_fork_can_be_forked(tmp_p
 
 
 @pytest.mark.parametrize(("before", "prompt"), [(1, "/help"), (2, "Go")])
-def test_a_past_that_the_cli_would_remove_makes_no_session(tmp_path: Path, before: int, prompt: str) -> None:
+def test_a_past_that_the_cli_would_remove_makes_no_session(
+    tmp_path: Path, before: int, prompt: str
+) -> None:
     session(tmp_path, uuid(1), [*FIRST[:2], logs.user("u", "/help"), logs.user("v", "Go", 2)])
     fork = fork_session(only(read(tmp_path)), tmp_path, before=before)
     assert (fork.session_id, fork.path, fork.prompt) == (None, None, prompt)
@@ -124,7 +128,10 @@ def test_an_old_session_keeps_its_form_and_goes_where_the_cli_looks_now(tmp_path
     fork, listed = fork_of(tmp_path, only(read(tmp_path)), 2)
     assert fork.path is not None
     assert fork.path.parent == tmp_path / "tmp/app/chats"
-    assert (listed.format, said(listed.path)) == ("json", ["Read it.", "read_file: body", "A body."])
+    assert (listed.format, said(listed.path)) == (
+        "json",
+        ["Read it.", "read_file: body", "A body."],
+    )
     assert orjson.loads(fork.path.read_bytes())["sessionId"] == fork.session_id
 
 
@@ -135,7 +142,9 @@ def test_what_a_fork_has_of_another_session_is_counted_there_alone(tmp_path: Pat
     fork, _ = fork_of(tmp_path, original)
     assert fork.path is not None
     soon = (datetime.now(UTC) + timedelta(seconds=5) - logs.START).total_seconds()
-    append(fork.path, logs.user("new", "On", soon), wrote(tmp_path / "b.py", None, "y", seconds=soon))
+    append(
+        fork.path, logs.user("new", "On", soon), wrote(tmp_path / "b.py", None, "y", seconds=soon)
+    )
     _, forked = sorted(read(tmp_path).sessions, key=lambda each: each.id != original.id)
     found = dict(activities([original, forked], home=tmp_path, cache=None))
     counts = []

@@ -33,9 +33,14 @@ async def ask(
     """The id of the session that a prompt went to, and what the model was sent first."""
     with ModelServer(turns) as model:
         adapter = UnguardedAdapter(
-            cli=gemini.program, runs=gemini.folder / "runs", environ=gemini.environment(model.url), guard=ResumeGuard()
+            cli=gemini.program,
+            runs=gemini.folder / "runs",
+            environ=gemini.environment(model.url),
+            guard=ResumeGuard(),
         )
-        options = AgentOptions(cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume)
+        options = AgentOptions(
+            cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume
+        )
         async with asyncio.timeout(PATIENCE):
             events = [event async for event in adapter.run(prompt, options)]
         done = events[-1].payload
@@ -125,12 +130,22 @@ async def test_a_fork_goes_on_with_results_of_tools_and_both_stay(gemini: Gemini
     with SessionLog(forked.path) as log:
         log.refresh()
         assert log.metadata["forkedFrom"] == id
-        assert [log.is_inherited(line.time) for line in log.outlines if line.prompt] == [*(True, True), False]
+        assert [log.is_inherited(line.time) for line in log.outlines if line.prompt] == [
+            *(True, True),
+            False,
+        ]
 
 
-async def test_a_fork_of_an_old_session_goes_on_in_the_form_of_newer_ones(gemini: GeminiCli) -> None:
+async def test_a_fork_of_an_old_session_goes_on_in_the_form_of_newer_ones(
+    gemini: GeminiCli,
+) -> None:
     reading = logs.gemini("g", "", toolCalls=[logs.call("c1")])
-    talk = [logs.user("u", "Read it."), reading, logs.gemini("a", "A body.", 4), logs.user("v", "No", 5)]
+    talk = [
+        logs.user("u", "Read it."),
+        reading,
+        logs.gemini("a", "A body.", 4),
+        logs.user("v", "No", 5),
+    ]
     legacy(gemini.store, uuid(1), talk, key="greeter")
     listed(gemini)  # which registers the project
     marker(gemini.store, "greeter", str(gemini.project))

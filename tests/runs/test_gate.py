@@ -40,7 +40,17 @@ from gemtui.paths import extension_dir, gemini_home
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.gate.gate import ANSWERER_GONE, CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, UNANSWERED, Gate
+from gemtui.runs.gate.gate import (
+    ANSWERER_GONE,
+    CHANGED,
+    LED,
+    NESTED,
+    NOBODY,
+    RACES,
+    TROUBLE,
+    UNANSWERED,
+    Gate,
+)
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.runs.gate.verification import PutBackError, restore_former
@@ -90,7 +100,9 @@ class Asker:
             commands.keep(self.folder)
         self.files = GateFolder.of(self.folder)
         self.may_prompt = True
-        self.gate = Gate(self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt)
+        self.gate = Gate(
+            self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt
+        )
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
         self.pool = ThreadPoolExecutor(200)
 
@@ -221,7 +233,10 @@ MAKES = '[[rule]]\ntoolName = "write_file"\ndecision = "allow"\npriority = 999\n
 
 
 ALL_MAKES = Approval.allow(
-    rules='[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\ndecision = "allow"\npriority = 100\n'
+    rules=(
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\ndecision = '
+        '"allow"\npriority = 100\n'
+    )
 )
 SAID_NO = denied("The user said no.")
 
@@ -308,8 +323,12 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     assert asker.gate.stopped
 
 
-@pytest.mark.parametrize(("named", "real"), TABLES["a path is pinned to the file that the cli would write"])
-def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, named: str, real: str) -> None:
+@pytest.mark.parametrize(
+    ("named", "real"), TABLES["a path is pinned to the file that the cli would write"]
+)
+def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(
+    asker: Asker, named: str, real: str
+) -> None:
     answer = asker.later("write_file", file_path=named, content="1")
     asked = asker.question(1)
     assert asked.requested["file_path"] == named
@@ -337,7 +356,9 @@ def test_a_token_in_what_the_model_says_ends_the_run_before_any_hook(asker: Aske
     assert asker.gate.problem() == STOLEN
 
 
-@pytest.mark.parametrize("name", ["hook.sh", "ask.py", "hooks/hooks.json", "gemini-extension.json", "the link"])
+@pytest.mark.parametrize(
+    "name", ["hook.sh", "ask.py", "hooks/hooks.json", "gemini-extension.json", "the link"]
+)
 @pytest.mark.parametrize("way", ["written", "gone", "replaced"])
 def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
     tmp_path: Path, home: Path, name: str, way: str
@@ -362,7 +383,9 @@ def test_a_changed_extension_ends_the_run_and_lets_nothing_through(
     assert waiting.result() == denied(TAMPERED)
     assert asker.call("list_directory", dir_path=".") == denied(TAMPERED)
     ended = {"continue": False, "stopReason": TAMPERED}
-    assert asker.hook("AfterTool", tool_name="glob", tool_input={}) == ended, "before the model's next turn"
+    assert asker.hook("AfterTool", tool_name="glob", tool_input={}) == ended, (
+        "before the model's next turn"
+    )
     assert asker.gate.problem() == TAMPERED
     asker.close()
 
@@ -433,7 +456,9 @@ def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None
 
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
-    refused = asker.answered(1, Approval.allow({"command": "touch x"}), "run_shell_command", command="make x")
+    refused = asker.answered(
+        1, Approval.allow({"command": "touch x"}), "run_shell_command", command="make x"
+    )
     assert "No touching." in refused["reason"]
     settled = asker.files.settled(1)
     assert settled is not None
@@ -487,7 +512,9 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
     assert decide(rules, Call("read_file", {}, "generalist")).decision is Decision.ALLOW
 
 
-def test_what_is_too_large_to_be_shown_is_refused(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_to_be_shown_is_refused(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(approval, "LARGEST", 100_000)
     refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == denied(f"{TROUBLE}: File too large")
@@ -526,7 +553,11 @@ def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: 
     assert asker.hook("SessionStart", source="startup") == {}
     assert not (asker.folder.path / GATE).exists()
     made = asker.answered(
-        1, Approval.allow({"file_path": "a", "content": "b"}), "write_file", file_path="a", content=""
+        1,
+        Approval.allow({"file_path": "a", "content": "b"}),
+        "write_file",
+        file_path="a",
+        content="",
     )
     seal = made["hookSpecificOutput"]["tool_input"][PROPERTY]
     assert seal in rules
@@ -570,7 +601,11 @@ def test_what_is_no_question_gets_no_answer(asker: Asker, sent: bytes) -> None:
 
 
 def test_a_call_that_can_t_be_read_is_refused(asker: Asker) -> None:
-    calls: tuple[dict[str, Any], ...] = ({"tool_name": "write_file", "tool_input": []}, {"tool_input": {}}, {})
+    calls: tuple[dict[str, Any], ...] = (
+        {"tool_name": "write_file", "tool_input": []},
+        {"tool_input": {}},
+        {},
+    )
     for given in calls:
         refused = asker.hook("BeforeTool", **given)
         assert refused == denied(TROUBLE)
@@ -734,7 +769,12 @@ def test_a_yes_to_a_file_that_has_changed_is_asked_again(asker: Asker) -> None:
 def test_a_loose_edit_is_made_exact(asker: Asker) -> None:
     (asker.project / "a.py").write_text("def f():\n    return 1\n")
     answer = asker.answered(
-        1, Approval.allow(), "replace", file_path="a.py", old_string="return  1", new_string="return 2"
+        1,
+        Approval.allow(),
+        "replace",
+        file_path="a.py",
+        old_string="return  1",
+        new_string="return 2",
     )
     assert "    return 1" in through(answer)["old_string"]
 
@@ -778,7 +818,12 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
     assert stopped == {"continue": False, "stopReason": DIFFERS}
     assert asker.gate.problem() == DIFFERS
     (found,) = asker.files.differences()
-    assert (found.path, found.approved, found.found, found.former) == (str(place), "new", "evil", "old")
+    assert (found.path, found.approved, found.found, found.former) == (
+        str(place),
+        "new",
+        "evil",
+        "old",
+    )
     assert oct((asker.files.path / "before-1").stat().st_mode & 0o777) == "0o600"
     place.write_text("mine")
     with pytest.raises(PutBackError, match="changed since"):
@@ -806,7 +851,9 @@ def test_a_file_behind_a_new_link_or_written_despite_an_error_ends_the_run(
 
 
 @pytest.mark.parametrize("beside", ["write_file", "run_shell_command"])
-def test_only_a_command_that_runs_beside_a_write_may_change_its_file(asker: Asker, beside: str) -> None:
+def test_only_a_command_that_runs_beside_a_write_may_change_its_file(
+    asker: Asker, beside: str
+) -> None:
     """A difference that such a command may have made is told, and ends no run."""
     asker.hook("SessionStart")
     made = written(asker, 1, "a", "new")
@@ -825,7 +872,9 @@ def test_only_a_command_that_runs_beside_a_write_may_change_its_file(asker: Aske
     assert [each.found for each in asker.files.differences()] == ["evil"]
 
 
-@pytest.mark.parametrize(("text", "told", "right"), TABLES["a write whose result no hook told of is compared"])
+@pytest.mark.parametrize(
+    ("text", "told", "right"), TABLES["a write whose result no hook told of is compared"]
+)
 def test_a_write_whose_result_no_hook_told_of_is_compared(
     asker: Asker, text: str | None, told: str, right: bool
 ) -> None:
@@ -876,7 +925,9 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize(("tool", "given"), TABLES["what ran is what was allowed or the run ends"])
-def test_what_ran_is_what_was_allowed_or_the_run_ends(asker: Asker, tool: str, given: dict[str, Any]) -> None:
+def test_what_ran_is_what_was_allowed_or_the_run_ends(
+    asker: Asker, tool: str, given: dict[str, Any]
+) -> None:
     asker.hook("SessionStart")
     told = asker.answered(1, Approval.allow(), tool, **given)
     made = told["hookSpecificOutput"]["tool_input"]
@@ -943,7 +994,9 @@ def test_a_process_gets_three_more_prompts(asker: Asker) -> None:
     assert [each.text for each in queue.prompts()] == ["prompt 3", "prompt 4"]
 
 
-@pytest.mark.parametrize(("commands", "goes_on"), TABLES["a process that the cli may take for a loop gets no prompt"])
+@pytest.mark.parametrize(
+    ("commands", "goes_on"), TABLES["a process that the cli may take for a loop gets no prompt"]
+)
 def test_a_process_that_the_cli_may_take_for_a_loop_gets_no_prompt(
     asker: Asker, commands: list[str], goes_on: bool
 ) -> None:
@@ -956,7 +1009,9 @@ def test_a_process_that_the_cli_may_take_for_a_loop_gets_no_prompt(
     assert len(queue.prompts()) == (0 if goes_on else 1)
 
 
-@pytest.mark.parametrize("prompt", ["read @a.txt", "@a.txt", "/review", "  /review now", "mail x@y.z"])
+@pytest.mark.parametrize(
+    "prompt", ["read @a.txt", "@a.txt", "/review", "  /review now", "mail x@y.z"]
+)
 def test_what_the_cli_expands_starts_a_process_of_its_own(asker: Asker, prompt: str) -> None:
     queue = PromptQueue.of(asker.folder)
     queue.add_prompt(prompt)

@@ -22,7 +22,15 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import ALTERED, MOVED, STOLEN, TAMPERED, UNGATED, Approval, ApprovalRequest
+from gemtui.agent.approval import (
+    ALTERED,
+    MOVED,
+    STOLEN,
+    TAMPERED,
+    UNGATED,
+    Approval,
+    ApprovalRequest,
+)
 from gemtui.agent.events import AgentEvent, PermissionRequest
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.gemini import UnguardedAdapter as Unchecked
@@ -191,7 +199,10 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         environ = {**os.environ, **gated.environment(model.url)}
         words = [str(gated.program), str(runs), str(gated.project)]
         gemtui = subprocess.Popen(
-            [sys.executable, "-c", GEMTUI, *words], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", GEMTUI, *words],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         assert gemtui.stdout is not None
         assert gemtui.stdin is not None
@@ -289,7 +300,9 @@ def add_hook(gemini: GeminiCli, extension: str) -> None:
 
 
 @pytest.mark.parametrize("extension", ["earlier", "later"])
-async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(gated: GeminiCli, extension: str) -> None:
+async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(
+    gated: GeminiCli, extension: str
+) -> None:
     add_hook(gated, extension)
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -345,7 +358,10 @@ async def test_hooks_are_switched_off_after_the_checks(gated: GeminiCli, way: st
         with pytest.raises(GateError):
             await collect(asking(gated, model).run("go", asked(gated, **more)))
         unchecked = Unchecked(
-            cli=gated.program, runs=gated.folder / "runs", environ=gated.environment(model.url), guard=ResumeGuard()
+            cli=gated.program,
+            runs=gated.folder / "runs",
+            environ=gated.environment(model.url),
+            guard=ResumeGuard(),
         )
         events = await collect(unchecked.run("go", asked(gated, **more)))
     assert UNGATED in str(getattr(events[-1].payload, "result", None))
@@ -366,8 +382,12 @@ print("token", *found)
 """
 
 
-@pytest.mark.parametrize("replaced", [("hook.sh", "ask.py"), ()], ids=["files replaced", "token read"])
-async def test_an_allowed_program_is_no_key_to_the_calls_after_it(gated: GeminiCli, replaced: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "replaced", [("hook.sh", "ask.py"), ()], ids=["files replaced", "token read"]
+)
+async def test_an_allowed_program_is_no_key_to_the_calls_after_it(
+    gated: GeminiCli, replaced: tuple[str, ...]
+) -> None:
     """It reads the token from the stored session and tells it to the model, which uses it."""
     (program := gated.folder / "steals.py").write_text(STEALS)
     words = [sys.executable, str(program), str(extension_dir()), str(gated.store), *replaced]
@@ -392,5 +412,7 @@ async def test_an_allowed_program_is_no_key_to_the_calls_after_it(gated: GeminiC
         events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
     ended = str(getattr(events[-1].payload, "result", None))
     assert (TAMPERED if replaced else STOLEN) in ended
-    assert bool(tokens) is not bool(replaced), "a changed extension ends the run before the model's next turn"
+    assert bool(tokens) is not bool(replaced), (
+        "a changed extension ends the run before the model's next turn"
+    )
     assert files(gated) == {}

@@ -108,7 +108,9 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
 
 
 @pytest.mark.parametrize("name", TABLES["a variable of an env file that reaches into hooks"])
-def test_a_variable_of_an_env_file_that_reaches_into_hooks(store: Path, tmp_path: Path, name: str) -> None:
+def test_a_variable_of_an_env_file_that_reaches_into_hooks(
+    store: Path, tmp_path: Path, name: str
+) -> None:
     project = tmp_path / "above/project"
     project.mkdir(parents=True)
     (project.parent / ".env").write_text(f"ENV=prod\n{name}=./x.sh\n")
@@ -123,7 +125,9 @@ def test_a_log_that_the_home_folder_asks_for_is_no_obstacle(store: Path, tmp_pat
     check(store, cwd=tmp_path)
 
 
-def test_telemetry_into_a_file_that_the_project_names_keeps_a_run_from_asking(store: Path, tmp_path: Path) -> None:
+def test_telemetry_into_a_file_that_the_project_names_keeps_a_run_from_asking(
+    store: Path, tmp_path: Path
+) -> None:
     outfile = {"telemetry": {"enabled": True, "outfile": "/tmp/log"}}
     settings(store, outfile)
     (tmp_path / ".gemini").mkdir()
@@ -133,7 +137,9 @@ def test_telemetry_into_a_file_that_the_project_names_keeps_a_run_from_asking(st
         check(store, cwd=tmp_path)
 
 
-def test_plans_in_the_project_keep_a_run_in_plan_mode_from_asking(store: Path, tmp_path: Path) -> None:
+def test_plans_in_the_project_keep_a_run_in_plan_mode_from_asking(
+    store: Path, tmp_path: Path
+) -> None:
     (tmp_path / ".gemini").mkdir()
     settings(tmp_path / ".gemini", {"general": {"plan": {"directory": ".gemini/agents"}}})
     check(store, cwd=tmp_path, approval_mode="default")

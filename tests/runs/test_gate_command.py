@@ -60,7 +60,9 @@ def test_it_is_the_run_as_it_is_with_one_file_more(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["deny", "ask", "allow"])
 def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, level: str) -> None:
-    made = command(tmp_path, approval_mode="yolo", permissions=PermissionPolicy(shell_execute=level))
+    made = command(
+        tmp_path, approval_mode="yolo", permissions=PermissionPolicy(shell_execute=level)
+    )
     policy = Policy.parse(made.files.get("policy-first.toml", ""))
     engine = Engine(policy, mode=ApprovalMode.YOLO)
     for pattern, denied in (("-Osh x", level != "allow"), ("[-]Osh x", False)):
@@ -68,8 +70,12 @@ def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, 
         assert (engine.outcome(call).decision is Decision.DENY) is denied
 
 
-@pytest.mark.parametrize(("repository", "denied"), TABLES["no search runs a command that the mode denies"])
-def test_no_search_runs_a_command_that_the_mode_denies(tmp_path: Path, repository: str, denied: bool) -> None:
+@pytest.mark.parametrize(
+    ("repository", "denied"), TABLES["no search runs a command that the mode denies"]
+)
+def test_no_search_runs_a_command_that_the_mode_denies(
+    tmp_path: Path, repository: str, denied: bool
+) -> None:
     project = tmp_path / "project"
     (project / repository).mkdir(parents=True)
     option = Call("grep_search", {"pattern": "-Osh x", "include_pattern": "x"})
@@ -86,8 +92,12 @@ def test_no_search_runs_a_command_that_the_mode_denies(tmp_path: Path, repositor
     assert ("policy-first.toml" in policies(added.argv)) is denied
 
 
-@pytest.mark.parametrize("free", [{"approval_mode": "yolo"}, {"approved_tools": ["run_shell_command"]}])
-def test_searches_are_limited_if_anything_limits_commands(tmp_path: Path, free: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "free", [{"approval_mode": "yolo"}, {"approved_tools": ["run_shell_command"]}]
+)
+def test_searches_are_limited_if_anything_limits_commands(
+    tmp_path: Path, free: dict[str, Any]
+) -> None:
     (tmp_path / ".git").mkdir()
     settings = SettingsFile(tmp_path, {"tools": {"exclude": ["run_shell_command"]}})
 
@@ -123,7 +133,9 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
 
 
 @each_row("value, corrects", TABLES["a model may rewrite texts wherever the check says so"])
-def test_a_model_may_rewrite_texts_wherever_the_check_says_so(value: object, corrects: bool) -> None:
+def test_a_model_may_rewrite_texts_wherever_the_check_says_so(
+    value: object, corrects: bool
+) -> None:
     setup = Setup(workspace=Path("/nowhere"), settings={"tools": {"disableLLMCorrection": value}})
     assert GatePolicy(Policy(), setup, ApprovalMode.DEFAULT).corrects is corrects
 
@@ -241,7 +253,11 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     (module / "config").write_text("")
     assert way(setup=Setup(workspace=sub)) is Way.PASS
     assert way(setup=added) is Way.REFUSE
-    for text in ("#" * 5_000_000, "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n", "[include]\n\tpath = x\n"):
+    for text in (
+        "#" * 5_000_000,
+        "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n",
+        "[include]\n\tpath = x\n",
+    ):
         config.write_text(text)
         assert way() is Way.REFUSE
 
@@ -258,7 +274,9 @@ def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> No
 
 
 @pytest.mark.parametrize(("named", "way"), [("a.md", Way.THROUGH), (".npmrc", Way.ASK)])
-def test_a_file_that_decides_what_runs_later_is_asked_about(tmp_path: Path, named: str, way: Way) -> None:
+def test_a_file_that_decides_what_runs_later_is_asked_about(
+    tmp_path: Path, named: str, way: Way
+) -> None:
     policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.AUTO_EDIT)
     for spelled in (named, named.replace(".", "%2e")):
         assert judged(policy, tmp_path, spelled).way is way
@@ -299,10 +317,21 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
     for program in (tmp_path / "on/lint", tmp_path / "off/lint"):
         program.parent.mkdir()
         program.touch(0o755)
-    assert judged(policy, tmp_path, "on/lint").why.startswith("Shells run this file as the command lint")
+    assert judged(policy, tmp_path, "on/lint").why.startswith(
+        "Shells run this file as the command lint"
+    )
     for named in ("rules/a.toml", "none.toml", "named.toml"):
         assert judged(policy, tmp_path, named).why == RULES_FILE
-    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x", "log", "off/lint", "on/new"):
+    for named in (
+        "tools/other.sh",
+        "server.js",
+        "srv/other.js",
+        "three.txt",
+        "ci/x",
+        "log",
+        "off/lint",
+        "on/new",
+    ):
         assert judged(policy, tmp_path, named).way is Way.THROUGH, named
 
 
@@ -325,7 +354,9 @@ def test_a_hook_is_known_in_a_worktree_and_by_the_user_s_own_configuration(
 def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:
     denies = f"{RULE.format('write_file', 'deny', 9)}argsPattern = 'secret\\.md'\n"
     allows = f"{RULE.format('write_file', 'allow', 5)}argsPattern = '\"docs/'\n"
-    policy = GatePolicy(Policy.parse(denies + allows), Setup(workspace=tmp_path), ApprovalMode.DEFAULT)
+    policy = GatePolicy(
+        Policy.parse(denies + allows), Setup(workspace=tmp_path), ApprovalMode.DEFAULT
+    )
     for named, way in (
         ("docs/a.md", Way.THROUGH),
         ("docs%2fa.md", Way.ASK),
@@ -360,7 +391,9 @@ def test_in_plan_mode_the_seal_opens_no_writes() -> None:
 
 
 def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> None:
-    asks = command(tmp_path, ask=True, approved_tools=["web_fetch"], disallowed_tools=["run_shell_command"])
+    asks = command(
+        tmp_path, ask=True, approved_tools=["web_fetch"], disallowed_tools=["run_shell_command"]
+    )
     folder = RunFolder.create(tmp_path, "run")
     for name, text in asks.files.items():
         folder.write(name, text)
@@ -379,11 +412,16 @@ def test_a_folder_that_the_run_includes_is_asked_about_not_refused(tmp_path: Pat
         assert asked_by(asks, work, HOME=str(tmp_path / "home")).judge(write).way is way
 
 
-def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(tmp_path: Path) -> None:
+def test_folders_and_rules_that_the_settings_name_are_those_of_the_runs_home(
+    tmp_path: Path,
+) -> None:
     home, work = tmp_path / "elsewhere", tmp_path / "work"
     for folder in (home / ".gemini", home / "more", work):
         folder.mkdir(parents=True)
-    settings = {"context": {"includeDirectories": ["~/more", "a\0b"]}, "policyPaths": ["~/more/rules"]}
+    settings = {
+        "context": {"includeDirectories": ["~/more", "a\0b"]},
+        "policyPaths": ["~/more/rules"],
+    }
     (home / ".gemini/settings.json").write_text(json.dumps(settings))
     included = [home / "more"]
     asks = command(tmp_path, ask=True, approval_mode="auto_edit", include_directories=included)

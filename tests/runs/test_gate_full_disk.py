@@ -46,7 +46,9 @@ def asker(other_file_system: Path) -> Asker:
     return Asker(other_file_system)
 
 
-def test_what_can_t_be_asked_or_written_down_is_refused(asker: Asker, other_file_system: Path) -> None:
+def test_what_can_t_be_asked_or_written_down_is_refused(
+    asker: Asker, other_file_system: Path
+) -> None:
     refused = {"decision": "deny", "reason": NO_ROOM}
     with ThreadPoolExecutor() as pool:
         first = pool.submit(asker.call, "write_file", file_path="a", content="1")

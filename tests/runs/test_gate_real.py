@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest, GateFolder
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, PermissionRequest, ResultStatus, ToolResult
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    PermissionRequest,
+    ResultStatus,
+    ToolResult,
+)
 from gemtui.agent.fold import Fold
 from gemtui.agent.prompt_queue import send_next
 from gemtui.agent.run_folder import RunFolder
@@ -90,7 +98,9 @@ async def test_an_answer_after_another_one_is_reported(gated: GeminiCli) -> None
 async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     changed = {"file_path": "changed.txt", "content": "as the person wrote it\n"}
     turns = [answer(write("yes.txt"), write("no.txt"), write("changed.txt")), answer(text("Done."))]
-    approve = by_name(yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed))
+    approve = by_name(
+        yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed)
+    )
     with ModelServer(turns) as model:
         events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
         told = json.dumps(model.asked[-1].body["contents"])
@@ -110,13 +120,21 @@ async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     assert [each.tool_use_id for each in requests] == uses
     gate = GateFolder.of(run_of(gated))
     settled = [gate.settled(number) for number in gate.question_numbers()]
-    assert [each and each.consent for each in settled] == [Consent.ALLOWED, Consent.DENIED, Consent.CHANGED]
+    assert [each and each.consent for each in settled] == [
+        Consent.ALLOWED,
+        Consent.DENIED,
+        Consent.CHANGED,
+    ]
     assert settled[2] is not None
     assert settled[2].arguments == changed
 
 
 async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> None:
-    commands = ["echo a > a && cat a | tee b", "cd sub; pwd > here", "for i in 1 2; do touch $i; done"]
+    commands = [
+        "echo a > a && cat a | tee b",
+        "cd sub; pwd > here",
+        "for i in 1 2; do touch $i; done",
+    ]
     (gated.project / "sub").mkdir()
     turns = [
         answer(*(call("run_shell_command", command=each) for each in commands)),
@@ -228,7 +246,9 @@ async def test_seven_prompts_that_run_the_same_command_run_it_seven_times(gated:
 
     def turn(request: Request) -> Turn:
         ran = "functionResponse" in json.dumps(request.body["contents"][-1])
-        return answer(text("Done.") if ran else call("run_shell_command", command="echo ran >> ../ran.txt"))
+        return answer(
+            text("Done.") if ran else call("run_shell_command", command="echo ran >> ../ran.txt")
+        )
 
     with ModelServer(turn) as model:
         adapter, options = asking(gated, model), asked(gated, approval_mode="yolo")
@@ -237,7 +257,9 @@ async def test_seven_prompts_that_run_the_same_command_run_it_seven_times(gated:
             first.queue.add_prompt(prompt)
         resume = replace(options, resume=done(await collect(first.events())).resume_token)
         last, runs = first, 1
-        while (run := await send_next(last.folder, lambda text, id: adapter.begin(text, resume, id=id))) is not None:
+        while (
+            run := await send_next(last.folder, lambda text, id: adapter.begin(text, resume, id=id))
+        ) is not None:
             last, runs = run, runs + 1
             await collect(run.events())
         asked_for = [json.dumps(request.body["contents"][-1]) for request in model.asked]
@@ -249,7 +271,11 @@ async def test_seven_prompts_that_run_the_same_command_run_it_seven_times(gated:
 async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> None:
     put_server(gated)
     make = [call("mcp_things_make", path=name) for name in ("no", "yes", "other")]
-    answers = {"no": Approval.deny(), "yes": Approval.allow(), "other": Approval.allow({"path": "another"})}
+    answers = {
+        "no": Approval.deny(),
+        "yes": Approval.allow(),
+        "other": Approval.allow({"path": "another"}),
+    }
 
     async def approve(request: ApprovalRequest) -> Approval:
         return answers[request.arguments["path"]]
@@ -284,7 +310,10 @@ async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> Non
         ]
     )
     main = iter(
-        [answer(call("invoke_agent", agent_name="generalist", prompt="Write two files.")), answer(text("Done."))]
+        [
+            answer(call("invoke_agent", agent_name="generalist", prompt="Write two files.")),
+            answer(text("Done.")),
+        ]
     )
 
     def turn(request: Request) -> Turn:
@@ -312,7 +341,10 @@ async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
     (policies / "mine.toml").write_text(words)
     (gated.project / "kept").touch()
     commands = ("true && rm kept", "bash -c 'rm kept'", "touch made")
-    turns = [answer(*(call("run_shell_command", command=each) for each in commands)), answer(text("Done."))]
+    turns = [
+        answer(*(call("run_shell_command", command=each) for each in commands)),
+        answer(text("Done.")),
+    ]
     asked_about = []
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -436,4 +468,8 @@ async def test_a_plan_is_made_without_questions_and_nothing_else(gated: GeminiCl
         assert "run_shell_command" not in model.asked[0].tools
     assert not any(isinstance(event.payload, PermissionRequest) for event in events)
     assert list(gated.project.iterdir()) == []
-    assert [status for _, status in results(events)] == [ResultStatus.DENIED, ResultStatus.DENIED, ResultStatus.SUCCESS]
+    assert [status for _, status in results(events)] == [
+        ResultStatus.DENIED,
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+    ]

@@ -169,7 +169,9 @@ class Storm:
     def is_over(self) -> bool:
         """Whether nobody is left who could do anything."""
         known = [*self.keepers, *([self.cli] if self.cli else [])]
-        return not any(map(process_tree.is_alive, known)) and not process_tree.tagged(self.run.folder.id)
+        return not any(map(process_tree.is_alive, known)) and not process_tree.tagged(
+            self.run.folder.id
+        )
 
     def hit(self, victim: str, *, spare: bool = False) -> None:
         """Kill or freeze; with `spare` the run can go on."""
@@ -195,7 +197,9 @@ class Storm:
             "supervisor": lambda: self.keepers[:1],
             "guardian": lambda: self.keepers[1:],
             "both": lambda: self.keepers,
-            "gemtui": lambda: [each for each in psutil.Process().children() if "answering" in line_of(each)],
+            "gemtui": lambda: [
+                each for each in psutil.Process().children() if "answering" in line_of(each)
+            ],
             "cli": lambda: [each for each in self.below() if "node" in line_of(each)],
         }
         found = all[victim]()
@@ -275,7 +279,9 @@ def test_what_is_there_was_allowed_as_it_is(gated: GeminiCli, seed: int) -> None
         storm.last()
     there = {each.name: each.read_text() for each in gated.project.iterdir()}
     may = allowed(run, storm.journal)
-    never = {name for name, text in there.items() if name not in may or not may[name].startswith(text)}
+    never = {
+        name for name, text in there.items() if name not in may or not may[name].startswith(text)
+    }
     told = {"seed": seed, "moment": moment, "victim": victim, "hit": storm.was_hit}
     told |= {"frozen": storm.frozen, "approved_before": before}
     print("storm", json.dumps(told | {"files": len(there), "never": len(never)} | counted(run)))

@@ -132,7 +132,9 @@ def shown(summary: Summary) -> dict[str, list[tuple[str, str | None]]]:
     }
 
 
-def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(home: Path, project: Path) -> None:
+def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
+    home: Path, project: Path
+) -> None:
     del home
     first, second = (turn(project, uuid(number), f"{number}.txt") for number in (1, 2))
     assert shown(second) == {}
@@ -150,15 +152,23 @@ def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(home: Path,
 
 
 @pytest.mark.parametrize("hooked", [True, False])
-def test_an_undo_finds_files_under_all_names_that_the_cli_takes(home: Path, project: Path, hooked: bool) -> None:
+def test_an_undo_finds_files_under_all_names_that_the_cli_takes(
+    home: Path, project: Path, hooked: bool
+) -> None:
     del home
     (project / "aim.txt").write_text("old\n")
     (project / "link").symlink_to("aim.txt")
     (project / "@kept.txt").write_text("old\n")
     names = {
-        "a%2etxt": "a.txt", "b%252etxt": "b%2etxt", "@c.txt": "c.txt", "@kept.txt": "@kept.txt",
-        "d\0.txt": "d.txt", "link": "aim.txt", "sub%2fe.txt": "sub/e.txt", "100%": "100%",
-    }  # fmt: skip
+        "a%2etxt": "a.txt",
+        "b%252etxt": "b%2etxt",
+        "@c.txt": "c.txt",
+        "@kept.txt": "@kept.txt",
+        "d\0.txt": "d.txt",
+        "link": "aim.txt",
+        "sub%2fe.txt": "sub/e.txt",
+        "100%": "100%",
+    }
     if hooked:
         hook(project, "BeforeAgent", prompt="go", session_id=uuid(1))
         owners(project)
@@ -199,7 +209,9 @@ def _overwritten(path: Path) -> dict[str, Any]:
     return {**told, "originalContent": "old\n", "newContent": "new\n"}
 
 
-def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(home: Path, project: Path) -> None:
+def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
+    home: Path, project: Path
+) -> None:
     del home
     summary = turn(project, uuid(1), "a.txt")
     owners(project)
@@ -210,7 +222,9 @@ def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
     assert shown(summary) == {"a.txt": [("shell", "make"), ("person", None)]}
 
 
-@pytest.mark.parametrize(("where", "settings", "environ", "starter"), table("runs/hooked_checkpoints.json"))
+@pytest.mark.parametrize(
+    ("where", "settings", "environ", "starter"), table("runs/hooked_checkpoints.json")
+)
 def test_nothing_is_left_where_no_checkpoint_is_wanted(
     project: Path, where: str, settings: str | None, environ: dict[str, str], starter: bool
 ) -> None:

@@ -20,7 +20,15 @@ from gemtui.agent.events import DoneStatus
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import asking_words, broken_runs, clear_runs, find_run, list_runs, prune_runs, runs_usage
+from gemtui.runs.listing import (
+    asking_words,
+    broken_runs,
+    clear_runs,
+    find_run,
+    list_runs,
+    prune_runs,
+    runs_usage,
+)
 from tests.rows import table
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
@@ -30,7 +38,13 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def add_run(
-    place: Path, id: str, output: str = INIT + SAID + OK, *, age: int = 0, ended: Exit | None = None, cwd: str = "/work"
+    place: Path,
+    id: str,
+    output: str = INIT + SAID + OK,
+    *,
+    age: int = 0,
+    ended: Exit | None = None,
+    cwd: str = "/work",
 ) -> RunFolder:
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)
@@ -93,13 +107,23 @@ def test_a_run_that_waits_for_an_answer_is_told(tmp_path: Path, someone: Owner) 
 def test_what_a_folder_tells(tmp_path: Path) -> None:
     folder = add_run(tmp_path, "one")
     (run,) = list_runs(tmp_path)
-    assert (run.id, run.state, run.status, run.complete) == ("one", RunState.ENDED, DoneStatus.SUCCESS, True)
+    assert (run.id, run.state, run.status, run.complete) == (
+        "one",
+        RunState.ENDED,
+        DoneStatus.SUCCESS,
+        True,
+    )
     assert (run.prompt, run.model, run.cwd, run.session) == ("Do it.", "pro", "/work", "s1")
     assert run.size == sum(path.stat().st_size for path in folder.path.iterdir())
     assert run.to_dict()["ended"] == "2026-01-02T03:04:14.000Z"
 
 
-LINES = {"init": INIT, "ok": OK, "long": '{"a":"' + "x" * 70_000 + '"}\n', "longer": "x" * 300_000 + "\n"}
+LINES = {
+    "init": INIT,
+    "ok": OK,
+    "long": '{"a":"' + "x" * 70_000 + '"}\n',
+    "longer": "x" * 300_000 + "\n",
+}
 
 
 def exit_of(data: dict[str, Any]) -> Exit:
@@ -108,8 +132,12 @@ def exit_of(data: dict[str, Any]) -> Exit:
     return Exit(**{"started": BEGAN, "ended": BEGAN, **data, "limit": limit})
 
 
-@pytest.mark.parametrize(("output", "ended", "status", "complete"), table("runs/listing.json", exit_of))
-def test_how_a_run_ended(tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool) -> None:
+@pytest.mark.parametrize(
+    ("output", "ended", "status", "complete"), table("runs/listing.json", exit_of)
+)
+def test_how_a_run_ended(
+    tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool
+) -> None:
     add_run(tmp_path, "one", "".join(LINES[name] for name in output.split()), ended=ended)
     (run,) = list_runs(tmp_path)
     assert (run.status, run.complete) == (status, complete)
@@ -170,8 +198,10 @@ def test_what_a_start_has_left_stays_while_something_of_it_goes_on(tmp_path: Pat
     environ = {**os.environ, RUN_TAG: folder.id}
     with subprocess.Popen(
         [sys.executable, "-c", "print(flush=True); input()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ,
-    ) as process:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environ,
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert clear_runs(tmp_path) == prune_runs(tmp_path) == 0

@@ -79,10 +79,17 @@ async def test_a_folder_that_is_not_there_ends_at_once(tmp_path: Path) -> None:
     assert [seen async for seen in seen_files(tmp_path / "gone")] == []
 
 
-def test_a_link_to_the_home_folder_or_above_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_the_home_folder_or_above_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "users/home"
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    for name, target in (("a", home), ("b", home.parent), ("c", Path("/")), ("d", home / "project")):
+    for name, target in (
+        ("a", home),
+        ("b", home.parent),
+        ("c", Path("/")),
+        ("d", home / "project"),
+    ):
         (tmp_path / name).symlink_to(target)
     assert [name for name in "abcd" if too_large(tmp_path / name)] == ["a", "b", "c"]

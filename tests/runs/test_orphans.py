@@ -64,7 +64,9 @@ def wait_for(true: object) -> None:
         time.sleep(0.002)
 
 
-async def test_an_orphan_is_listed_and_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) -> None:
+async def test_an_orphan_is_listed_and_looking_at_it_does_not_end_it(
+    tmp_path: Path, orphan: RunFolder
+) -> None:
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.ORPHANED
     assert run.pids == tuple(sorted(each.pid for each in process_tree.tagged(orphan.id)))
@@ -77,7 +79,9 @@ async def test_an_orphan_is_listed_and_looking_at_it_does_not_end_it(tmp_path: P
     assert len(process_tree.tagged(orphan.id)) == 2
 
 
-def test_its_folder_and_secrets_stay_and_go_once_it_has_ended(tmp_path: Path, orphan: RunFolder) -> None:
+def test_its_folder_and_secrets_stay_and_go_once_it_has_ended(
+    tmp_path: Path, orphan: RunFolder
+) -> None:
     add_secret(orphan)
     place = (orphan.path / "tmp").readlink()
     add_run(tmp_path / "runs", "newer", age=-1_000_000)

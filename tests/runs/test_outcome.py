@@ -97,7 +97,9 @@ def ending_of(data: dict[str, Any]) -> dict[str, Any]:
 def test_a_run_has_words_for_its_end(promise: str, cases: list[dict[str, Any]]) -> None:
     output = {"init": INIT, "hello": HELLO, "ok": OK}
     for case in cases:
-        found = said(*(output.get(line, line) for line in case.get("lines", ())), **case.get("ending", {}))
+        found = said(
+            *(output.get(line, line) for line in case.get("lines", ())), **case.get("ending", {})
+        )
         expected = case.get("outcome", {})
         assert {name: getattr(found, name) for name in expected} == expected
         assert [*found.ways_out] == case.get("ways", [*found.ways_out])
@@ -121,7 +123,11 @@ def test_the_prompt_at_which_a_loop_ended_the_run_is_named() -> None:
     request = Request(id="r", argv=(), cwd="/p", environ={}, about={"prompt": "first"})
     stream, progress = Stream(cwd="/p", asks=True), RunProgress(request)
     loop = {"type": "error", "severity": "warning", "message": "Loop detected, stopping execution"}
-    handed_on = {"type": "error", "severity": "warning", "message": "Agent execution blocked: second\nline"}
+    handed_on = {
+        "type": "error",
+        "severity": "warning",
+        "message": "Agent execution blocked: second\nline",
+    }
     for event in (json.loads(INIT), loop, handed_on, json.loads(HELLO), loop, json.loads(OK)):
         for each in stream.feed(Parsed(data=event)):
             progress.add(each)
@@ -133,7 +139,11 @@ def test_the_prompt_at_which_a_loop_ended_the_run_is_named() -> None:
         Status.WARNING,
         "Done, but Gemini repeated itself and was stopped",
     )
-    assert [name in found.headline + found.detail for name in ("“first”", "“second”", "line")] == [True, True, False]
+    assert [name in found.headline + found.detail for name in ("“first”", "“second”", "line")] == [
+        True,
+        True,
+        False,
+    ]
     assert found.ways_out == ("send that prompt again, or rephrase it",)
 
 
@@ -159,7 +169,10 @@ def test_refused_tools_say_why() -> None:
 ERRORS = {
     "not found": ("tool_not_registered", 'Tool "{}" not found.'),
     "violation": ("policy_violation", "Tool execution denied by policy. Not {} here."),
-    "approval": ("unhandled_exception", 'Tool execution for "{}" requires user confirmation, which is not supported'),
+    "approval": (
+        "unhandled_exception",
+        'Tool execution for "{}" requires user confirmation, which is not supported',
+    ),
 }
 RULES = """
 [[rule]]
@@ -182,7 +195,8 @@ priority = 500
 
 
 @pytest.mark.parametrize(
-    ("tool", "args", "error", "status", "words", "ways"), TABLES["the policy of a run says why a call was refused"]
+    ("tool", "args", "error", "status", "words", "ways"),
+    TABLES["the policy of a run says why a call was refused"],
 )
 def test_the_policy_of_a_run_says_why_a_call_was_refused(
     tmp_path: Path, tool: str, args: dict[str, str], error: str, status: str, words: str, ways: str
@@ -218,7 +232,9 @@ def test_the_policy_of_a_run_says_why_a_call_was_refused(
     assert ways in " ".join(found.ways_out)
     assert ("yolo" in " ".join(found.ways_out)) is (ways == "yolo")
     if status == Status.WARNING:
-        assert found.headline.startswith(f"Done, but the model called a tool that does not exist: {tool}")
+        assert found.headline.startswith(
+            f"Done, but the model called a tool that does not exist: {tool}"
+        )
     policy.write_text(RULES.replace("deny", "allow"))
     assert not RunPolicy.of(request).is_older_than(datetime.fromtimestamp(0, UTC))
 

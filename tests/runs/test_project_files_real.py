@@ -56,7 +56,9 @@ def write(path: str) -> Any:
     return call("write_file", file_path=path, content="x\n")
 
 
-async def run(gemini: GeminiCli, *calls: Any, ask: bool = True, **options: Any) -> tuple[list[Path], str]:
+async def run(
+    gemini: GeminiCli, *calls: Any, ask: bool = True, **options: Any
+) -> tuple[list[Path], str]:
     """Return the files that a run asked about, which are refused, and what was said before it."""
     paths: list[Path] = []
 
@@ -74,7 +76,9 @@ async def run(gemini: GeminiCli, *calls: Any, ask: bool = True, **options: Any) 
     return paths, "\n".join(told.lines())
 
 
-async def test_an_env_file_that_has_the_cli_write_files_keeps_a_run_from_asking(gated: GeminiCli) -> None:
+async def test_an_env_file_that_has_the_cli_write_files_keeps_a_run_from_asking(
+    gated: GeminiCli,
+) -> None:
     made = gated.project / "made"
     (gated.project / ".env").write_text(
         f"GEMINI_WRITE_SYSTEM_MD={made}.md\nGEMINI_TELEMETRY_ENABLED=true\n"

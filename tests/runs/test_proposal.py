@@ -24,7 +24,9 @@ def signs(found: Proposal) -> list[str]:
 
 
 @each_row("promise, cases", table("runs/proposals_of_files.json").items())
-def test_what_a_call_would_do_to_a_file_is_told(tmp_path: Path, promise: str, cases: list[dict[str, Any]]) -> None:
+def test_what_a_call_would_do_to_a_file_is_told(
+    tmp_path: Path, promise: str, cases: list[dict[str, Any]]
+) -> None:
     for case in cases:
         (tmp_path / "a.txt").write_text(case["before"], newline="")
         found = proposed(case["tool"], case["args"], tmp_path)
@@ -97,5 +99,7 @@ def test_other_arguments_are_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("tool", "args"), table("runs/proposal.json"))
-def test_arguments_of_any_shape_are_shown(tmp_path: Path, tool: str, args: Mapping[str, Any]) -> None:
+def test_arguments_of_any_shape_are_shown(
+    tmp_path: Path, tool: str, args: Mapping[str, Any]
+) -> None:
     assert proposed(tool, args, tmp_path).form is Form.ARGUMENTS

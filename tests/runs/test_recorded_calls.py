@@ -24,7 +24,9 @@ def test_a_call_is_completed_as_soon_as_the_session_has_it(tmp_path: Path) -> No
     (found,) = recorded.read(ID, ["t1", "unknown"])
     assert (found.id, found.exit_code) == ("t1", 3)
     assert recorded.read(ID, ["t2"]) != ()
-    streamed = Transcript.of((prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, called("t3"))))
+    streamed = Transcript.of(
+        (prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, called("t3")))
+    )
     completed = recorded.complete(streamed)
     _, call = completed.read(1).blocks
     assert isinstance(call, ToolCall)
@@ -35,7 +37,10 @@ def test_a_call_is_completed_as_soon_as_the_session_has_it(tmp_path: Path) -> No
     recorded.close()
 
 
-LOOP = "System: Potential loop detected. Details: {}. Please take a step back and confirm you're making progress."
+LOOP = (
+    "System: Potential loop detected. Details: {}. Please take a step back and confirm you're "
+    "making progress."
+)
 REPEATED = LOOP.format('Repeated tool call: run_shell_command with arguments {"command":"true"}')
 
 
@@ -47,7 +52,14 @@ def loop(id: str, text: str = REPEATED) -> dict[str, Any]:
 def test_calls_that_were_dropped_as_repetitions_are_told_with_their_prompts(tmp_path: Path) -> None:
     other = LOOP.format('Repeating content detected: "again..."')
     records = [asked("first\nline", "p1"), said("a", "", "t1"), loop("s1"), said("b", "Oh.")]
-    store(tmp_path, *records, asked("second", "p2"), said("c", "", "t2"), loop("s2"), loop("s3", other))
+    store(
+        tmp_path,
+        *records,
+        asked("second", "p2"),
+        said("c", "", "t2"),
+        loop("s2"),
+        loop("s3", other),
+    )
     recorded, call = RecordedCalls(tmp_path), 'run_shell_command with arguments {"command":"true"}'
     assert recorded.dropped(ID, NOW) == (DroppedCall("first", call), DroppedCall("second", call))
     assert recorded.dropped(ID, NOW + timedelta(seconds=1)) == (), "an earlier run's"
@@ -55,7 +67,9 @@ def test_calls_that_were_dropped_as_repetitions_are_told_with_their_prompts(tmp_
     recorded.close()
 
 
-def test_a_dropped_call_is_told_although_the_list_that_the_cli_writes_at_the_end_lacks_it(tmp_path: Path) -> None:
+def test_a_dropped_call_is_told_although_the_list_that_the_cli_writes_at_the_end_lacks_it(
+    tmp_path: Path,
+) -> None:
     rest = [asked("go", "p"), said("a", "", "t1")]
     store(tmp_path, *rest, loop("s"), {"$set": {"messages": rest}})
     assert [call.prompt for call in RecordedCalls(tmp_path).dropped(ID, NOW)] == ["go"]

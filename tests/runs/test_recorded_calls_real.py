@@ -37,9 +37,15 @@ async def until(holds: Callable[[], object]) -> None:
 
 async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: GeminiCli) -> None:
     (gated.project / "lines").write_text("".join(f"{number}\n" for number in range(1, 21)))
-    edit = call("replace", file_path="lines", old_string="15\n", new_string="fifteen\n", instruction="x")
+    edit = call(
+        "replace", file_path="lines", old_string="15\n", new_string="fifteen\n", instruction="x"
+    )
     gate = Gate()
-    turns = [answer(call("run_shell_command", command="exit 3")), answer(edit), answer(text("End."), after=gate)]
+    turns = [
+        answer(call("run_shell_command", command="exit 3")),
+        answer(edit),
+        answer(text("End."), after=gate),
+    ]
     with ModelServer(turns) as model:
         options = asked(gated, approval_mode="yolo", ask=False)
         live = live_run(await asking(gated, model).begin("go", options), gated)
@@ -47,7 +53,11 @@ async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: 
         await until(lambda: any(map(is_recorded, live.own_transcript.calls())))
         shell, edited = live.own_transcript.calls()
         assert live.alive
-        assert (shell.status, shell.exit_code, live.ends()[ToolEnd.FAILED]) == (ToolStatus.SUCCESS, 3, 1)
+        assert (shell.status, shell.exit_code, live.ends()[ToolEnd.FAILED]) == (
+            ToolStatus.SUCCESS,
+            3,
+            1,
+        )
         assert isinstance(edited.display, DiffDisplay)
         assert first_line(edited.display.diff) == 15
         gate.open()
@@ -59,7 +69,10 @@ async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: 
 async def test_after_a_stop_the_other_calls_were_not_run(gated: GeminiCli) -> None:
     names = ("a", "b", "c")
     turns = [
-        answer(call("list_directory", dir_path="."), *(call("write_file", file_path=n, content="x") for n in names))
+        answer(
+            call("list_directory", dir_path="."),
+            *(call("write_file", file_path=n, content="x") for n in names),
+        )
     ]
     with ModelServer(turns) as model:
         live = live_run(await asking(gated, model).begin("go", asked(gated)), gated)

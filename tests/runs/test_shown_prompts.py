@@ -18,7 +18,9 @@ Turns = Sequence[tuple[str, str]]
 
 def turns_of(text: str) -> Turns:
     """The prompts of a row: `a: c1, b` is a prompt with a call, and one without."""
-    return [(prompt, call) for prompt, _, call in (turn.partition(": ") for turn in text.split(", "))]
+    return [
+        (prompt, call) for prompt, _, call in (turn.partition(": ") for turn in text.split(", "))
+    ]
 
 
 def stored(home: Path, turns: Turns) -> None:
@@ -26,14 +28,18 @@ def stored(home: Path, turns: Turns) -> None:
     for number, (prompt, call) in enumerate(turns):
         calls = [logs.call(call)] if call else []
         records.append(logs.user(f"u{number}", prompt, number * 10 + 1))
-        records.append(logs.gemini(f"g{number}", f"Answer {number}.", number * 10 + 2, toolCalls=calls))
+        records.append(
+            logs.gemini(f"g{number}", f"Answer {number}.", number * 10 + 2, toolCalls=calls)
+        )
     session(home, uuid(1), records)
 
 
 def shown(turns: Turns) -> Transcript:
     messages = []
     for number, (prompt, call) in enumerate(turns):
-        messages.append(Message(id=f"p{number}", author=Author.USER, blocks=(Text(text=prompt),), prompt=True))
+        messages.append(
+            Message(id=f"p{number}", author=Author.USER, blocks=(Text(text=prompt),), prompt=True)
+        )
         calls = (ToolCall(id=call, name="t", args={}, status=ToolStatus.SUCCESS),) if call else ()
         messages.append(Message(id=f"a{number}", author=Author.MODEL, blocks=calls))
     return Transcript.of(messages)

@@ -37,8 +37,12 @@ def edit(path: object) -> Call:
     return Call("write_file", {"file_path": str(path), "content": "x"})
 
 
-@pytest.mark.parametrize(("command", "words", "also", "never"), TABLES["a command stands for its prefix"])
-def test_a_command_stands_for_its_prefix(project: Path, command: str, words: str, also: str, never: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "words", "also", "never"), TABLES["a command stands for its prefix"]
+)
+def test_a_command_stands_for_its_prefix(
+    project: Path, command: str, words: str, also: str, never: str
+) -> None:
     like = asked(SHELL, {"command": command}, project)
     assert f"start with {words}" in like.words
     granted = Granted(project)
@@ -49,7 +53,9 @@ def test_a_command_stands_for_its_prefix(project: Path, command: str, words: str
     assert not granted.allows(edit("a.txt"))
 
 
-@pytest.mark.parametrize(("command", "also", "never"), TABLES["a prefix covers only words that bash reads likewise"])
+@pytest.mark.parametrize(
+    ("command", "also", "never"), TABLES["a prefix covers only words that bash reads likewise"]
+)
 def test_a_prefix_covers_only_words_that_bash_reads_likewise(
     project: Path, command: str, also: str, never: str
 ) -> None:
@@ -61,7 +67,9 @@ def test_a_prefix_covers_only_words_that_bash_reads_likewise(
 
 
 @each_row("command, arguments", pairs(TABLES["similar covers known options of an allowed command"]))
-def test_similar_covers_known_options_of_an_allowed_command(project: Path, command: str, arguments: str) -> None:
+def test_similar_covers_known_options_of_an_allowed_command(
+    project: Path, command: str, arguments: str
+) -> None:
     granted = Granted(project)
     like = asked(SHELL, {"command": command}, project)
     granted.add(like.toml)
@@ -70,7 +78,9 @@ def test_similar_covers_known_options_of_an_allowed_command(project: Path, comma
 
 
 @each_row("command, arguments", pairs(TABLES["similar covers no option that is not known"]))
-def test_similar_covers_no_option_that_is_not_known(project: Path, command: str, arguments: str) -> None:
+def test_similar_covers_no_option_that_is_not_known(
+    project: Path, command: str, arguments: str
+) -> None:
     granted = Granted(project)
     like = asked(SHELL, {"command": command}, project)
     granted.add(like.toml)
@@ -80,9 +90,12 @@ def test_similar_covers_no_option_that_is_not_known(project: Path, command: str,
 
 
 @pytest.mark.parametrize(
-    "command", ["./build.sh a", "node build.js 'a b'", "just build", "npx unknown-tool --fix", "jq . a"]
+    "command",
+    ["./build.sh a", "node build.js 'a b'", "just build", "npx unknown-tool --fix", "jq . a"],
 )
-def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(project: Path, command: str) -> None:
+def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
+    project: Path, command: str
+) -> None:
     like = asked(SHELL, {"command": command}, project)
     assert like.words == f"exactly {command}, in this folder"
     granted = Granted(project)
@@ -101,7 +114,8 @@ def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None
 
 def test_the_words_say_that_other_options_are_asked_about(project: Path) -> None:
     assert asked(SHELL, {"command": "git add a && ./x.sh"}, project).words == (
-        "exactly ./x.sh, in this folder; commands that start with git add, on files of the repository; "
+        "exactly ./x.sh, in this folder; commands that start with git add, on files of the "
+        "repository; "
         "gemtui asks again about options and arguments that it doesn't know"
     )
 
@@ -111,7 +125,8 @@ def test_making_a_folder_is_not_said_to_run_code(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "why"), [*TABLES["where no rule is narrow it says why"], ("echo x; " * 10_000, "be parsed")]
+    ("command", "why"),
+    [*TABLES["where no rule is narrow it says why"], ("echo x; " * 10_000, "be parsed")],
 )
 def test_where_no_rule_is_narrow_it_says_why(project: Path, command: str, why: str) -> None:
     like = asked(SHELL, {"command": command}, project)
@@ -139,7 +154,16 @@ def test_a_file_is_this_very_file(project: Path, tmp_path: Path) -> None:
     assert granted.allows(edit(project / "src/a.py"))
     for spelled in ("src/../src/a.py", "src/a%2epy", "@src/a.py", "src/a\0.py"):
         assert granted.allows(edit(spelled)), spelled
-    for other in ("src/b.py", "a.py", "src/a.py/x", "src/a%252epy", "../project2/src/a.py", "", "a\0", 3):
+    for other in (
+        "src/b.py",
+        "a.py",
+        "src/a.py/x",
+        "src/a%252epy",
+        "../project2/src/a.py",
+        "",
+        "a\0",
+        3,
+    ):
         assert not granted.allows(edit(other)), other
     other_project = Granted(tmp_path / "elsewhere")
     other_project.add(like.toml)

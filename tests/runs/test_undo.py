@@ -37,9 +37,13 @@ __all__ = ["gemtui"]
 
 def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
     shown = {
-        "fileDiff": "", "fileName": path.name, "filePath": str(path), "newContent": after,
-        "originalContent": before or "", "isNewFile": before is None,
-    }  # fmt: skip
+        "fileDiff": "",
+        "fileName": path.name,
+        "filePath": str(path),
+        "newContent": after,
+        "originalContent": before or "",
+        "isNewFile": before is None,
+    }
     args = {"file_path": str(path), "content": after}
     return logs.call(id, name="write_file", args=args, resultDisplay=shown)
 
@@ -76,7 +80,9 @@ def undo(number: int, **more: Any) -> Undone:
     return undo_session(stored(), number, chat=False, **more)
 
 
-def test_without_checkpoints_the_record_counts_and_commands_that_stay_are_named(project: Path) -> None:
+def test_without_checkpoints_the_record_counts_and_commands_that_stay_are_named(
+    project: Path,
+) -> None:
     planned = undo(2, dry_run=True)
     assert (project / "new.txt").exists()
     done = undo(2)
@@ -146,9 +152,13 @@ def test_a_slow_first_checkpoint_is_said_and_waited_for(project: Path, fake_cli:
     command = [sys.executable, "-m", "gemtui", "run", "hi"]
     with only_one(project_of(project)[0]):
         process = subprocess.Popen(
-            command, cwd=project, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            command,
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert process.stderr is not None
         said = process.stderr.readline()
     out, rest = process.communicate(timeout=PATIENCE)
@@ -200,11 +210,17 @@ def test_old_checkpoints_are_removed_but_not_those_that_a_run_needs(project: Pat
             return [each.id for each in store.checkpoints()]
 
     future, past = time.time() + 10, 0.0
-    remove_old_checkpoints(checkpoints_dir(), before=future, most_bytes=10**9, goes_on=lambda run: run == "run 2")
+    remove_old_checkpoints(
+        checkpoints_dir(), before=future, most_bytes=10**9, goes_on=lambda run: run == "run 2"
+    )
     assert ids() == [3, 4, 5, 6]
-    remove_old_checkpoints(checkpoints_dir(), before=past, most_bytes=200_000, goes_on=lambda run: run == "run 5")
+    remove_old_checkpoints(
+        checkpoints_dir(), before=past, most_bytes=200_000, goes_on=lambda run: run == "run 5"
+    )
     assert ids()[-1] == 6
     assert checkpoints_usage(checkpoints_dir()).bytes <= 200_000
-    freed = remove_old_checkpoints(checkpoints_dir(), before=future, most_bytes=1, goes_on=lambda _: False)
+    freed = remove_old_checkpoints(
+        checkpoints_dir(), before=future, most_bytes=1, goes_on=lambda _: False
+    )
     assert freed.projects == 1
     assert not place.exists()

@@ -13,7 +13,13 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import config_file, state_dir
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.gate.user_commands import CommandFailure, UserCommands, keep_failure, report_failures, run_program
+from gemtui.runs.gate.user_commands import (
+    CommandFailure,
+    UserCommands,
+    keep_failure,
+    report_failures,
+    run_program,
+)
 from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import OK, FakeCli, says
 from tests.rows import each_row, table
@@ -105,7 +111,9 @@ def test_a_failure_is_told_once_until_it_is_another_one(home: Path) -> None:
     assert report_failures() == ("on_end: x failed",)
 
 
-def test_gemtui_run_says_that_a_program_is_missing(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
+def test_gemtui_run_says_that_a_program_is_missing(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
     set_on_end("no-such-program")
     fake_cli(says("hello"), f"print:{OK}")
     for said in (1, 0):

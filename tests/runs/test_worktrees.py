@@ -62,7 +62,9 @@ def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     assert notes == (f"2 uncommitted files of {top} are not in the worktree",)
     assert files_of(top) == before
     assert told(worktree.tree, "status", "--short", "-b") == f"## {worktree.branch}\n"
-    assert worktree_of(worktree.folder) == worktree == find_worktree("fix-the") == list_worktrees()[0]
+    assert (
+        worktree_of(worktree.folder) == worktree == find_worktree("fix-the") == list_worktrees()[0]
+    )
     assert worktree_changes(worktree) == ()
 
 
@@ -78,8 +80,15 @@ def test_no_program_of_the_repository_runs(top: Path, tmp_path: Path) -> None:
     for name in ("post-checkout", "reference-transaction", "post-index-change", "pre-commit"):
         put(top, f".git/hooks/{name}".encode(), program.read_bytes())
         (top / ".git/hooks" / name).chmod(0o755)
-    for key in ("filter.evil.smudge", "filter.evil.clean", "filter.evil.process",
-                "core.fsmonitor", "diff.external", "core.sshCommand", "core.pager"):  # fmt: skip
+    for key in (
+        "filter.evil.smudge",
+        "filter.evil.clean",
+        "filter.evil.process",
+        "core.fsmonitor",
+        "diff.external",
+        "core.sshCommand",
+        "core.pager",
+    ):
         git(top, "config", key, str(program))
     mark.unlink(missing_ok=True)
     put(top, b"a.bin", b"changed\n")
@@ -113,7 +122,9 @@ def missing_object(top: Path) -> None:
 
 
 @pytest.mark.parametrize("break_it", [moved_tree, no_commit, no_repository, missing_object])
-def test_nothing_is_left_where_none_can_be_made(top: Path, break_it: Callable[[Path], None]) -> None:
+def test_nothing_is_left_where_none_can_be_made(
+    top: Path, break_it: Callable[[Path], None]
+) -> None:
     break_it(top)
     with pytest.raises(WorktreeError):
         make_worktree(top, "Do it")
@@ -198,7 +209,9 @@ def test_commits_of_a_removed_worktree_stay_on_its_branch(top: Path) -> None:
     assert losses_of(committed) == (("ten",), 1)
     assert remove_worktree(plain) == (False, ())
     assert remove_worktree(committed).branch_left
-    assert told(top, "branch", "--format", "%(refname:short)", "--list", "gemtui/*").split() == [committed.branch]
+    assert told(top, "branch", "--format", "%(refname:short)", "--list", "gemtui/*").split() == [
+        committed.branch
+    ]
     assert list(worktrees_dir().glob("*/*")) == list(worktrees_dir().glob("*/worktree.json"))
     assert repository_of(str(plain.folder)) == str(origin_of(plain.folder)) == str(top)
     assert told(top, "worktree", "list", "--porcelain").count("worktree ") == 1
@@ -234,7 +247,9 @@ def test_settings_that_are_not_committed_hold_in_a_worktree(top: Path) -> None:
     put(top, b"d/.env", b"A=b\n")
     (top / ".gemini/agents/gone.md").unlink()
     worktree = make_worktree(top / "d", "Settings")[0]
-    assert files_of(worktree.tree / ".gemini") == {b"settings.json": ("file", 0o644, b'{"committed": false}')}
+    assert files_of(worktree.tree / ".gemini") == {
+        b"settings.json": ("file", 0o644, b'{"committed": false}')
+    }
     assert (worktree.tree / "d/.env").read_text() == "A=b\n"
     assert worktree_changes(worktree) == ()
 

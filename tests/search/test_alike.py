@@ -34,7 +34,12 @@ query = st.lists(word, min_size=1, max_size=2).map(" ".join)
 
 
 @settings(max_examples=some_of(200))
-@given(sessions=st.lists(session, min_size=1, max_size=3), asked=query, prefix=st.booleans(), with_index=st.booleans())
+@given(
+    sessions=st.lists(session, min_size=1, max_size=3),
+    asked=query,
+    prefix=st.booleans(),
+    with_index=st.booleans(),
+)
 def test_likeness_is_that_of_a_plain_look(
     sessions: list[list[Any]], asked: str, prefix: bool, with_index: bool
 ) -> None:
@@ -68,7 +73,9 @@ def wanted(blocks: list[Said], terms: tuple[Term, ...]) -> tuple[set[Any], str]:
     missing = [term for term in terms if not any(is_same(text, term) for text in texts)]
 
     def loosely(fits: Callable[[str, Term], bool]) -> set[Any]:
-        return having(lambda text, term: fits(text, term) if term in missing else is_same(text, term))
+        return having(
+            lambda text, term: fits(text, term) if term in missing else is_same(text, term)
+        )
 
     if missing and all(typos(term.text) for term in missing) and (similar := loosely(is_alike)):
         return similar, "no matches for “"

@@ -72,7 +72,9 @@ def answers(search: Search, home: Path) -> list[Any]:
     return found
 
 
-def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(store: Path, tmp_path: Path) -> None:
+def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(
+    store: Path, tmp_path: Path
+) -> None:
     whole = tmp_path / "search" / "whole"
     indexed(store, whole)
     for text in ("A parser that is replaced", "The parser of it"):

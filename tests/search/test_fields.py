@@ -20,7 +20,10 @@ from tests.sessions import logs, stores
 
 TABLES = table("search/fields.json")
 SEVERAL = st.lists(
-    st.one_of(message, message, st.lists(message, max_size=3).map(lambda records: logs.restore(*records))), max_size=6
+    st.one_of(
+        message, message, st.lists(message, max_size=3).map(lambda records: logs.restore(*records))
+    ),
+    max_size=6,
 )
 ASKED: list[str] = TABLES["asked"]
 
@@ -43,7 +46,9 @@ MIXED, CHILD = 7, 8
 
 
 def mixed(home: Path) -> None:
-    """A session that reads a file, fails to write it and runs a command, and whose subagent edits another file."""
+    """A session that reads a file, fails to write it and runs a command, and whose subagent edits
+    another file.
+    """
     records, id = table("search/stores.json", logs.built), stores.uuid(MIXED)
     path = stores.session(home, id, records["mixed"])
     logs.write(path.parent / id / f"{stores.uuid(CHILD)}.jsonl", records["its subagent"])
@@ -55,7 +60,12 @@ def searched(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     stores.marker(home, "proj", "/home/ada/proj")
     for number, made in enumerate(TABLES["calls"]):
         id = stores.uuid(number)
-        call = {**logs.call("t1"), "name": "", **made, "status": "error" if number == 2 else "success"}
+        call = {
+            **logs.call("t1"),
+            "name": "",
+            **made,
+            "status": "error" if number == 2 else "success",
+        }
         stores.saying(home, id, logs.gemini("g1", "", toolCalls=[call]))
     mixed(home)
     folder = tmp_path / "search" / "x"
@@ -66,7 +76,9 @@ def searched(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 @each_row("asked, numbers", TABLES["fields"])
-def test_the_list_and_the_search_find_the_same_sessions(searched: Any, asked: str, numbers: list[int]) -> None:
+def test_the_list_and_the_search_find_the_same_sessions(
+    searched: Any, asked: str, numbers: list[int]
+) -> None:
     home, search = searched
     expected = {stores.uuid(number) for number in numbers}
     assert both(home, search, asked) == (expected, expected)
@@ -74,14 +86,18 @@ def test_the_list_and_the_search_find_the_same_sessions(searched: Any, asked: st
 
 @settings(max_examples=some_of(100))
 @given(sessions=st.lists(SEVERAL, min_size=1, max_size=3), asked=st.sampled_from(ASKED))
-def test_in_any_store_a_field_finds_the_same_sessions(sessions: list[list[Any]], asked: str) -> None:
+def test_in_any_store_a_field_finds_the_same_sessions(
+    sessions: list[list[Any]], asked: str
+) -> None:
     with written(sessions, legacy=False) as (home, _), closing(Search(None)) as search:
         listed, found = both(home, search, asked)
         assert listed == found
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-@pytest.mark.parametrize("store", sorted(stores.DATA.glob("**/.gemini")), ids=lambda store: store.parent.name)
+@pytest.mark.parametrize(
+    "store", sorted(stores.DATA.glob("**/.gemini")), ids=lambda store: store.parent.name
+)
 def test_in_recorded_stores_the_list_and_the_search_find_the_same_sessions(
     store: Path, with_index: bool, tmp_path: Path
 ) -> None:
@@ -89,6 +105,13 @@ def test_in_recorded_stores_the_list_and_the_search_find_the_same_sessions(
     if with_index:
         indexed(store, folder)
     with closing(Search(folder)) as search:
-        for asked in (*ASKED, "file:py", "file:readme tool:read", "file:py tool:edit", "-file:py", "tool:agent"):
+        for asked in (
+            *ASKED,
+            "file:py",
+            "file:readme tool:read",
+            "file:py tool:edit",
+            "-file:py",
+            "tool:agent",
+        ):
             listed, found = both(store, search, asked)
             assert listed == found, asked

@@ -24,7 +24,11 @@ ID = stores.uuid(1)
 
 @contextmanager
 def followed(folder: Path) -> Iterator[tuple[WriteIndex, Following]]:
-    with only_writer(folder) as mine, closing(WriteIndex(folder)) as index, closing(Following(index)) as following:
+    with (
+        only_writer(folder) as mine,
+        closing(WriteIndex(folder)) as index,
+        closing(Following(index)) as following,
+    ):
         assert mine
         yield index, following
 

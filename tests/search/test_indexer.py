@@ -97,7 +97,9 @@ ALL = {stores.uuid(number) for number in range(12)}
 
 def test_a_store_is_indexed_and_followed(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
-        assert watched.wait(IndexerState.DONE) == IndexProgress(state=IndexerState.DONE, done=12, total=12)
+        assert watched.wait(IndexerState.DONE) == IndexProgress(
+            state=IndexerState.DONE, done=12, total=12
+        )
         assert found(store, folder, "common") == (ALL, 0, None)
         say(store, 3, "another thing")
         say(store, 12, "a new thing")
@@ -161,7 +163,9 @@ def test_files_without_an_index_are_not_passed_over_for_how_words_are_stored(
             assert [each.line for each in read.hits] == [each.line for each in found.hits], asked
 
 
-def test_a_warm_start_parses_no_line(store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_start_parses_no_line(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parsed = []
 
     def counted(data: bytes) -> object:
@@ -382,11 +386,22 @@ missing_segment = without("*.term")
 @pytest.mark.parametrize(
     "damage",
     [
-        garbage("files.sqlite3"), half_a_list, no_list, foreign_list, in_list("pragma user_version = 999"),
-        older_engine, no_words, garbage("words-*/meta.json"), foreign_words, missing_segment, without("*"),
+        garbage("files.sqlite3"),
+        half_a_list,
+        no_list,
+        foreign_list,
+        in_list("pragma user_version = 999"),
+        older_engine,
+        no_words,
+        garbage("words-*/meta.json"),
+        foreign_words,
+        missing_segment,
+        without("*"),
     ],
-)  # fmt: skip
-def test_what_is_broken_old_or_foreign_is_made_anew(store: Path, folder: Path, damage: Callable[[Path], None]) -> None:
+)
+def test_what_is_broken_old_or_foreign_is_made_anew(
+    store: Path, folder: Path, damage: Callable[[Path], None]
+) -> None:
     indexed(store, folder)
     damage(folder)
     assert found(store, folder, "common")[:2] == (ALL, 12)
@@ -464,7 +479,9 @@ def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, fol
     assert {each.total_sessions for each in (before, without, after)} == {12}
 
 
-def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(store: Path, folder: Path) -> None:
+def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(
+    store: Path, folder: Path
+) -> None:
     with indexer(store, folder) as watched:
         watched.wait(IndexerState.DONE)
         missing_segment(folder)

@@ -132,7 +132,10 @@ def facts(search: Search, results: Results) -> set[Any]:
     assert results.complete
     assert results.total_hits == len(results.hits)
     assert results.total_sessions == len({hit.session.name for hit in results.hits})
-    hits = [(hit.file.name, hit.message, hit.block, hit.kind.word, search.text(hit)) for hit in results.hits]
+    hits = [
+        (hit.file.name, hit.message, hit.block, hit.kind.word, search.text(hit))
+        for hit in results.hits
+    ]
     assert len(set(hits)) == len(hits)
     return set(hits)
 

@@ -26,7 +26,9 @@ def terms(text: str) -> list[Term]:
 
 @each_row("text, expected", TABLES["terms"])
 def test_words_phrases_and_exclusions_are_told_apart(text: str, expected: list[list[Any]]) -> None:
-    assert terms(text) == [Term(text=word, quoted=quoted, excluded=excluded) for word, quoted, excluded in expected]
+    assert terms(text) == [
+        Term(text=word, quoted=quoted, excluded=excluded) for word, quoted, excluded in expected
+    ]
 
 
 @each_row("text, prefixes", TABLES["prefixes"])
@@ -38,7 +40,9 @@ def test_fields_narrow_down() -> None:
     query = parsed('Tool:shell -file:"my notes.md" is:failed in:ANSWER model:pro tag:x project:api')
     assert query.terms == ()
     assert query.note is None
-    assert [[narrowed.field, narrowed.value, narrowed.excluded] for narrowed in query.fields] == TABLES["fields"]
+    assert [
+        [narrowed.field, narrowed.value, narrowed.excluded] for narrowed in query.fields
+    ] == TABLES["fields"]
 
 
 @each_row("value, expected", TABLES["times"])
@@ -79,7 +83,21 @@ def test_of_a_very_long_query_the_beginning_is_searched() -> None:
 
 
 PIECES = st.sampled_from(
-    ["tool:", "is:", "in:prompt", "before:", "-", '"', " ", "word", "é", ":", "after:7d", "--x", "\n"]
+    [
+        "tool:",
+        "is:",
+        "in:prompt",
+        "before:",
+        "-",
+        '"',
+        " ",
+        "word",
+        "é",
+        ":",
+        "after:7d",
+        "--x",
+        "\n",
+    ]
 )
 
 
@@ -102,7 +120,9 @@ def test_nothing_is_refused_and_nothing_is_lost(text: str) -> None:
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), max_size=5))
 def test_plain_words_are_terms_in_order(typed: list[str]) -> None:
     assert [term.text for term in terms(" ".join(typed))] == typed
-    assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == ([True] * len(typed))
+    assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == (
+        [True] * len(typed)
+    )
 
 
 @each_row("text, completions", TABLES["completions"])

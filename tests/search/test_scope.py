@@ -80,7 +80,9 @@ def facts(results: Results) -> Any:
 
 
 @pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
-def test_the_index_alone_tells_where_to_look(search: Search, store: Path, project: Path | None) -> None:
+def test_the_index_alone_tells_where_to_look(
+    search: Search, store: Path, project: Path | None
+) -> None:
     before = facts(with_all(search, store, project))
     assert facts(by_index(search, store, project)) == before
     assert before[2] == {None: 4, ADA: 3, BOB: 1}.get(project, 0)
@@ -89,14 +91,18 @@ def test_the_index_alone_tells_where_to_look(search: Search, store: Path, projec
     assert facts(by_index(search, store, project)) == facts(with_all(search, store, project))
 
 
-def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(search: Search, store: Path) -> None:
+def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(
+    search: Search, store: Path
+) -> None:
     (group,) = [each for each in with_all(search, store, ADA).groups if each.session.id == ASKER]
     assert {hit.file.id for hit in group.hits} == {ASKER, CHILD}
     assert group.session.format == "jsonl"
 
 
 def test_the_list_and_the_search_put_the_same_files_together(home: Path, tmp_path: Path) -> None:
-    """With copies, in the vault too, with sessions without a header, and with ids that begin alike."""
+    """With copies, in the vault too, with sessions without a header, and with ids that begin
+    alike.
+    """
     gemini, said = home / ".gemini", [logs.user("u", "common word"), logs.gemini("g", "an answer")]
     stores.marker(gemini, "ada", str(ADA))
     stores.saying(gemini, COPIED, *said, key="ada")

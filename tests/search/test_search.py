@@ -53,7 +53,12 @@ def write_store(home: Path) -> None:
 
 
 def ask(
-    search: Search, home: Path, text: str, marks: Mapping[str, Mark] = NO_MARKS, *, dropped: bool = False
+    search: Search,
+    home: Path,
+    text: str,
+    marks: Mapping[str, Mark] = NO_MARKS,
+    *,
+    dropped: bool = False,
 ) -> Results:
     sessions = stores.read(home / ".gemini").sessions
     *_, results = search.find(parse_query(text, now=NOW), sessions, marks=marks, dropped=dropped)
@@ -70,11 +75,22 @@ def test_fields_narrow_down(search: Search, home: Path, text: str, expected: lis
     assert found(search, home, text) == sorted(expected)
 
 
-@each_row("text, count", [
-    (LONG, 1), (LONG[:3000], 1), (f"apart {LONG[:-1]}", 1), (f'"apart {LONG}"', 1), (f"apart-{LONG[:300]}", 1),
-    (LONG[:200] + "x" * 300, 0), (LONG[:300] + "x" * 300, 0), (f"apart-{LONG[:300]}x", 0),
-])  # fmt: skip
-def test_a_very_long_word_is_found_by_its_beginning(search: Search, home: Path, text: str, count: int) -> None:
+@each_row(
+    "text, count",
+    [
+        (LONG, 1),
+        (LONG[:3000], 1),
+        (f"apart {LONG[:-1]}", 1),
+        (f'"apart {LONG}"', 1),
+        (f"apart-{LONG[:300]}", 1),
+        (LONG[:200] + "x" * 300, 0),
+        (LONG[:300] + "x" * 300, 0),
+        (f"apart-{LONG[:300]}x", 0),
+    ],
+)
+def test_a_very_long_word_is_found_by_its_beginning(
+    search: Search, home: Path, text: str, count: int
+) -> None:
     assert found(search, home, text) == ["00000001 u1 user"] * count
 
 
@@ -84,7 +100,10 @@ def test_dropped_messages_are_found_if_they_are_asked_for(search: Search, home: 
 
 
 def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> None:
-    marks = {NOTES: Mark(session=NOTES, tags=("later",), archived=True), PARSER: Mark(session=PARSER, pinned=True)}
+    marks = {
+        NOTES: Mark(session=NOTES, tags=("later",), archived=True),
+        PARSER: Mark(session=PARSER, pinned=True),
+    }
 
     def sessions(text: str) -> set[str]:
         return {group.session.id for group in ask(search, home, text, marks).groups}
@@ -96,7 +115,9 @@ def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> No
     assert sessions("tag:late") == set()
 
 
-def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(search: Search, home: Path) -> None:
+def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(
+    search: Search, home: Path
+) -> None:
     exact = ask(search, home, "apart ")
     assert exact.note is None
     alike = ask(search, home, "tokeniser ")
@@ -108,7 +129,9 @@ def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(search: Search
     assert ask(search, home, '"tokeniser"').hits == []
 
 
-def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(search: Search, home: Path) -> None:
+def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(
+    search: Search, home: Path
+) -> None:
     (group,) = ask(search, home, "tokenizer").groups
     assert group.session.id == PARSER
     (hit,) = group.hits
@@ -139,7 +162,9 @@ def test_a_hit_leads_to_a_block_of_the_transcript(search: Search, home: Path) ->
             assert search.text(hit) == block_text(block)
 
 
-def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(search: Search, home: Path) -> None:
+def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(
+    search: Search, home: Path
+) -> None:
     results = ask(search, home, "pars")
     assert [group.session.id for group in results.groups] == [PARSER, NOTES]
     assert [group.count for group in results.groups] == [3, 1]
@@ -162,7 +187,9 @@ def test_the_best_of_very_many_come_before_they_are_counted(home: Path, tmp_path
     stores.saying(gemini, NOTES, logs.user("u", "the tide"))
     indexed(gemini, folder)
     with closing(Search(folder)) as search:
-        first, last = search.find(parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5)
+        first, last = search.find(
+            parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5
+        )
     assert (len(first.hits), first.complete, last.complete) == (5, False, True)
     assert first.hits == last.hits
     assert first.total_hits < last.total_hits == 2_101
@@ -186,7 +213,9 @@ def test_a_search_that_was_closed_opens_its_files_again(search: Search, home: Pa
 
 
 def open_files(below: Path) -> set[str]:
-    return {each.path for each in psutil.Process().open_files() if each.path.startswith(f"{below}/")}
+    return {
+        each.path for each in psutil.Process().open_files() if each.path.startswith(f"{below}/")
+    }
 
 
 def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
@@ -200,7 +229,9 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
         assert (last.total_hits, last.complete) == (3, True)
 
 
-def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(home: Path, tmp_path: Path) -> None:
+def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
+    home: Path, tmp_path: Path
+) -> None:
     gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
     many = " ".join(f"p{number}" for number in range(30_000))
     stores.saying(gemini, PARSER, logs.user("u", f"the {many}"), logs.user("v", "the end p"))
@@ -237,8 +268,15 @@ def test_accents_are_found_and_marked_composed_or_not(
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-def test_symbols_are_found_and_rank_above_what_has_only_the_words(home: Path, tmp_path: Path, with_index: bool) -> None:
-    texts = ["rated ⭐️ and 🔑 today", "in C++ and $HOME, `a->b` #include", "a.b.c home, include", "C, i++ or ⭐"]
+def test_symbols_are_found_and_rank_above_what_has_only_the_words(
+    home: Path, tmp_path: Path, with_index: bool
+) -> None:
+    texts = [
+        "rated ⭐️ and 🔑 today",
+        "in C++ and $HOME, `a->b` #include",
+        "a.b.c home, include",
+        "C, i++ or ⭐",
+    ]
     users = [logs.user(f"u{at}", text, seconds=at) for at, text in enumerate(texts)]
     stores.saying(home / ".gemini", PARSER, *users)
     folder = tmp_path / "cache"

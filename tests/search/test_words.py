@@ -22,7 +22,9 @@ def test_names_have_parts(text: str, expected: list[str]) -> None:
 
 
 @each_row("text, needed", TABLES["symbols"])
-def test_a_text_that_holds_a_term_has_the_pieces_that_the_term_needs(text: str, needed: list[str]) -> None:
+def test_a_text_that_holds_a_term_has_the_pieces_that_the_term_needs(
+    text: str, needed: list[str]
+) -> None:
     assert sorted(needed_symbols(text)) == needed
     for around in (text, f"see {text}, so", f"({text})", text.upper()):
         assert symbols(around).keys() >= {*needed}
@@ -30,7 +32,11 @@ def test_a_text_that_holds_a_term_has_the_pieces_that_the_term_needs(text: str, 
 
 
 def test_a_word_before_a_symbol_is_complete_but_not_before_a_separator() -> None:
-    assert list(map(ends_with_symbol, ["C++", "🔑", "foo", "foo_", "foo.", ""])) == [True, True, *[False] * 4]
+    assert list(map(ends_with_symbol, ["C++", "🔑", "foo", "foo_", "foo.", ""])) == [
+        True,
+        True,
+        *[False] * 4,
+    ]
 
 
 def test_data_is_no_word() -> None:

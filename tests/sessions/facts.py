@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gemtui.sessions.read.conversation import dropped_counts, dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.read.conversation import (
+    dropped_counts,
+    dropped_of,
+    records_of,
+    transcript_of,
+    unified_of,
+)
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Block, Notice, Text, ToolCall
 from tests.sessions.logs import texts
@@ -26,15 +32,21 @@ def facts(log: SessionLog) -> dict[str, Any]:
     """All that a table may promise of a log."""
     transcript, both = transcript_of(log), transcript_of(log, dropped=True)
     blocks = [message.blocks for message in transcript]
-    calls = [[block for block in of_message if isinstance(block, ToolCall)] for of_message in blocks]
-    parts = [part for message in unified_of(log) for part in message.content if isinstance(part, dict)]
+    calls = [
+        [block for block in of_message if isinstance(block, ToolCall)] for of_message in blocks
+    ]
+    parts = [
+        part for message in unified_of(log) for part in message.content if isinstance(part, dict)
+    ]
     return {
         "texts": texts(log),
         "all texts": texts(log, dropped=True),
         "blocks": [[shown(block) for block in of_message] for of_message in blocks],
         "all blocks": [[shown(block) for block in message.blocks] for message in both],
         "last blocks": [shown(block) for block in blocks[-1]] if blocks else [],
-        "notices": [block.text for of_message in blocks for block in of_message if isinstance(block, Notice)],
+        "notices": [
+            block.text for of_message in blocks for block in of_message if isinstance(block, Notice)
+        ],
         "call ids": [block.id for of_message in calls for block in of_message],
         "outputs": [block.output for of_message in calls for block in of_message],
         "results": [part["content"] for part in parts if part["type"] == "tool_result"],

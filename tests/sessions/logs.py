@@ -74,12 +74,15 @@ def raw(line: str) -> orjson.Fragment:
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {
-    builder.__name__: builder for builder in (header, context, user, info, gemini, call, reply, restore, legacy, raw)
+    builder.__name__: builder
+    for builder in (header, context, user, info, gemini, call, reply, restore, legacy, raw)
 }
 
 
 def built(value: dict[str, Any]) -> Any:
-    """Read a record of a table: `{"gemini": ["g", "Yes"], "model": "x"}` for `gemini("g", "Yes", model="x")`."""
+    """Read a record of a table: `{"gemini": ["g", "Yes"], "model": "x"}` for `gemini("g", "Yes",
+    model="x")`.
+    """
     name = next(iter(value), "")
     if name not in BUILDERS:
         return value
@@ -100,7 +103,9 @@ def write(path: Path, records: Iterable[object]) -> Path:
 
 def opened(path: Path, data: object) -> SessionLog:
     """The log that a file with these bytes is, or with an object as older versions wrote it."""
-    path.write_bytes(data if isinstance(data, bytes) else orjson.dumps(data, option=orjson.OPT_INDENT_2))
+    path.write_bytes(
+        data if isinstance(data, bytes) else orjson.dumps(data, option=orjson.OPT_INDENT_2)
+    )
     log = SessionLog(path)
     log.refresh()
     return log

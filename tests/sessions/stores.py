@@ -31,15 +31,21 @@ def talk(id: str, prompt: str = "Hello", *, seconds: float = 5, turns: int = 1) 
 
 
 def session(
-    home: Path, id: str, records: Iterable[object] | None = None, *, key: str = "proj",
+    home: Path,
+    id: str,
+    records: Iterable[object] | None = None,
+    *,
+    key: str = "proj",
     minute: str = "2026-11-20T23-04",
-) -> Path:  # fmt: skip
+) -> Path:
     """One `.jsonl` session, named as the CLI names it."""
     path = home / "tmp" / key / "chats" / f"session-{minute}-{id[:8]}.jsonl"
     return logs.write(path, talk(id) if records is None else records)
 
 
-def saying(home: Path, id: str, *records: object, key: str = "proj", minute: str = "2026-11-20T23-04") -> Path:
+def saying(
+    home: Path, id: str, *records: object, key: str = "proj", minute: str = "2026-11-20T23-04"
+) -> Path:
     """One session with these records below its header."""
     return session(home, id, [logs.header(id), *records], key=key, minute=minute)
 
@@ -75,7 +81,9 @@ def typed(home: Path, prompts: Iterable[tuple[str, str]], *, key: str = "proj") 
     entry = {"messageId": 0, "type": "user", "timestamp": "2026-01-02T03:04:05.000Z"}
     path = home / "tmp" / key / "logs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(orjson.dumps([entry | {"sessionId": id, "message": text} for id, text in prompts]))
+    path.write_bytes(
+        orjson.dumps([entry | {"sessionId": id, "message": text} for id, text in prompts])
+    )
 
 
 def hashed(root: str) -> str:

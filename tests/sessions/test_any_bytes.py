@@ -14,7 +14,9 @@ from gemtui.sessions.catalog.index import Index
 from tests.deep import some_of
 from tests.sessions.stores import MAIN, load, uuid
 
-RECORDED = sorted(path.read_bytes() for path in MAIN.rglob("chats/*.json*") if path.stat().st_size < 10_000)
+RECORDED = sorted(
+    path.read_bytes() for path in MAIN.rglob("chats/*.json*") if path.stat().st_size < 10_000
+)
 KEYS = (
     "id sessionId projectHash startTime lastUpdated kind summary directories messages type content "
     "displayContent timestamp tokens input total model toolCalls status args file_path name result "
@@ -25,7 +27,9 @@ WORDS = KEYS.split()
 text = st.one_of(st.sampled_from(WORDS), st.text(max_size=5))
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(), text),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -47,7 +51,12 @@ def odd_records(draw: st.DrawFn) -> bytes:
     return b"".join(orjson.dumps(line) + b"\n" for line in [head, *lines])
 
 
-@settings(max_examples=some_of(150), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(
+    max_examples=some_of(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
 @given(st.lists(st.one_of(st.binary(max_size=200), harmed(), odd_records()), max_size=4))
 def test_any_bytes(contents: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +68,9 @@ def test_any_bytes(contents: list[bytes]) -> None:
         index = Index(Path(folder) / ".gemini", cache=Path(folder) / "cache")
         found = load(index)
         shown = [path for session in found.sessions for path in session.files]
-        assert sorted([*shown, *(each.path for each in found.unreadable)]) == sorted(chats.iterdir())
+        assert sorted([*shown, *(each.path for each in found.unreadable)]) == sorted(
+            chats.iterdir()
+        )
         for session in found.sessions:
             orjson.dumps(session.to_dict())
             assert index.find(str(session.path)).id == session.id

@@ -12,7 +12,18 @@ from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Message, Outline, ToolCall, Transcript
 from tests.deep import some_of
-from tests.sessions.logs import at, call, context, gemini, header, lines, reply, restore, user, write
+from tests.sessions.logs import (
+    at,
+    call,
+    context,
+    gemini,
+    header,
+    lines,
+    reply,
+    restore,
+    user,
+    write,
+)
 
 LOG = lines(
     [
@@ -53,7 +64,9 @@ def test_reading_in_steps_gives_what_reading_at_once_gives(tmp_path: Path, cuts:
             fresh.refresh()
             assert state(log) == state(fresh)
         transcript = transcript_of(log, dropped=True)
-        now = {id(o): (o, message) for o, message in zip(transcript.outlines, transcript, strict=True)}
+        now = {
+            id(o): (o, message) for o, message in zip(transcript.outlines, transcript, strict=True)
+        }
         assert all(before[key][1] == now[key][1] for key in now.keys() & before.keys())
         before = now
     path.unlink()
@@ -66,7 +79,9 @@ def state(log: SessionLog) -> object:
 
 @settings(max_examples=some_of(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=400), cut=st.integers(0, len(LOG)), name=st.sampled_from("ab"))
-def test_any_bytes_give_a_transcript_or_a_named_error(tmp_path: Path, data: bytes, cut: int, name: str) -> None:
+def test_any_bytes_give_a_transcript_or_a_named_error(
+    tmp_path: Path, data: bytes, cut: int, name: str
+) -> None:
     path = tmp_path / f"session-{name}.{'json' if name == 'a' else 'jsonl'}"
     path.write_bytes(LOG[:cut] + data)
     with SessionLog(path) as log:
@@ -89,12 +104,20 @@ def assert_whole(transcript: Transcript) -> None:
     assert len({message.id for message in messages}) == len(messages)
     assert [m.id for m in messages] == [o.id for o in transcript.outlines]
     assert [len(found) for found in calls] == [o.calls for o in transcript.outlines]
-    assert [sum(c.status.failed for c in found) for found in calls] == [o.failures for o in transcript.outlines]
+    assert [sum(c.status.failed for c in found) for found in calls] == [
+        o.failures for o in transcript.outlines
+    ]
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.floats(allow_nan=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 IDS = st.sampled_from(["", "a", "b", "c"]) | JSON
@@ -120,7 +143,10 @@ CALL = st.fixed_dictionaries(
     },
 )
 RECORD = st.fixed_dictionaries(
-    {"id": st.sampled_from("abc") | JSON, "type": st.sampled_from(["user", "gemini", "info", "?"]) | JSON},
+    {
+        "id": st.sampled_from("abc") | JSON,
+        "type": st.sampled_from(["user", "gemini", "info", "?"]) | JSON,
+    },
     optional={
         "content": PARTS | JSON,
         "toolCalls": st.lists(CALL | JSON, max_size=3) | JSON,
@@ -148,6 +174,7 @@ def test_any_records_are_replayed_without_an_error(tmp_path: Path, records: list
         messages = list(transcript_of(log, dropped=True))
         assert len({message.id for message in messages}) == len(messages)
         assert all(
-            message.id == o.id for message, o in zip(messages, transcript_of(log, dropped=True).outlines, strict=True)
+            message.id == o.id
+            for message, o in zip(messages, transcript_of(log, dropped=True).outlines, strict=True)
         )
         list(unified_of(log))

@@ -111,7 +111,9 @@ def test_what_is_no_session_is_not_tried_again(home: Path, folder: Path) -> None
     assert rows(folder) == [(os.fsencode(path),)]
 
 
-def test_rows_of_vanished_files_go_and_other_stores_keep_theirs(tmp_path: Path, home: Path, folder: Path) -> None:
+def test_rows_of_vanished_files_go_and_other_stores_keep_theirs(
+    tmp_path: Path, home: Path, folder: Path
+) -> None:
     other = session(tmp_path / "other", uuid(9))
     start(tmp_path / "other", folder)
     kept, gone = session(home, uuid(1)), session(home, uuid(2))
@@ -210,7 +212,9 @@ HARMS = [
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_cache_is_made_anew_with_a_word(harm: Callable[[Path], object], home: Path, folder: Path) -> None:
+def test_a_damaged_cache_is_made_anew_with_a_word(
+    harm: Callable[[Path], object], home: Path, folder: Path
+) -> None:
     several(home, 60)
     first = start(home, folder)
     harm(folder / FILE)
@@ -285,7 +289,8 @@ def test_a_newer_cache_is_left_alone(home: Path, folder: Path) -> None:
     start(home, folder)
     change(
         folder / FILE,
-        f"""pragma user_version = {VERSION + 1}; pragma application_id = {APPLICATION + VERSION + 1};
+        f"""pragma user_version = {VERSION + 1};
+        pragma application_id = {APPLICATION + VERSION + 1};
         alter table summary add column more""",
     )
     before = (folder / FILE).read_bytes()

@@ -46,14 +46,21 @@ def rewinds(home: Path, count: int) -> None:
 
 def rewinds_of_the_last(home: Path, count: int) -> None:
     def turn(number: int) -> Iterable[object]:
-        return (logs.user(f"u{number}", "x"), logs.user(f"v{number}", "x"), {"$rewindTo": f"v{number}"})
+        return (
+            logs.user(f"u{number}", "x"),
+            logs.user(f"v{number}", "x"),
+            {"$rewindTo": f"v{number}"},
+        )
 
     one(home, *(line for number in range(count) for line in turn(number)))
 
 
 def calls_in_one_message(home: Path, count: int) -> None:
     parts = [{"functionCall": {"id": f"p{i}", "name": "x", "args": {}}} for i in range(count)]
-    one(home, logs.gemini("g", "", content=parts, toolCalls=[logs.call(f"c{i}") for i in range(count)]))
+    one(
+        home,
+        logs.gemini("g", "", content=parts, toolCalls=[logs.call(f"c{i}") for i in range(count)]),
+    )
 
 
 def calls_told_twice(home: Path, count: int) -> None:
@@ -128,7 +135,9 @@ def cost(home: Path) -> float:
         (one_id_in_many_projects, 250),
     ],
 )
-def test_costs_grow_with_the_bytes(make: Callable[[Path, int], None], count: int, tmp_path: Path) -> None:
+def test_costs_grow_with_the_bytes(
+    make: Callable[[Path, int], None], count: int, tmp_path: Path
+) -> None:
     make(tmp_path / "few", count)
     make(tmp_path / "many", TIMES * count)
     few = min(cost(tmp_path / "few") for _ in range(3))
@@ -139,7 +148,9 @@ def test_costs_grow_with_the_bytes(make: Callable[[Path, int], None], count: int
 
 
 @pytest.mark.parametrize("head", [b'{"sessionId": "1", "messages": [\n', b'{"messages":['])
-def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(head: bytes, tmp_path: Path) -> None:
+def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(
+    head: bytes, tmp_path: Path
+) -> None:
     good = session(tmp_path, uuid(2))
     path = good.with_name("session-2026-11-20T23-04-00000001.json")
     path.write_bytes(head + b"{}," * (legacy_json.VALUES // 2 + 1) + b"{}]}")
@@ -207,7 +218,10 @@ def test_deep_values_stop_nothing(depth: int, begin: bytes, end: bytes, tmp_path
             file.write(b'{"$set":{"%s":%s}}\n' % (field.encode(), value))
             file.write(b'{"$set":{"messages":[{"id":"z","%s":%s}]}}\n' % (field.encode(), value))
         legacy = path.with_suffix(".json")
-        legacy.write_bytes(b'{"sessionId":"l%d","messages":[\n{"id":"x","%s":%s}]}' % (number, field.encode(), value))
+        legacy.write_bytes(
+            b'{"sessionId":"l%d","messages":[\n{"id":"x","%s":%s}]}'
+            % (number, field.encode(), value)
+        )
         with SessionLog(legacy) as log:
             try:
                 log.refresh()

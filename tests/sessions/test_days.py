@@ -27,9 +27,17 @@ def test_each_of_the_last_days_has_a_name_and_then_come_months() -> None:
     days = Days(NOW, UTC)
     names = [called(days, NOW - timedelta(hours=hours)) for hours in range(24 * 60)]
     assert [name for name, _ in groupby(names)] == [
-        "Today", "Yesterday", "Wednesday", "Tuesday", "Monday", "Sunday", "Saturday",
-        "Earlier this month", "October 2026", "September 2026",
-    ]  # fmt: skip
+        "Today",
+        "Yesterday",
+        "Wednesday",
+        "Tuesday",
+        "Monday",
+        "Sunday",
+        "Saturday",
+        "Earlier this month",
+        "October 2026",
+        "September 2026",
+    ]
 
 
 @each_row("tz", [UTC, BERLIN, None])

@@ -96,7 +96,9 @@ def test_any_one_failure_of_a_start(
 
 
 @pytest.mark.parametrize("look", [whole, files])
-def test_any_one_failure_of_a_change(look: Look, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_one_failure_of_a_change(
+    look: Look, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = started(home)
     paths = [path for each in before.sessions for path in each.files]
     for number in count(1):
@@ -115,7 +117,9 @@ def test_any_one_failure_of_a_change(look: Look, home: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("error", [*REFUSALS, *GONE])
 @pytest.mark.parametrize("look", [whole, files])
-def test_places_that_stay_closed(look: Look, error: int, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_that_stay_closed(
+    look: Look, error: int, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One place after the other, with all below it: the other sessions are listed all the time."""
     before = started(home)
     paths = [path for each in before.sessions for path in each.files]
@@ -134,8 +138,12 @@ def test_places_that_stay_closed(look: Look, error: int, home: Path, monkeypatch
         index.close()
 
 
-def test_reading_one_session_fails_with_what_is_documented(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = session(home, uuid(9), [*talk(uuid(9)), logs.gemini("g", "", toolCalls=[logs.call("c")])])
+def test_reading_one_session_fails_with_what_is_documented(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(
+        home, uuid(9), [*talk(uuid(9)), logs.gemini("g", "", toolCalls=[logs.call("c")])]
+    )
     sessions = sessions_with_calls(started(home))
     with injected(monkeypatch) as faults:
         for _ in each_call(faults):

@@ -126,7 +126,11 @@ def test_what_can_not_be_read_is_said_and_hides_nothing(index: Index, tmp_path: 
     broken = session(tmp_path, uuid(5))
     broken.write_bytes(broken.read_bytes() + b"not json\n")
     found = load(index)
-    assert {each.id: each.problems for each in found.sessions} == {uuid(1): 0, uuid(4): 0, uuid(5): 1}
+    assert {each.id: each.problems for each in found.sessions} == {
+        uuid(1): 0,
+        uuid(4): 0,
+        uuid(5): 1,
+    }
     whats = {problem.path: problem.what for problem in found.unreadable}
     assert whats.keys() == {bad, worse, good.parent / "session-binary.jsonl"}
     assert whats[bad] == "is empty"
@@ -226,7 +230,9 @@ def test_a_registry_that_learns_a_project(index: Index, tmp_path: Path) -> None:
     assert {each.project for each in index.update([registry]).sessions} == {"/srv/a", "/srv/b"}
 
 
-def test_a_legacy_file_that_is_being_rewritten_stays_as_it_was(index: Index, tmp_path: Path) -> None:
+def test_a_legacy_file_that_is_being_rewritten_stays_as_it_was(
+    index: Index, tmp_path: Path
+) -> None:
     path = legacy(tmp_path, uuid(1), talk(uuid(1), turns=2)[1:-1], key="proj")
     assert only(load(index)).prompts == 2
     whole = path.read_bytes()

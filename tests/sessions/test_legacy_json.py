@@ -26,7 +26,11 @@ def written(value: object, form: str) -> bytes:
 @each_row("promise, row", table("session_files/objects.json", built).items())
 def test_an_object_is_read_as_promised(tmp_path: Path, promise: str, row: dict[str, Any]) -> None:
     expected = dict(row)
-    value, forms, name = expected.pop("value"), expected.pop("forms"), expected.pop("name", "session-x.json")
+    value, forms, name = (
+        expected.pop("value"),
+        expected.pop("forms"),
+        expected.pop("name", "session-x.json"),
+    )
     for form in forms:
         found = facts(opened(tmp_path / name, written(value, form)))
         assert {fact: found[fact] for fact in expected} == expected, (promise, form)
@@ -73,7 +77,8 @@ def test_a_file_that_stays_half_written_never_shows_less_than_before(tmp_path: P
 def test_a_legacy_object_first_seen_half_written_shows_its_whole_messages(tmp_path: Path) -> None:
     path = tmp_path / "session-x.json"
     data = orjson.dumps(
-        legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")), option=orjson.OPT_INDENT_2
+        legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")),
+        option=orjson.OPT_INDENT_2,
     )
     log = opened(path, data[: data.index(b"cut off")])
     assert texts(log) == ["ask", "told"]

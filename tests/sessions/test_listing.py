@@ -33,7 +33,9 @@ EVERYWHERE = View(everywhere=True)
 GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
 
 
-def arrange(sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()) -> Rows:
+def arrange(
+    sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()
+) -> Rows:
     listing = Listing(None if project is None else Path(project))
     listing.replace_all(sessions)
     listing.mark({mark.session: mark for mark in marks})
@@ -42,7 +44,10 @@ def arrange(sessions: Sequence[Summary], view: View, project: str | None = None,
 
 def names(rows: Sequence[Row]) -> list[str]:
     """Ids of session rows with a dash for each step below; group names of headings."""
-    return ["-" * row.depth + row.entry.summary.id if isinstance(row, SessionRow) else row.name for row in rows]
+    return [
+        "-" * row.depth + row.entry.summary.id if isinstance(row, SessionRow) else row.name
+        for row in rows
+    ]
 
 
 def session(row: dict[str, Any]) -> Summary:
@@ -85,7 +90,9 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
 def test_fields_are_those_of_the_full_text_search(query: str, found: list[str]) -> None:
     failed = CallFields("replace", failed=True, paths=("src/main.py",))
     sessions = (
-        replace(summary("a", "The slow build"), calls=(CallFields("run_shell_command", failed=False),)),
+        replace(
+            summary("a", "The slow build"), calls=(CallFields("run_shell_command", failed=False),)
+        ),
         replace(summary("b", "A fast build, slow", project=API, failures=1), calls=(failed,)),
         summary("c", "Else", models=("gemini-3-flash",)),
     )
@@ -111,13 +118,17 @@ def test_spans_are_where_the_words_stand(query: str, text: str, found: list[str]
 @each_row("query, found", TABLES["one call"])
 def test_fields_of_calls_mean_one_and_the_same_call(query: str, found: list[str]) -> None:
     shell, edit = "run_shell_command", "replace"
-    both = replace(summary("a"), calls=(CallFields(edit, failed=True), CallFields(shell, failed=False)))
+    both = replace(
+        summary("a"), calls=(CallFields(edit, failed=True), CallFields(shell, failed=False))
+    )
     failed = replace(summary("b"), calls=(CallFields(shell, failed=True),))
     assert names(arrange((both, failed), replace(EVERYWHERE, query=query)).rows) == found
 
 
 @each_row("query, found", TABLES["symbols"])
-def test_symbols_are_found_in_titles_with_and_without_a_variation_selector(query: str, found: list[str]) -> None:
+def test_symbols_are_found_in_titles_with_and_without_a_variation_selector(
+    query: str, found: list[str]
+) -> None:
     sessions = (summary("a", "rated ⭐️ and 🔑"), summary("b", "rated ⭐, a != b -> c"))
     assert names(arrange(sessions, replace(EVERYWHERE, query=query)).rows) == found
 
@@ -126,7 +137,9 @@ def test_symbols_are_found_in_titles_with_and_without_a_variation_selector(query
 
 
 @each_row("sort, order, reversed_order", TABLES["order"])
-def test_each_property_orders_the_list(sort: str, order: list[str], reversed_order: list[str]) -> None:
+def test_each_property_orders_the_list(
+    sort: str, order: list[str], reversed_order: list[str]
+) -> None:
     by_property = replace(EVERYWHERE, sort=Sort(sort))
     assert names(arrange(SORTED, by_property).rows) == order
     assert names(arrange(SORTED, replace(by_property, reverse=True)).rows) == reversed_order
@@ -139,7 +152,12 @@ def test_the_order_is_said_in_words() -> None:
 
 @each_row("promise, sessions, options, project, found, counts", TABLES["arranged"])
 def test_sessions_are_arranged_as_promised(
-    promise: str, sessions: Any, options: dict[str, Any], project: str | None, found: list[str], counts: dict[str, int]
+    promise: str,
+    sessions: Any,
+    options: dict[str, Any],
+    project: str | None,
+    found: list[str],
+    counts: dict[str, int],
 ) -> None:
     rows_of_sessions = TABLES[sessions] if isinstance(sessions, str) else sessions
     rows = arrange([session(row) for row in rows_of_sessions], view(options), project)
@@ -182,7 +200,10 @@ MARKS = (
 )
 
 
-@each_row("options, found", [*TABLES["marked"], ({"grouped": True, "folded": [ALL_PINNED]}, ["Pinned", API, "new"])])
+@each_row(
+    "options, found",
+    [*TABLES["marked"], ({"grouped": True, "folded": [ALL_PINNED]}, ["Pinned", API, "new"])],
+)
 def test_pinned_ones_come_first_and_archived_ones_where_they_are_asked_for(
     options: dict[str, Any], found: list[str]
 ) -> None:
@@ -251,7 +272,13 @@ def test_projects_of_the_same_name_are_told_apart() -> None:
         summary("d", project=None, key="ab" * 32),
         summary("e", project=None, key="old-slug"),
     ]
-    assert list(project_labels(sessions).values()) == ["src/greeter", "tmp/greeter", "notes", "abababab…", "old-slug"]
+    assert list(project_labels(sessions).values()) == [
+        "src/greeter",
+        "tmp/greeter",
+        "notes",
+        "abababab…",
+        "old-slug",
+    ]
 
 
 def test_names_are_cleaned() -> None:

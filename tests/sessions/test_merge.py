@@ -36,14 +36,26 @@ ID = uuid(1)
 
 def stored(home: Path, file: dict[str, Any]) -> Path:
     """Write a file of a table's row."""
-    records = talk(ID, **file["talk"]) if "talk" in file else [logs.header(ID, **file["head"]), *file["records"]]
+    records = (
+        talk(ID, **file["talk"])
+        if "talk" in file
+        else [logs.header(ID, **file["head"]), *file["records"]]
+    )
     if file.get("form") == "json":
         return legacy(home, ID, records[1:-1], key="proj", seconds=file["talk"]["seconds"])
-    return session(home, ID, records, key=file.get("key", "proj"), minute=file.get("minute", "2026-11-20T23-04"))
+    return session(
+        home,
+        ID,
+        records,
+        key=file.get("key", "proj"),
+        minute=file.get("minute", "2026-11-20T23-04"),
+    )
 
 
 @each_row("promise, row", table("session_files/merge.json", logs.built).items())
-def test_files_of_a_session_are_told_as_promised(tmp_path: Path, promise: str, row: dict[str, Any]) -> None:
+def test_files_of_a_session_are_told_as_promised(
+    tmp_path: Path, promise: str, row: dict[str, Any]
+) -> None:
     home = tmp_path / promise
     files = [stored(home, file) for file in row.pop("files")]
     found = only(read(home))
@@ -95,7 +107,10 @@ def nightly(home: Path, name: str, **more: Any) -> Path:
 def test_two_projects_may_give_their_sessions_the_same_id(tmp_path: Path) -> None:
     paths = {nightly(tmp_path, "a", seconds=7), nightly(tmp_path, "b")}
     found = read(tmp_path).sessions
-    assert [(each.id, each.project) for each in found] == [("nightly", "/srv/a"), ("nightly", "/srv/b")]
+    assert [(each.id, each.project) for each in found] == [
+        ("nightly", "/srv/a"),
+        ("nightly", "/srv/b"),
+    ]
     assert {each.files for each in found} == {(path,) for path in paths}
     for each in found:
         assert {item.path for item in plan_deletion(each, tmp_path).items} == {each.path}
@@ -153,7 +168,10 @@ def test_checkpoints_of_two_projects_may_share_a_tag(tmp_path: Path) -> None:
 
 def test_a_subagent_never_stands_for_a_session(tmp_path: Path) -> None:
     real = session(tmp_path, ID)
-    logs.write(real.parent / uuid(2) / f"{ID}.jsonl", [*talk(ID, seconds=99), {"$set": {"kind": "subagent"}}])
+    logs.write(
+        real.parent / uuid(2) / f"{ID}.jsonl",
+        [*talk(ID, seconds=99), {"$set": {"kind": "subagent"}}],
+    )
     found = {each.kind: each for each in read(tmp_path).sessions}
     assert found[SessionKind.MAIN].files == (real,)
     assert found[SessionKind.SUBAGENT].parent == uuid(2)
@@ -167,7 +185,9 @@ def test_newest_first_by_last_update_else_by_the_files_time(tmp_path: Path) -> N
     assert [each.id for each in read(tmp_path).sessions] == [uuid(2), uuid(3), uuid(1)]
 
 
-def test_the_current_folder_names_a_hash_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder_names_a_hash_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     session(tmp_path, ID, key=hashed(str(tmp_path)))
     assert only(read(tmp_path)).project == str(tmp_path)

@@ -20,7 +20,9 @@ from tests.sessions.stores import uuid
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A store with one session of the folder `old`, which is `new` now; another project beside it."""
+    """A store with one session of the folder `old`, which is `new` now; another project beside
+    it.
+    """
     home = tmp_path / ".gemini"
     (tmp_path / "new").mkdir()
     registered = {str(tmp_path / "old"): "proj", "/home/ada/other": "other"}
@@ -34,7 +36,9 @@ def home(tmp_path: Path) -> Path:
 
 
 def slug_of(home: Path, folder: Path) -> str | None:
-    """The folder in which Gemini CLI 0.61.0 finds the sessions of a project (`ProjectRegistry.getShortId`)."""
+    """The folder in which Gemini CLI 0.61.0 finds the sessions of a project
+    (`ProjectRegistry.getShortId`).
+    """
 
     def owner(place: str, slug: str) -> str | None:
         marker = home / place / slug / ".project_root"
@@ -56,12 +60,20 @@ def move(home: Path, old: str = "old", new: str = "new") -> None:
 
 
 def has_moved(home: Path) -> bool:
-    """Whether registry and markers say that the sessions are those of `new`, and nothing else has changed."""
+    """Whether registry and markers say that the sessions are those of `new`, and nothing else has
+    changed.
+    """
     new = str(home.parent / "new")
-    markers = [(home / place / "proj" / ".project_root").read_text() for place in ("tmp", "history")]
+    markers = [
+        (home / place / "proj" / ".project_root").read_text() for place in ("tmp", "history")
+    ]
     registry = json.loads((home / "projects.json").read_text())
     expected = {"projects": {new: "proj", "/home/ada/other": "other"}, "later": 1}
-    return markers == [new, new] and registry == expected and not (home / "projects.json.lock").exists()
+    return (
+        markers == [new, new]
+        and registry == expected
+        and not (home / "projects.json.lock").exists()
+    )
 
 
 def test_the_sessions_belong_to_the_new_folder_for_gemini_cli_and_for_gemtui(home: Path) -> None:
@@ -81,7 +93,9 @@ def start_in_new(home: Path) -> None:
 
 
 def lose_registry_entry(home: Path) -> None:
-    (home / "projects.json").write_text(json.dumps({"projects": {"/home/ada/other": "other"}, "later": 1}))
+    (home / "projects.json").write_text(
+        json.dumps({"projects": {"/home/ada/other": "other"}, "later": 1})
+    )
 
 
 @pytest.mark.parametrize("before", [None, start_in_new, lose_registry_entry])
@@ -115,7 +129,11 @@ def prepare(home: Path, row: dict[str, Any]) -> None:
     for name, text in row.get("files", {}).items():
         (home / name).write_text(text.replace("OLD", str(home.parent / "old")))
     for key in row.get("sessions", ()):
-        stores.session(home, uuid(3), key=stores.hashed(str(home.parent / "new")) if key == "hash of new" else key)
+        stores.session(
+            home,
+            uuid(3),
+            key=stores.hashed(str(home.parent / "new")) if key == "hash of new" else key,
+        )
 
 
 @pytest.mark.parametrize(("why", "row"), table("session_files/refused_moves.json"))

@@ -152,10 +152,15 @@ def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
     monkeypatch.setattr(module, "_FEW", 0)
     expected = list(listed_sessions(stores.read(store), project=None, hidden=False))
     for harm in (
-        "heads set heads = x'95'", "heads set checksum = 1", "heads set files = 'text'",
-        "heads set heads = null", "summary set stamp = 'text'",
-        "lines set lines = x'95'", "lines set checksum = 1", "lines set lines = 7",
-    ):  # fmt: skip
+        "heads set heads = x'95'",
+        "heads set checksum = 1",
+        "heads set files = 'text'",
+        "heads set heads = null",
+        "summary set stamp = 'text'",
+        "lines set lines = x'95'",
+        "lines set checksum = 1",
+        "lines set lines = 7",
+    ):
         with closing(Index(store, cache=tmp_path / "cache")) as index:
             list(NewestSessions(index).lines(project=None, hidden=False))
         with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:

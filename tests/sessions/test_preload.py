@@ -50,7 +50,11 @@ for child in psutil.Process().children():
 
 
 def python(code: str, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", code, tmp_path / ".gemini", tmp_path / "cache"], timeout=PATIENCE, check=True)
+    subprocess.run(
+        [sys.executable, "-c", code, tmp_path / ".gemini", tmp_path / "cache"],
+        timeout=PATIENCE,
+        check=True,
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,9 @@ def _reads(process: psutil.Process) -> bool:
     return False
 
 
-def test_processes_say_what_is_read_here(places: list[ChatFile], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_say_what_is_read_here(
+    places: list[ChatFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
     by_processes = dict(read_files(places))
     assert children() == []
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
@@ -122,10 +124,13 @@ def one_with_other_frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm", [no_program, one_that_ends, one_that_babbles, one_of_another_version, one_with_other_frames]
+    "harm",
+    [no_program, one_that_ends, one_that_babbles, one_of_another_version, one_with_other_frames],
 )
 def test_without_processes_all_is_read_here(
-    harm: Callable[[pytest.MonkeyPatch], None], places: list[ChatFile], monkeypatch: pytest.MonkeyPatch
+    harm: Callable[[pytest.MonkeyPatch], None],
+    places: list[ChatFile],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harm(monkeypatch)
     assert {place for place, _ in read_files(places, cancelled=_patient())} == set(places)

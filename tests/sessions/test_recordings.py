@@ -145,7 +145,9 @@ def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
     folder = MAIN / "tmp" / "notes" / "chats"
     assert [call.tool for call in summary.calls] == ["write_file"]
     names = ("session-2026-11-20T23-05-63a18d40.jsonl", "session-2026-11-20T23-05-63a18d40.json")
-    assert summary.to_dict() | {"flags": []} == TABLES["in full"] | {"files": [str(folder / name) for name in names]}
+    assert summary.to_dict() | {"flags": []} == TABLES["in full"] | {
+        "files": [str(folder / name) for name in names]
+    }
 
 
 def test_projects(recorded: dict[str, Summary]) -> None:
@@ -189,11 +191,16 @@ def test_dropped_messages_stand_between_the_others_once(path: Path) -> None:
         assert len(set(calls)) == len(calls)
 
 
-@each_row("file, before, after, between", [
-    ("*b3bf9d1b.jsonl", "Wrote a.txt.", "third question, to be rewound", 1),
-    ("*4ba95511.jsonl", "show colours", "write never.txt", None),
-])  # fmt: skip
-def test_what_was_dropped_stands_where_it_stood(file: str, before: str, after: str, between: int | None) -> None:
+@each_row(
+    "file, before, after, between",
+    [
+        ("*b3bf9d1b.jsonl", "Wrote a.txt.", "third question, to be rewound", 1),
+        ("*4ba95511.jsonl", "show colours", "write never.txt", None),
+    ],
+)
+def test_what_was_dropped_stands_where_it_stood(
+    file: str, before: str, after: str, between: int | None
+) -> None:
     """Also what a cancelled request wrote again: it stands before the request."""
     (path,) = DATA.rglob(file)
     with SessionLog(path) as log:
@@ -206,6 +213,11 @@ def test_what_was_dropped_stands_where_it_stood(file: str, before: str, after: s
 def test_a_session_ended_badly_only_if_failed_calls_are_its_last_word(tmp_path: Path) -> None:
     failed = logs.gemini("g", "", toolCalls=[logs.call("c", status="error")])
     for number, records in enumerate(([failed], [failed, logs.gemini("h", "It is not there.", 5)])):
-        session(tmp_path, uuid(number), [logs.header(uuid(number)), logs.user("u", "Read it"), *records])
-    found = {summary.id: (summary.failed_calls, summary.ended_badly) for summary in read(tmp_path).sessions}
+        session(
+            tmp_path, uuid(number), [logs.header(uuid(number)), logs.user("u", "Read it"), *records]
+        )
+    found = {
+        summary.id: (summary.failed_calls, summary.ended_badly)
+        for summary in read(tmp_path).sessions
+    }
     assert found == {uuid(0): (1, True), uuid(1): (1, False)}

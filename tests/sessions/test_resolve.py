@@ -13,7 +13,19 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from tests.rows import each_row, table
 from tests.sessions import logs
-from tests.sessions.stores import DATA, LONG_AGO, MAIN, hashed, legacy, load, marker, session, set_time, talk, uuid
+from tests.sessions.stores import (
+    DATA,
+    LONG_AGO,
+    MAIN,
+    hashed,
+    legacy,
+    load,
+    marker,
+    session,
+    set_time,
+    talk,
+    uuid,
+)
 
 
 def find(home: Path, wanted: str, project: Path | None = None) -> Summary:

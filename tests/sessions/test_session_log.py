@@ -15,7 +15,19 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Notice, ToolStatus
 from tests.rows import each_row, table
 from tests.sessions.facts import facts
-from tests.sessions.logs import at, built, call, gemini, header, lines, opened, reply, texts, user, write
+from tests.sessions.logs import (
+    at,
+    built,
+    call,
+    gemini,
+    header,
+    lines,
+    opened,
+    reply,
+    texts,
+    user,
+    write,
+)
 
 
 def replayed(tmp_path: Path, *records: object) -> SessionLog:
@@ -33,7 +45,9 @@ def test_a_log_is_replayed_as_promised(tmp_path: Path, promise: str, row: dict[s
 
 
 @each_row("name, content, says", table("session_files/no_sessions.json"))
-def test_a_file_that_is_no_session_says_so(tmp_path: Path, name: str, content: Any, says: str) -> None:
+def test_a_file_that_is_no_session_says_so(
+    tmp_path: Path, name: str, content: Any, says: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(lines(content) if isinstance(content, list) else content.encode("latin-1"))
     with pytest.raises(NotASession, match=re.escape(says)):
@@ -62,7 +76,11 @@ def test_a_whole_last_line_without_a_line_feed_counts(tmp_path: Path) -> None:
 
 
 def test_a_damaged_log_is_still_a_session(tmp_path: Path) -> None:
-    for records in ([{"sessionId": "s"}], [user("u", "no header")], [{"sessionId": "s", "projectHash": "h"}]):
+    for records in (
+        [{"sessionId": "s"}],
+        [user("u", "no header")],
+        [{"sessionId": "s", "projectHash": "h"}],
+    ):
         SessionLog(write(tmp_path / "session-x.jsonl", records)).refresh()
 
 

@@ -22,7 +22,9 @@ def names(store: Store) -> set[str]:
 def test_the_kinds_of_files(tmp_path: Path) -> None:
     for name, *_ in TABLES["kinds"]:
         logs.write(tmp_path / "tmp" / name, [])
-    found = {str(place.path.relative_to(tmp_path / "tmp")): place for place in Store(tmp_path).files()}
+    found = {
+        str(place.path.relative_to(tmp_path / "tmp")): place for place in Store(tmp_path).files()
+    }
     assert len(found) == len(TABLES["kinds"])
     for name, kind, id, parent in TABLES["kinds"]:
         assert (found[name].kind, found[name].name_id, found[name].parent) == (kind, id, parent)
@@ -39,7 +41,9 @@ def test_what_is_no_session_file_is_not_opened_and_said(tmp_path: Path) -> None:
         (chats / junk).write_text("{}")
     (tmp_path / "tmp" / "stray.jsonl").write_text("{}")
     assert names(Store(tmp_path)) == {str(good.relative_to(tmp_path / "tmp"))}
-    assert {problem.path.name: problem.what for problem in read(tmp_path).unreadable} == TABLES["no session files"]
+    assert {problem.path.name: problem.what for problem in read(tmp_path).unreadable} == TABLES[
+        "no session files"
+    ]
 
 
 def test_what_is_no_folder_of_a_project_is_said(tmp_path: Path) -> None:

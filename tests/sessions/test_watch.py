@@ -217,7 +217,9 @@ def on_a_network(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "network_file_system", lambda path: "nfs4")
 
 
-async def test_a_network_file_system_is_looked_at(often: None, on_a_network: None, home: Path) -> None:
+async def test_a_network_file_system_is_looked_at(
+    often: None, on_a_network: None, home: Path
+) -> None:
     path = session(home, uuid(1))
     async with watched(home) as watcher:
         append(path, logs.user("n", "New"))

@@ -28,7 +28,9 @@ ROOT = r"C:\Users\Ada\Shop App"
 
 
 @each_row("path, project, system, recorded", TABLES["recorded"])
-def test_a_recorded_path_is_one_of_its_own_system(path: str, project: str, system: str, recorded: str) -> None:
+def test_a_recorded_path_is_one_of_its_own_system(
+    path: str, project: str, system: str, recorded: str
+) -> None:
     pure = PureWindowsPath if system == "windows" else PurePosixPath
     assert recorded_path(path, project) == pure(recorded)
     assert PurePosixPath("/A/x") != recorded_path("/a/x")
@@ -38,11 +40,16 @@ def test_a_recorded_path_is_one_of_its_own_system(path: str, project: str, syste
 def test_one_file_by_several_spellings_is_one_file_of_its_project(store: Path, key: str) -> None:
     names = [ROOT + r"\src\till.ts", ROOT.lower() + "/src/till.ts", "src/till.ts"]
     calls = [
-        logs.call(f"c{at}", name="write_file", args={"file_path": name, "content": "sold\n"}, seconds=at)
+        logs.call(
+            f"c{at}", name="write_file", args={"file_path": name, "content": "sold\n"}, seconds=at
+        )
         for at, name in enumerate(names, 3)
     ]
     stores.session(
-        store, stores.uuid(1), [logs.header(), logs.user("u", "a"), logs.gemini("g", "", toolCalls=calls)], key=key
+        store,
+        stores.uuid(1),
+        [logs.header(), logs.user("u", "a"), logs.gemini("g", "", toolCalls=calls)],
+        key=key,
     )
     if key == "shop-app":
         stores.marker(store, key, ROOT.lower())
@@ -64,7 +71,9 @@ def test_one_file_by_several_spellings_is_one_file_of_its_project(store: Path, k
     assert [line.text for line in found.rebuilt.listed] == ["sold"]
 
 
-def test_a_folder_has_the_same_sessions_by_each_path_that_leads_to_it(store: Path, tmp_path: Path) -> None:
+def test_a_folder_has_the_same_sessions_by_each_path_that_leads_to_it(
+    store: Path, tmp_path: Path
+) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.mkdir()
     link.symlink_to(real)

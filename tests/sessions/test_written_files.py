@@ -66,7 +66,10 @@ def test_each_file_has_its_writes_the_newest_file_first(tmp_path: Path) -> None:
     stored(tmp_path, 3, wrote(ROOT / "never.py", None, "x", status="cancelled"))
     files = writes_by_file(writes(tmp_path))
     assert list(files) == [one, two]
-    assert [(each.session, each.written) for each in files[one]] == [(uuid(1), True), (uuid(2), True)]
+    assert [(each.session, each.written) for each in files[one]] == [
+        (uuid(1), True),
+        (uuid(2), True),
+    ]
     assert [each.written for each in files[two]] == [False, True]
 
 
@@ -134,7 +137,9 @@ def test_a_file_has_one_name(tmp_path: Path) -> None:
         wrote(ROOT / "src" / ".." / "a.py", None, "a", seconds=5),
         logs.gemini("g", "", 9, toolCalls=[other]),
     )
-    assert [(path, len(each)) for path, each in writes_by_file(writes(tmp_path)).items()] == [(ROOT / "a.py", 2)]
+    assert [(path, len(each)) for path, each in writes_by_file(writes(tmp_path)).items()] == [
+        (ROOT / "a.py", 2)
+    ]
 
 
 def test_the_change_of_a_write_is_read_when_it_is_wanted(tmp_path: Path) -> None:
@@ -160,7 +165,9 @@ def test_since_and_cancelled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(tmp_path: Path, order: int) -> None:
+def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(
+    tmp_path: Path, order: int
+) -> None:
     texts = ["1\n", "2\n", "3\n", "4\n"]
     for number, (before, after) in enumerate(pairwise(texts)):
         stored(tmp_path, number, wrote(ROOT / "a", before, after, seconds=10 * number))
@@ -184,7 +191,9 @@ def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
 
 def changed(path: PurePath, seconds: float, row: dict[str, Any]) -> dict[str, Any]:
     """The write of a table's row; of some, only the diff and the text before are stored."""
-    message = wrote(path, "1\n" if "diff" in row else row.get("before"), row.get("after", ""), seconds=seconds)
+    message = wrote(
+        path, "1\n" if "diff" in row else row.get("before"), row.get("after", ""), seconds=seconds
+    )
     if "diff" in row:
         display = message["toolCalls"][0]["resultDisplay"]
         del display["newContent"]
@@ -199,7 +208,9 @@ def test_hostile_changes_are_left_out_and_the_rest_applies(tmp_path: Path) -> No
     rows = [*changes["hostile"], *changes["good"]]
     messages = [changed(root / path, seconds, row) for seconds, (path, row) in enumerate(rows, 5)]
     path = session(home, uuid(1), [*talk(uuid(1), "Prompt"), *messages])
-    path.write_bytes(path.read_bytes().replace(b"LONE", rb"\ud83d").replace(b"+/outside", b"+" + bytes(outside)))
+    path.write_bytes(
+        path.read_bytes().replace(b"LONE", rb"\ud83d").replace(b"+/outside", b"+" + bytes(outside))
+    )
     patch = ProjectPatch(root)
     for change in only(recorded_changes(sessions(home))):
         patch.add(change)

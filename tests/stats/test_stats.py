@@ -25,7 +25,9 @@ from tests.sessions.stores import read, session, talk, uuid
 PRICES = load_prices()
 
 
-def stats_of(home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC) -> Stats:
+def stats_of(
+    home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC
+) -> Stats:
     stats = Stats(PRICES, since=since, zone=zone)
     for summary, found in activities(read(home).sessions, home=home, cache=cache):
         assert isinstance(found, FileActivity)
@@ -51,7 +53,9 @@ def test_tokens_by_model_day_and_hour(tmp_path: Path) -> None:
         ],
     )
     stats = stats_of(tmp_path)
-    assert stats.total.usage == Usage(input=2000, output=100, cached=800, thoughts=20, tool=0, total=2120)
+    assert stats.total.usage == Usage(
+        input=2000, output=100, cached=800, thoughts=20, tool=0, total=2120
+    )
     assert (stats.total.prompts, stats.total.answers, stats.total.unknown) == (1, 3, 1)
     assert set(stats.models) == {"gemini-2.5-pro", "mystery"}
     assert list(stats.days) == [date(2026, 11, 20), date(2026, 11, 21)]
@@ -213,11 +217,21 @@ def test_a_worktree_counts_for_its_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "absurd",
     [
-        {"input": -5}, {"output": 10**18}, {"cached": 101}, {"total": -1}, {"input": 10**12},
-        {"total": 99}, {"input": 100.5}, {"input": 1e30}, {"output": "10"}, {"cached": True},
+        {"input": -5},
+        {"output": 10**18},
+        {"cached": 101},
+        {"total": -1},
+        {"input": 10**12},
+        {"total": 99},
+        {"input": 100.5},
+        {"input": 1e30},
+        {"output": "10"},
+        {"cached": True},
     ],
-)  # fmt: skip
-def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(tmp_path: Path, absurd: dict[str, Any]) -> None:
+)
+def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(
+    tmp_path: Path, absurd: dict[str, Any]
+) -> None:
     tokens = {"input": 100, "output": 10, "cached": 0, "thoughts": 0, "tool": 0, "total": 110}
     answer = logs.gemini("g", "Yes", 5, model="gemini-2.5-pro", tokens=tokens | absurd)
     session(tmp_path, uuid(1), [logs.header(uuid(1)), logs.user("u", "Hello"), answer])
@@ -228,8 +242,14 @@ def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(tmp_path: Path, abs
 
 
 @pytest.mark.parametrize("known", [{"input": 100}, {"output": 10}, {}])
-def test_an_answer_with_only_some_tokens_does_not_look_fully_priced(tmp_path: Path, known: dict[str, int]) -> None:
-    records = [logs.header(uuid(1)), logs.user("u", "Hello"), answer("g", 5, "gemini-2.5-pro", **known)]
+def test_an_answer_with_only_some_tokens_does_not_look_fully_priced(
+    tmp_path: Path, known: dict[str, int]
+) -> None:
+    records = [
+        logs.header(uuid(1)),
+        logs.user("u", "Hello"),
+        answer("g", 5, "gemini-2.5-pro", **known),
+    ]
     session(tmp_path, uuid(1), records)
     total = stats_of(tmp_path).total
     assert total.unknown == 1
@@ -246,7 +266,9 @@ def test_a_time_that_can_not_be_is_that_of_the_session(tmp_path: Path, time: str
 
 
 @pytest.mark.parametrize("time", ["1969-12-31T00:00:00.000Z", "9998-01-01T00:00:00.000Z"])
-def test_without_any_possible_time_tokens_are_unknown_and_belong_to_no_day(tmp_path: Path, time: str) -> None:
+def test_without_any_possible_time_tokens_are_unknown_and_belong_to_no_day(
+    tmp_path: Path, time: str
+) -> None:
     times = ("timestamp", "startTime", "lastUpdated")
     records = [
         record | {key: time for key in times if key in record}

@@ -78,7 +78,11 @@ PANES = {
         Where.DRAWING,
     ),
 }
-NAMES = {Where.APP: "Any place", Where.SESSIONS: "List and transcript", Where.RUN_LIST: "List of runs"}
+NAMES = {
+    Where.APP: "Any place",
+    Where.SESSIONS: "List and transcript",
+    Where.RUN_LIST: "List of runs",
+}
 
 
 def documents() -> list[Path]:
@@ -122,7 +126,9 @@ def commands() -> Iterator[str]:
         yield from _options(command, context)
 
 
-def _commands(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def _commands(
+    command: click.Command, names: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield names, command
     if isinstance(command, click.Group):
         for name, each in command.commands.items():
@@ -149,7 +155,9 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 def _inline(words: str) -> str:
     """Words that stand in Markdown as they are."""
     pieces = words.split("`")
-    return "`".join(p if at % 2 else re.sub(r"([*~<\[])", r"\\\1", p) for at, p in enumerate(pieces))
+    return "`".join(
+        p if at % 2 else re.sub(r"([*~<\[])", r"\\\1", p) for at, p in enumerate(pieces)
+    )
 
 
 def _cell(words: str) -> str:

@@ -1,7 +1,7 @@
 """Put known faults into copies of gemtui, and look whether the tests notice.
 
-`mutants.toml` lists the faults, such as a dropped check or a comparison that is off by one, each with the test that
-must fail. The checkout itself is never changed.
+`mutants.toml` lists the faults, such as a dropped check or a comparison that is off by one, each
+with the test that must fail. The checkout itself is never changed.
 
     python -m tests.tools.mutants [NAME…] [--jobs N]
 """
@@ -42,17 +42,24 @@ class Mutant:
     def test_exists(self) -> bool:
         """Whether the test still has this name."""
         module, _, function = self.test.partition("::")
-        return re.search(rf"^(async )?def {function}\(", (ROOT / module).read_text(), re.MULTILINE) is not None
+        return (
+            re.search(rf"^(async )?def {function}\(", (ROOT / module).read_text(), re.MULTILINE)
+            is not None
+        )
 
     @property
     def tests(self) -> str:
-        """What pytest is to run: the test, or its whole module if the test has another name by now."""
+        """What pytest is to run: the test, or its whole module if the test has another name by
+        now.
+        """
         return self.test if self.test_exists else self.test.partition("::")[0]
 
 
 def main() -> int:
     """Try the mutants that the command line names, or all of them; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.mutants", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.tools.mutants", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants to try (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="how many to try at the same time")
     options = parser.parse_args()
@@ -62,7 +69,10 @@ def main() -> int:
     chosen = [mutant for mutant in mutants if not options.names or mutant.name in options.names]
     for mutant in chosen:
         if not mutant.test_exists:
-            print(f"out of date: {mutant.name} names {mutant.test}, which is gone; its whole module is run instead")
+            print(
+                f"out of date: {mutant.name} names {mutant.test}, which is gone; its whole module "
+                "is run instead"
+            )
     with TemporaryDirectory(prefix="mutants-") as folder:
         copies = [Path(folder, str(number)) for number in range(options.jobs)]
         for copy in copies:
@@ -100,7 +110,9 @@ def try_all(mutants: Sequence[Mutant], copies: Sequence[Path]) -> int:
 
 
 def try_one(mutant: Mutant, copy: Path) -> str:
-    """Try one mutant in a copy of the checkout, which is as before afterwards; return what happened."""
+    """Try one mutant in a copy of the checkout, which is as before afterwards; return what
+    happened.
+    """
     original, mutated = ROOT / mutant.file, copy / mutant.file
     text = original.read_text()
     if text.count(mutant.before) != 1:
@@ -114,7 +126,8 @@ def try_one(mutant: Mutant, copy: Path) -> str:
 def run_tests(copy: Path, tests: Sequence[str]) -> int:
     """Run tests in a copy of the checkout with its own gemtui; return pytest's exit code.
 
-    No bytecode is written: Python might take a mutant's for the original, which is as old to the second.
+    No bytecode is written: Python might take a mutant's for the original, which is as old to the
+    second.
     """
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--timeout=120"]

@@ -1,7 +1,7 @@
 """Renew the table of prices before a release, from the one that the package litellm carries.
 
-`python -m tests.tools.prices WHEEL`, with the wheel that `pip download --no-deps litellm` has left. Only
-models that Gemini CLI knows are taken; those that the package lacks stay as they are.
+`python -m tests.tools.prices WHEEL`, with the wheel that `pip download --no-deps litellm` has left.
+Only models that Gemini CLI knows are taken; those that the package lacks stay as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from typing import Any
 from gemtui.agent.detect import MODELS
 
 TABLE = Path(__file__).parents[2] / "gemtui/stats/prices.toml"
-_NAMES = {"input": "input_cost_per_token", "output": "output_cost_per_token", "cached": "cache_read_input_token_cost"}
+_NAMES = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached": "cache_read_input_token_cost",
+}
 _LONG = "_above_200k_tokens"
 
 

@@ -17,9 +17,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-VAGUE = frozenset(("each", "found", "place", "words", "known", "told", "done", "said", "given", "here"))
+VAGUE = frozenset(
+    ("each", "found", "place", "words", "known", "told", "done", "said", "given", "here")
+)
 LAYOUT = frozenset(
-    (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    (
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    )
 )
 
 
@@ -50,7 +59,11 @@ def size_of(source: str) -> Size:
             continue
         tokens += 1
         lines.update(range(token.start[0], token.end[0] + 1))
-    stored = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    stored = [
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
     vague = Counter(name for name in stored if name in VAGUE)
     return Size(tokens, len(lines), _with_one_caller(tree), vague)
 
@@ -58,7 +71,11 @@ def size_of(source: str) -> Size:
 def _docstring_places(tree: ast.Module) -> Iterator[tuple[int, int]]:
     """Yield where a text stands alone: a docstring, of a variable, too."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             yield node.lineno, node.col_offset
 
 
@@ -77,7 +94,9 @@ def _with_one_caller(tree: ast.Module) -> int:
 
 
 def sizes(folder: Path) -> dict[str, Size]:
-    """Return the size of each package directly below a folder, and of the modules beside them as `.`."""
+    """Return the size of each package directly below a folder, and of the modules beside them as
+    `.`.
+    """
     packages: dict[str, Size] = {}
     for path in folder.rglob("*.py"):
         parts = path.relative_to(folder).parts
@@ -97,7 +116,10 @@ def main() -> None:
         for package, size in sorted(packages.items(), key=lambda item: -item[1].tokens):
             print(f"  {size.tokens:8,}  {package}")
         print(f"  private functions with one caller: {whole.one_caller:,}")
-        print("  vague names: " + ", ".join(f"{word} {number}" for word, number in whole.vague.most_common()))
+        print(
+            "  vague names: "
+            + ", ".join(f"{word} {number}" for word, number in whole.vague.most_common())
+        )
 
 
 if __name__ == "__main__":

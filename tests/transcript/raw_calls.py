@@ -22,7 +22,10 @@ def reply(**response: Any) -> list[dict[str, Any]]:
 
 
 def raw_call(
-    name: str = "read_file", *, response: Mapping[str, Any] = MappingProxyType({"output": "ok"}), **fields: Any
+    name: str = "read_file",
+    *,
+    response: Mapping[str, Any] = MappingProxyType({"output": "ok"}),
+    **fields: Any,
 ) -> dict[str, Any]:
     """A stored call that went well, unless the response or other fields say something else."""
     return {
@@ -38,4 +41,10 @@ def raw_call(
 
 def record(type: str = "gemini", **fields: Any) -> dict[str, Any]:
     """A stored message record."""
-    return {"id": "m1", "timestamp": "2026-01-02T03:04:05.250Z", "type": type, "content": "", **fields}
+    return {
+        "id": "m1",
+        "timestamp": "2026-01-02T03:04:05.250Z",
+        "type": type,
+        "content": "",
+        **fields,
+    }

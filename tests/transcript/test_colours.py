@@ -35,7 +35,12 @@ def test_colours_are_read(text: str, spans: list[dict[str, Any]]) -> None:
 def test_a_colour_lasts_over_line_ends() -> None:
     screen = coloured("\x1b[31ma\r\nb\x1b[0m\n\nc\n")
     assert screen == ScreenDisplay(
-        lines=((AnsiSpan(text="a", fg=RED),), (AnsiSpan(text="b", fg=RED),), (), (AnsiSpan(text="c"),))
+        lines=(
+            (AnsiSpan(text="a", fg=RED),),
+            (AnsiSpan(text="b", fg=RED),),
+            (),
+            (AnsiSpan(text="c"),),
+        )
     )
 
 

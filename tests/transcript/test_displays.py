@@ -58,7 +58,11 @@ def test_screens_lose_their_padding() -> None:
         [],
     ]
     assert display_of(value) == ScreenDisplay(
-        lines=((AnsiSpan(text="green", fg="#008000", bold=True), AnsiSpan(text=" plain")), (), (AnsiSpan(text="end"),))
+        lines=(
+            (AnsiSpan(text="green", fg="#008000", bold=True), AnsiSpan(text=" plain")),
+            (),
+            (AnsiSpan(text="end"),),
+        )
     )
 
 

@@ -63,7 +63,12 @@ def test_a_page_permits_only_its_own_script_and_style() -> None:
         ((content),) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
         digest = b64encode(sha256(content.encode()).digest()).decode()
         assert rules.pop(name) == f"'sha256-{digest}'"
-    assert rules == {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
+    assert rules == {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
     assert not re.search(r"""(?:src|href)=["'](?!data:)""", page)
     for power in ("innerHTML", "eval", "Function(", "fetch", "XMLHttp", "document.write", "import"):
         assert power not in SCRIPT

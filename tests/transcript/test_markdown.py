@@ -8,7 +8,14 @@ from markdown_it import MarkdownIt
 
 from gemtui.text import Clean, clean, clean_line
 from gemtui.transcript.export_markdown import code, escaped, paragraph
-from gemtui.transcript.untrusted_markdown import BRACKETS, LONGEST, defused, fenced, highlighted, rendered
+from gemtui.transcript.untrusted_markdown import (
+    BRACKETS,
+    LONGEST,
+    defused,
+    fenced,
+    highlighted,
+    rendered,
+)
 from tests.rows import each_row, table
 
 TABLES = table("transcript/markdown.json")
@@ -71,7 +78,9 @@ def test_a_paragraph_is_only_text(text: Clean) -> None:
 def test_escaped_text_in_a_line_is_only_text(text: Clean) -> None:
     line = clean_line(text)
     shown = html(f"- x: {escaped(line)}")
-    assert _plain(shown.replace("<ul>\n<li>", "").replace("</li>\n</ul>\n", "")) == (f"x: {line}".rstrip())
+    assert _plain(shown.replace("<ul>\n<li>", "").replace("</li>\n</ul>\n", "")) == (
+        f"x: {line}".rstrip()
+    )
 
 
 @given(st.text(alphabet=st.sampled_from("`a <\\*|"), min_size=1).map(clean))
@@ -93,8 +102,12 @@ def test_rendered_html_has_no_foreign_element(text: Clean) -> None:
     assert not re.search(r"<(script|b|img|h1|h2)\b|<!", page)
     assert not re.search(r"href=\"(javascript|data|vbscript|file):", page)
     assert set(re.findall(r" ([a-z-]+)=", re.sub(r">[^<]*<", "><", page))) <= {
-        "href", "rel", "class", "start", "style",
-    }  # fmt: skip
+        "href",
+        "rel",
+        "class",
+        "start",
+        "style",
+    }
 
 
 def test_rendered() -> None:

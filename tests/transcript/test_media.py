@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.sessions.read.conversation import message_on_line
-from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, numbered, pixels
+from gemtui.transcript.media import (
+    MediaDamaged,
+    file_name_of,
+    image_bytes,
+    image_words,
+    media_type,
+    numbered,
+    pixels,
+)
 from gemtui.transcript.model import Image
 from gemtui.transcript.parts import image_of
 from gemtui.transcript.tools import tool_call
@@ -72,19 +80,26 @@ def test_the_image_of_a_file_that_was_read_has_its_name() -> None:
     assert [each.name for each in other.images] == ["image"]
 
 
-@each_row("data, area", [
+@each_row(
+    "data, area",
+    [
         (png(7, 9), (7, 9)),
         (b"GIF89a" + struct.pack("<HH", 300, 20), (300, 20)),
         (JPEG, (640, 480)),
         (WEBP + b"VP8 " + bytes(10) + struct.pack("<HH", 80, 90), (80, 90)),
-        (WEBP + b"VP8L" + bytes(4) + b"\x2f" + (79 | 89 << 14).to_bytes(4, "little") + bytes(5),
-         (80, 90)),
-        (WEBP + b"VP8X" + bytes(8) + (79).to_bytes(3, "little") + (89).to_bytes(3, "little"),
-         (80, 90)),
+        (
+            WEBP + b"VP8L" + bytes(4) + b"\x2f" + (79 | 89 << 14).to_bytes(4, "little") + bytes(5),
+            (80, 90),
+        ),
+        (
+            WEBP + b"VP8X" + bytes(8) + (79).to_bytes(3, "little") + (89).to_bytes(3, "little"),
+            (80, 90),
+        ),
         (b"\x89PNG\r\n\x1a\n", None),
         (b"%PDF-1.4", None),
         (b"", None),
-    ])  # fmt: skip
+    ],
+)
 def test_pixels_are_told_by_the_first_bytes(data: bytes, area: tuple[int, int] | None) -> None:
     assert pixels(data) == area
 
@@ -141,5 +156,7 @@ def test_of_an_address_alone_nothing_can_be_saved() -> None:
         ("", JPEG, "image.jpg"),
     ],
 )
-def test_the_name_of_its_file_has_no_folder_and_the_suffix_of_what_it_is(name: str, data: bytes, file: str) -> None:
+def test_the_name_of_its_file_has_no_folder_and_the_suffix_of_what_it_is(
+    name: str, data: bytes, file: str
+) -> None:
     assert file_name_of(image(data, displayName=name)) == file

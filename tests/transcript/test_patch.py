@@ -16,15 +16,20 @@ from tests.rows import each_row, table
 TABLES = table("transcript/patch.json")
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
-CONTENT = st.none() | st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
+CONTENT = st.none() | st.builds(
+    lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"])
+)
 NAMES = st.sampled_from(["a.txt", "two words.py", 'a"b', "back\\slash", "tab\there", "été/ñ.txt"])
 
 
 def apply(folder: Path, patch: str) -> None:
     subprocess.run(
         ["git", "apply", "--whitespace=nowarn"],
-        input=patch.encode(), cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+        input=patch.encode(),
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
 
 @settings(max_examples=some_of(60))
@@ -55,7 +60,9 @@ HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
 
 
 @each_row("before, diff, after", TABLES["a_recorded_diff_makes_of_the_one_text_the_other"])
-def test_a_recorded_diff_makes_of_the_one_text_the_other(before: str, diff: str, after: str | None) -> None:
+def test_a_recorded_diff_makes_of_the_one_text_the_other(
+    before: str, diff: str, after: str | None
+) -> None:
     if after is None:
         with pytest.raises(NoPatch):
             apply_diff(before, diff)
@@ -72,7 +79,9 @@ def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> 
         apply_diff("one\ntwo\n", diff)
 
 
-@each_row("name", [*TABLES["a_name_that_git_refuses_makes_no_patch"], "x" * 256, "x/" * 2047 + "xx"])
+@each_row(
+    "name", [*TABLES["a_name_that_git_refuses_makes_no_patch"], "x" * 256, "x/" * 2047 + "xx"]
+)
 def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
     with pytest.raises(NoPatch):
         file_patch(name, None, "x\n")

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from gemtui.policy.match.matching import arguments_text
 from gemtui.transcript.model import ToolCall
-from gemtui.transcript.seal import PROPERTY, new_seal, seal_pattern, sealed, unsealed, without_notice
+from gemtui.transcript.seal import (
+    PROPERTY,
+    new_seal,
+    seal_pattern,
+    sealed,
+    unsealed,
+    without_notice,
+)
 from gemtui.transcript.tools import tool_call
 from tests.rows import each_row
 
@@ -52,7 +59,10 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
         assert not re.search(seal_pattern(SEAL, shell=shell), arguments_text(forged))
 
 
-@each_row("folder", ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."])
+@each_row(
+    "folder",
+    ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."],
+)
 def test_a_mark_that_the_model_has_read_and_brings_more_than_once_is_no_mark(folder: str) -> None:
     given: dict[str, Any] = {"command": "id", "dir_path": folder.replace("{}", SEAL)}
     assert not re.search(seal_pattern(SEAL, shell=True), arguments_text(unsealed(given)))

@@ -23,7 +23,10 @@ from tests.transcript.raw_calls import raw_call, reply
 
 def transcript(*messages: tuple[Block, ...]) -> Transcript:
     return Transcript.of(
-        [Message(id=str(number), author=Author.MODEL, blocks=blocks) for number, blocks in enumerate(messages)]
+        [
+            Message(id=str(number), author=Author.MODEL, blocks=blocks)
+            for number, blocks in enumerate(messages)
+        ]
     )
 
 
@@ -86,7 +89,10 @@ def test_every_hit_is_an_occurrence(text: str, query: str) -> None:
         (Attachment(name="a.py", text="code"), "a.py\ncode"),
         (Attachment(name="a" * 500, text="code"), f"{'a' * 400}\ncode"),
         (Thought(subject="s", description="d"), "s\nd"),
-        (Image(mime_type="image/png", name="a.png", uri="gs://b/a.png"), "a.png\nimage/png\ngs://b/a.png"),
+        (
+            Image(mime_type="image/png", name="a.png", uri="gs://b/a.png"),
+            "a.png\nimage/png\ngs://b/a.png",
+        ),
         (Image(mime_type="image/png"), "image/png"),
         (SHELL, "ls\nneedle"),
     ],
@@ -108,5 +114,7 @@ def test_what_the_model_got_is_found_where_the_person_saw_one_line() -> None:
 
 
 def test_an_error_is_found_once() -> None:
-    failed = tool_call(raw_call(status="error", result=reply(error="No such file: a"), resultDisplay="No such"))
+    failed = tool_call(
+        raw_call(status="error", result=reply(error="No such file: a"), resultDisplay="No such")
+    )
     assert block_text(failed) == "No such file: a"

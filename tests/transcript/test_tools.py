@@ -8,7 +8,15 @@ from hypothesis import given
 from msgspec import to_builtins
 
 from gemtui.transcript.model import DiffDisplay, Image, TableDisplay, ToolStatus
-from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
+from gemtui.transcript.tools import (
+    ToolKind,
+    call_from_parts,
+    call_status,
+    kind_of,
+    target,
+    tool_call,
+    written_path,
+)
 from tests.rows import each_row, table
 from tests.transcript.raw_calls import json_values, raw_call, reply
 
@@ -42,7 +50,9 @@ def test_no_shape_makes_reading_a_call_raise(raw: dict[str, Any]) -> None:
 
 
 @given(st.dictionaries(keys, json_values), st.none() | st.dictionaries(response_keys, json_values))
-def test_no_shape_makes_reading_parts_raise(call: dict[str, Any], response: dict[str, Any] | None) -> None:
+def test_no_shape_makes_reading_parts_raise(
+    call: dict[str, Any], response: dict[str, Any] | None
+) -> None:
     assert call_from_parts(call, response).name
 
 
@@ -50,7 +60,9 @@ def test_deep_nesting_is_named_instead() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = [deep]
-    assert tool_call(raw_call(result=reply(output=deep))).output == ("(nested too deeply to be shown)")
+    assert tool_call(raw_call(result=reply(output=deep))).output == (
+        "(nested too deeply to be shown)"
+    )
 
 
 @each_row("name, kind", TABLES["kinds_of_new_old_and_foreign_names"])
@@ -65,7 +77,9 @@ def test_how_a_call_ended(fields: dict[str, Any], status: ToolStatus) -> None:
 
 
 @each_row("promise, raw, expected", TABLES["what_is_read_of_a_call"])
-def test_what_is_read_of_a_call(promise: str, raw: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_what_is_read_of_a_call(
+    promise: str, raw: dict[str, Any], expected: dict[str, Any]
+) -> None:
     assert to_builtins(tool_call(raw)).items() >= expected.items(), promise
 
 
@@ -159,7 +173,9 @@ def test_a_diff_is_rebuilt_from_the_arguments_of_old_edits() -> None:
         ("Successfully overwrote file: /p/a.", False, None),
     ],
 )
-def test_a_diff_is_rebuilt_from_the_content_of_old_writes(output: str, is_new: bool, removed: int | None) -> None:
+def test_a_diff_is_rebuilt_from_the_content_of_old_writes(
+    output: str, is_new: bool, removed: int | None
+) -> None:
     args = {"file_path": "/p/a", "content": "x\ny"}
     display = tool_call(raw_call("write_file", args=args, result=reply(output=output))).display
     assert isinstance(display, DiffDisplay)

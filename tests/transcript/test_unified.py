@@ -49,7 +49,9 @@ def test_a_record_becomes_its_blocks(promise: str, cases: list[Any]) -> None:
 
 
 @each_row("name, args, unified, wanted", TABLES["tool_names_and_inputs"])
-def test_tool_names_and_inputs(name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]) -> None:
+def test_tool_names_and_inputs(
+    name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]
+) -> None:
     use = blocks(record(toolCalls=[raw_call(name, args=args)]))[0]
     assert use == {"type": "tool_use", "id": "c1", "name": unified, "input": wanted}
 
@@ -64,7 +66,12 @@ def test_of_several_paths_all_readers_take_the_same() -> None:
 @each_row("fields, content, is_error", TABLES["tool_results"])
 def test_tool_results(fields: dict[str, Any], content: str, is_error: bool) -> None:
     result = blocks(record(toolCalls=[raw_call(**fields)]))[1]
-    assert result == {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": is_error}
+    assert result == {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": content,
+        "is_error": is_error,
+    }
 
 
 def test_a_call_without_an_id_gets_one_that_its_result_shares() -> None:
@@ -97,7 +104,12 @@ def test_json_shape() -> None:
         "timestamp": 1767323045250,
         "tool": "gemini",
         "model": "gemini-2.5-pro",
-        "usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 13, "cache_read_input_tokens": 4},
+        "usage": {
+            "input_tokens": 10,
+            "output_tokens": 2,
+            "total_tokens": 13,
+            "cache_read_input_tokens": 4,
+        },
         "_original": stored,
     }
 
@@ -148,7 +160,9 @@ def fixtures() -> Path:
 
 
 def only(message: UnifiedMessage, type: str) -> Any:
-    (block,) = (block for block in message.content if isinstance(block, dict) and block["type"] == type)
+    (block,) = (
+        block for block in message.content if isinstance(block, dict) and block["type"] == type
+    )
     return block
 
 
@@ -159,7 +173,13 @@ def sessions(fixtures: Path) -> Iterator[dict[str, Any]]:
 
 @each_row("name, tool, inputs, is_error, types, texts", TABLES["chats_of_another_project"])
 def test_a_message_of_another_project_is_read(
-    fixtures: Path, name: str, tool: str, inputs: list[str], is_error: bool, types: list[str], texts: list[str]
+    fixtures: Path,
+    name: str,
+    tool: str,
+    inputs: list[str],
+    is_error: bool,
+    types: list[str],
+    texts: list[str],
 ) -> None:
     stored = json.loads((fixtures / "individual" / f"{name}.json").read_text())
     message = parse_message(stored)
@@ -168,7 +188,10 @@ def test_a_message_of_another_project_is_read(
     assert (message.role, [block["type"] for block in shape["content"]]) == ("assistant", types)
     use = only(message, "tool_use")
     assert (use["name"], list(use["input"])) == (tool, inputs)
-    assert set(map(str, use["input"].values())) <= {"*", *map(str, stored["toolCalls"][0]["args"].values())}
+    assert set(map(str, use["input"].values())) <= {
+        "*",
+        *map(str, stored["toolCalls"][0]["args"].values()),
+    }
     assert only(message, "tool_result")["is_error"] is is_error
     assert [text for text in texts if text not in json.dumps(shape)] == []
 

@@ -57,7 +57,11 @@ def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def messages_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow machine the next key, or the clock, would end a message before a test has looked at it."""
+    """On a slow machine the next key, or the clock, would end a message before a test has looked at
+    it.
+    """
     show = BarLine.show_message
     monkeypatch.setattr(bars, "_READ", PATIENCE)
-    monkeypatch.setattr(BarLine, "show_message", lambda self, text, seconds: show(self, text, PATIENCE))
+    monkeypatch.setattr(
+        BarLine, "show_message", lambda self, text, seconds: show(self, text, PATIENCE)
+    )

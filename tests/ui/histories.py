@@ -41,7 +41,9 @@ def call(number: int, name: str, *, status: str = "success", **args: Any) -> log
     return logs.call(f"call-{number}", name=name, args=args, status=status)
 
 
-def session(home: Path, number: int, title: str, calls: list[logs.Record], *, key: str, seconds: float) -> Path:
+def session(
+    home: Path, number: int, title: str, calls: list[logs.Record], *, key: str, seconds: float
+) -> Path:
     """A session of one prompt and one answer with these calls."""
     records = [
         logs.header(stores.uuid(number), startTime=logs.at(seconds), lastUpdated=logs.at(seconds)),

@@ -37,7 +37,9 @@ STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 WIDE, NARROW = (120, 36), (80, 24)
 BOTH = (0, 0)
-"""For `person`: it begins wide; what is seen is then seen in the other size, where the next keys are pressed."""
+"""For `person`: it begins wide; what is seen is then seen in the other size, where the next keys
+are pressed.
+"""
 _MOST_PAUSES = 50
 """After so many looks, the next ones are no rarer: what is waited for needs the processor too."""
 _LATE = 20.0
@@ -134,7 +136,9 @@ class Person:
 
     @property
     def _behind_messages(self) -> str:
-        """What a message covers: in tests it stays until a key, so whatever comes behind it would never be seen."""
+        """What a message covers: in tests it stays until a key, so whatever comes behind it would
+        never be seen.
+        """
         covered = [bar for bar in self.app.screen.query(BarLine) if bar.told is not None]
         return " ".join(part.plain for bar in covered for part in (*bar._left, *bar._right))
 
@@ -155,7 +159,9 @@ class Person:
     async def reads_as(self, snapshot: SnapshotAssertion) -> None:
         """Compare the lines of the screen with the accepted ones."""
         lines = snapshot.use_extension(_Text)
-        await self._equals(lines, lambda: "".join(f"{line.rstrip()}\n" for line in self.text.splitlines()))
+        await self._equals(
+            lines, lambda: "".join(f"{line.rstrip()}\n" for line in self.text.splitlines())
+        )
 
     async def looks_in_both_sizes(self, snapshot: SnapshotAssertion) -> None:
         """Compare the picture of the screen, and then its lines when it has become narrow."""

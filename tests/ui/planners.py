@@ -101,7 +101,11 @@ def policy(name: str, text: str = WORK) -> Path:
 
 @asynccontextmanager
 async def planner(
-    home: Path, size: tuple[int, int] = WIDE, config: Config | None = None, *, project: Path | None = None
+    home: Path,
+    size: tuple[int, int] = WIDE,
+    config: Config | None = None,
+    *,
+    project: Path | None = None,
 ) -> AsyncIterator[Planner]:
     """Somebody in the policy pane, once it has opened the first policy there is."""
     project = project or home / "project"

@@ -31,13 +31,18 @@ _LONGEST = 1.0
 """Seconds after which a pause ends though the process still computes, as Textual's does."""
 
 _EAGER = 50
-"""Looks at the app's messages until the next ones leave it a moment: a handler waits for a thread."""
+"""Looks at the app's messages until the next ones leave it a moment: a handler waits for a
+thread.
+"""
 
 _render_update = Compositor.render_update
 
 
 def _draw_pictures_only(
-    self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
+    self: Compositor,
+    full: bool = False,
+    screen_stack: list[Screen[Any]] | None = None,
+    simplify: bool = False,
 ) -> Any:
     """Draw pictures at once, and other frames not at all: a test draws when it looks."""
     if full or simplify:
@@ -64,7 +69,9 @@ def _is_busy(pump: MessagePump) -> bool:
 
 
 async def _wait_for_screen(self: Pilot[Any], timeout: float = PATIENCE) -> bool:
-    """Look whether all messages are handled; Textual's pilot sends each widget one more to know it."""
+    """Look whether all messages are handled; Textual's pilot sends each widget one more to know
+    it.
+    """
     app, looks, end = self.app, 0, monotonic() + timeout
     try:
         pumps = [app, *app.screen.walk_children(with_self=True)]
@@ -102,7 +109,9 @@ async def settle(pilot: Pilot[Any]) -> None:
 
 
 def drawn(app: App[Any]) -> list[Strip]:
-    """Draw the top screen, before what can be seen of those below it, as a terminal would be sent it."""
+    """Draw the top screen, before what can be seen of those below it, as a terminal would be sent
+    it.
+    """
     visible_screen_stack.set(app._background_screens)
     return app.screen._compositor.render_strips()
 

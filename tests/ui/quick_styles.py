@@ -45,14 +45,35 @@ def _state_of(node: DOMNode) -> tuple[object, ...]:
     """Return all of a node that a selector can ask for, but its place among its siblings."""
     kind, id, classes = type(node), node.id, frozenset(node._classes)
     if isinstance(node, Widget):
-        return kind, id, classes, node.mouse_hover, node.has_focus, node.disabled, node.allow_focus()
+        return (
+            kind,
+            id,
+            classes,
+            node.mouse_hover,
+            node.has_focus,
+            node.disabled,
+            node.allow_focus(),
+        )
     if isinstance(node, App):
-        return kind, id, classes, node.theme, node.app_focus, node.is_inline, node.native_ansi_color, node.no_color
+        return (
+            kind,
+            id,
+            classes,
+            node.theme,
+            node.app_focus,
+            node.is_inline,
+            node.native_ansi_color,
+            node.no_color,
+        )
     return kind, id, classes
 
 
 def _apply_once(
-    self: Stylesheet, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
+    self: Stylesheet,
+    node: DOMNode,
+    *,
+    animate: bool = False,
+    cache: dict[tuple[Any, ...], RulesMap] | None = None,
 ) -> None:
     """Look for the rules of a node once; Textual itself keeps them for the siblings of one update.
 

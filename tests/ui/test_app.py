@@ -105,7 +105,9 @@ def selected(me: Person) -> list[tuple[Color, Color]]:
     return colours
 
 
-async def test_selected_text_is_marked_without_colours(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_selected_text_is_marked_without_colours(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(store) as me:
         assert me.view.selection_style.reverse
@@ -250,7 +252,9 @@ def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> 
         me.hides("esc close")  # a key that comes while a dialog closes is dropped
         me.press(QUIT)
         assert me.wait() == 0
-    styles = {int(n) for sgr in re.findall(rb"\x1b\[([0-9;]*)m", me.raw) for n in sgr.split(b";") if n}
+    styles = {
+        int(n) for sgr in re.findall(rb"\x1b\[([0-9;]*)m", me.raw) for n in sgr.split(b";") if n
+    }
     assert not styles & {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
     assert 1 in styles
 
@@ -269,7 +273,9 @@ async def test_what_ended_runs_have_left_is_tidied_at_the_start(store: Path) -> 
         await me.until(lambda: len(list(place.iterdir())) == MOST_RUNS)
 
 
-def test_the_garbage_collector_looks_seldom_and_not_at_what_is_there_from_the_start(tmp_path: Path) -> None:
+def test_the_garbage_collector_looks_seldom_and_not_at_what_is_there_from_the_start(
+    tmp_path: Path,
+) -> None:
     copy_store(tmp_path)
     environ = dict(os.environ, GEMINI_CLI_HOME=str(tmp_path / "home"))
     script = (

@@ -241,7 +241,9 @@ async def test_keys_of_one_burst_act_in_their_order(store: Path) -> None:
             await me.comes_home()
 
 
-async def test_a_screen_gets_no_key_before_it_has_its_widgets(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_screen_gets_no_key_before_it_has_its_widgets(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(app_base, "_HELD", 0.0)
     async with person(store) as me:
         await me.press("e")
@@ -292,7 +294,9 @@ async def test_ctrl_q_ends_the_app_before_keys_that_wait(store: Path) -> None:
         assert len(field.value) < 100
 
 
-async def test_ctrl_q_ends_the_app_while_a_dialog_is_prepared(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ctrl_q_ends_the_app_while_a_dialog_is_prepared(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun, prepared, find = threading.Event(), threading.Event(), policies.list_policies
 
     def slowly() -> tuple[policies.PolicyFile, ...]:

@@ -16,7 +16,10 @@ from tests.terminal import Terminal
 
 pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/__main__.py")
 
-SIGNALS = [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGHUP, signal.SIGINT))]
+SIGNALS = [
+    signal.SIGTERM,
+    *(pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGHUP, signal.SIGINT)),
+]
 ESCAPE = "\x1b[27u"
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
@@ -110,7 +113,9 @@ def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path)
         assert place.process.wait(30) == 128 + signal.SIGTERM
 
 
-def test_ctrl_q_ends_it_in_order_and_the_title_was_put_aside_before_it_was_set(running: Terminal) -> None:
+def test_ctrl_q_ends_it_in_order_and_the_title_was_put_aside_before_it_was_set(
+    running: Terminal,
+) -> None:
     running.press("\x11")
     assert running.wait() == 0
     assert restored(running.raw)
@@ -144,8 +149,12 @@ sys.exit(main([]))
 """
 
 
-@pytest.mark.parametrize(("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)])
-def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(folder: Path, ending: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)]
+)
+def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(
+    folder: Path, ending: str, code: int
+) -> None:
     with terminal(folder, "-c", LATE.format(ending=ending)) as place:
         place.shows("? keys")
         place.press("!")
@@ -153,7 +162,9 @@ def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(folder: Path, ending
         assert b"Traceback" not in place.raw
 
 
-def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_what_is_read(running: Terminal) -> None:
+def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_what_is_read(
+    running: Terminal,
+) -> None:
     running.press("\x03")
     running.shows("Press ^q to quit gemtui")
 
@@ -182,7 +193,9 @@ def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_wh
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("shown", [b"\x1b[?1049h", pytest.param(b"Sessions", marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "shown", [b"\x1b[?1049h", pytest.param(b"Sessions", marks=pytest.mark.deep)]
+)
 def test_a_signal_while_panes_are_made_ends_it_without_a_traceback(
     folder: Path, number: signal.Signals, shown: bytes
 ) -> None:
@@ -212,7 +225,9 @@ sys.exit(main())
 
 @pytest.mark.parametrize("name", ["cb", "__set_name__"])
 @pytest.mark.parametrize("at", [20, pytest.param(200, marks=pytest.mark.deep)])
-def test_an_interrupt_where_an_import_would_ignore_it_ends_it(folder: Path, name: str, at: int) -> None:
+def test_an_interrupt_where_an_import_would_ignore_it_ends_it(
+    folder: Path, name: str, at: int
+) -> None:
     """`cb` is a callback of the import system; errors of `__set_name__` become a RuntimeError."""
     with terminal(folder, "-c", INTERRUPTED.replace("NAME", repr(name)), str(at)) as place:
         assert place.wait() == 128 + signal.SIGINT

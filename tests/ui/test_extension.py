@@ -29,7 +29,9 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
     monkeypatch.setenv("XDG_DATA_HOME", str(store.parent / "data"))
     async with person(store, WIDE) as me:
         await me.press("f8")
-        await me.sees("Install the extension?", "can ask you before a run", "gemtui extension remove")
+        await me.sees(
+            "Install the extension?", "can ask you before a run", "gemtui extension remove"
+        )
 
 
 @pytest.mark.parametrize("rows", [12, 14, 17, 18, 20, 29, 30])
@@ -42,7 +44,9 @@ async def test_the_answers_are_seen_however_low_the_screen_is(
         await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
 
 
-async def test_it_is_installed_and_taken_out(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_installed_and_taken_out(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, BOTH) as me:
         await me.press("f8")
@@ -93,7 +97,9 @@ async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not extension_dir().exists()
 
 
-async def test_what_is_broken_is_mended(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_broken_is_mended(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
         await me.press("f8")
@@ -107,7 +113,9 @@ async def test_what_is_broken_is_mended(store: Path, tmp_path: Path, monkeypatch
         await me.until(lambda: extension_state().state is HookState.READY)
 
 
-async def test_a_cli_that_fails_is_said(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cli_that_fails_is_said(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(tmp_path, monkeypatch, "link) echo no such thing; exit 3;;")
     async with person(store, NARROW) as me:
         await me.press("f8")
@@ -117,7 +125,9 @@ async def test_a_cli_that_fails_is_said(store: Path, tmp_path: Path, monkeypatch
     assert not extension_dir().exists()
 
 
-async def test_one_of_somebody_else_is_left_alone(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_of_somebody_else_is_left_alone(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(tmp_path, monkeypatch, LINKS)
     write()
     theirs = store / "extensions/gemtui"

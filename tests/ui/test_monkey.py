@@ -136,7 +136,11 @@ def cli(fake_cli: FakeCli) -> None:
 
 @pytest.fixture(params=["calm", "hostile"])
 def cage(
-    request: pytest.FixtureRequest, home: Path, tmp_path: Path, cli: None, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    home: Path,
+    tmp_path: Path,
+    cli: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Cage:
     if request.param == "calm":
         write_store(home, now=datetime(2026, 11, 21, tzinfo=UTC))

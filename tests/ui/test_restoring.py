@@ -64,7 +64,9 @@ async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> 
         await me.until(lambda: any("No sessions are lost" in said for said in me.said))
 
 
-async def test_a_lost_session_is_put_back_in_the_list_of_runs(store: Path, lost: tuple[Path, ...]) -> None:
+async def test_a_lost_session_is_put_back_in_the_list_of_runs(
+    store: Path, lost: tuple[Path, ...]
+) -> None:
     async with person(store, NARROW) as me:
         await me.press("2", "ctrl+l")
         await me.sees("only copy of its session", "b restore")
@@ -84,7 +86,9 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
         await me.until(lambda: any("was not restored" in said for said in me.said))
 
 
-async def test_what_a_person_deletes_is_not_lost(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_person_deletes_is_not_lost(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("send2trash.send2trash", lambda path: Path(path).unlink())
     async with person(store, NARROW) as me:
         await me.press("down")

@@ -19,7 +19,9 @@ from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.terminal import Terminal
 from tests.ui.people import copy_store
 
-pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/notify.py", "gemtui/extension")
+pytestmark = pytest.mark.covers(
+    "gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/notify.py", "gemtui/extension"
+)
 
 AWAY, BACK, LEAVE = "\x1b[O", "\x1b[I", "\x11"
 WEZTERM = {"TERM_PROGRAM": "WezTerm"}
@@ -47,7 +49,9 @@ def running(project: Path, fake_cli: FakeCli, gate: Path) -> Callable[..., Termi
 
     def start(**environ: str) -> Terminal:
         here = {name: value for name, value in os.environ.items() if name not in ("TMUX", "STY")}
-        terminal = Terminal([sys.executable, "-m", "gemtui"], environ={**here, **environ}, folder=project)
+        terminal = Terminal(
+            [sys.executable, "-m", "gemtui"], environ={**here, **environ}, folder=project
+        )
         terminal.shows("? keys")
         terminal.press("2")
         terminal.shows("enter starts a run")
@@ -85,7 +89,9 @@ def test_a_run_that_ends_while_nobody_looks_rings_once(
 
 
 @pytest.mark.deep
-def test_a_run_that_ends_before_ones_eyes_does_not_ring(running: Callable[..., Terminal], gate: Path) -> None:
+def test_a_run_that_ends_before_ones_eyes_does_not_ring(
+    running: Callable[..., Terminal], gate: Path
+) -> None:
     with running(**WEZTERM) as me:
         gate.touch()
         me.shows("✓ done")
@@ -106,7 +112,9 @@ def test_settings_say_how_it_rings(running: Callable[..., Terminal], gate: Path,
         me.shows("✓ done")
 
         def bells() -> int:
-            return re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", b"", bytes(me.raw[start:])).count(b"\a")
+            return re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", b"", bytes(me.raw[start:])).count(
+                b"\a"
+            )
 
         if ring == "bell":
             me.until(lambda: bells() > 0, "the bell")
@@ -146,9 +154,15 @@ def leave(terminal: Terminal) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "away", [pytest.param(AWAY, id="another window"), pytest.param("3", id="another pane", marks=pytest.mark.deep)]
+    "away",
+    [
+        pytest.param(AWAY, id="another window"),
+        pytest.param("3", id="another pane", marks=pytest.mark.deep),
+    ],
 )
-def test_a_session_that_begins_to_wait_rings_where_nobody_looks(watching: Terminal, away: str) -> None:
+def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
+    watching: Terminal, away: str
+) -> None:
     watching.press(away)
     if away != AWAY:
         watching.shows("[3 Policy]")

@@ -36,7 +36,9 @@ class CommandSafety(StrEnum):
     PLAIN = "plain"
 
 
-def judge(command: str, *, workspace: Path | None = None, dir_path: str | None = None) -> CommandSafety:
+def judge(
+    command: str, *, workspace: Path | None = None, dir_path: str | None = None
+) -> CommandSafety:
     """Classify a whole command line as the CLI's policy engine does.
 
     `workspace`: the run's folder. Symbolic links are followed on disk, as in the CLI. If
@@ -56,17 +58,56 @@ def judge(command: str, *, workspace: Path | None = None, dir_path: str | None =
 
 
 _LOOK: Final = frozenset(
-    ("__write", "cd", "echo", "expr", "false", "grep", "id", "pwd", "seq", "tr", "true", "uname", "which", "whoami")
+    (
+        "__write",
+        "cd",
+        "echo",
+        "expr",
+        "false",
+        "grep",
+        "id",
+        "pwd",
+        "seq",
+        "tr",
+        "true",
+        "uname",
+        "which",
+        "whoami",
+    )
 )
 _READS_FILES: Final = frozenset(
-    ("__read", "cat", "cut", "head", "ls", "nl", "numfmt", "paste", "rev", "stat", "tac", "tail", "uniq", "wc")
+    (
+        "__read",
+        "cat",
+        "cut",
+        "head",
+        "ls",
+        "nl",
+        "numfmt",
+        "paste",
+        "rev",
+        "stat",
+        "tac",
+        "tail",
+        "uniq",
+        "wc",
+    )
 )
 _FIND_ACTS: Final = frozenset(
     ("-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir")
 )
 _GIT_READS: Final = frozenset(("branch", "diff", "log", "show", "status"))
 _GIT_WITH_VALUE: Final = frozenset(
-    ("-C", "-c", "--config-env", "--exec-path", "--git-dir", "--namespace", "--super-prefix", "--work-tree")
+    (
+        "-C",
+        "-c",
+        "--config-env",
+        "--exec-path",
+        "--git-dir",
+        "--namespace",
+        "--super-prefix",
+        "--work-tree",
+    )
 )
 _GIT_ACTS: Final = frozenset(("--exec", "--ext-diff", "--output", "--paginate", "--textconv"))
 _BRANCH_READS: Final = frozenset(
@@ -84,7 +125,10 @@ def _dangerous(found: Sequence[str]) -> bool:
     if first == "rm":
         return bool(rest) and rest[0] in ("-f", "-rf", "-fr")
     if first == "ln":
-        return any(word == "--symbolic" or (word[:1] == "-" and word[:2] != "--" and "s" in word) for word in rest)
+        return any(
+            word == "--symbolic" or (word[:1] == "-" and word[:2] != "--" and "s" in word)
+            for word in rest
+        )
     if first == "find":
         return not _FIND_ACTS.isdisjoint(rest)
     if _is_ripgrep(first):
@@ -160,7 +204,11 @@ def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
 
 
 def _searched(
-    rest: Sequence[str], place: Workspace, *, has_pattern_file: bool = True, dash_is_path: bool = False
+    rest: Sequence[str],
+    place: Workspace,
+    *,
+    has_pattern_file: bool = True,
+    dash_is_path: bool = False,
 ) -> Iterator[str]:
     """Yield arguments that may be paths: values of options, and words without a dash.
 
@@ -195,7 +243,8 @@ def _is_ripgrep(program: str) -> bool:
 
 def _ripgrep_acts(rest: Sequence[str]) -> bool:
     return any(
-        word in ("--pre", "--hostname-bin", "--search-zip", "-z") or word.startswith(("--pre=", "--hostname-bin="))
+        word in ("--pre", "--hostname-bin", "--search-zip", "-z")
+        or word.startswith(("--pre=", "--hostname-bin="))
         for word in rest
     )
 
@@ -222,7 +271,9 @@ def _git_reads_only(rest: Sequence[str]) -> bool | None:
             more = list(left)
             if any(m in _GIT_ACTS or m.startswith(("--output=", "--exec=")) for m in more):
                 return False
-            return word != "branch" or all(m in _BRANCH_READS or m.startswith("--format=") for m in more)
+            return word != "branch" or all(
+                m in _BRANCH_READS or m.startswith("--format=") for m in more
+            )
         elif not word.startswith("-"):
             return None
     return None
@@ -279,7 +330,9 @@ class Workspace:
         """Return the same workspace, with symbolic links resolved."""
         if not self.known:
             return self
-        return Workspace(workspace=real_path(self.workspace), folder=real_path(self.folder), known=self.known)
+        return Workspace(
+            workspace=real_path(self.workspace), folder=real_path(self.folder), known=self.known
+        )
 
     def escapes(self, path: str) -> bool:
         """Return whether a path, with links followed, leads out of the workspace."""

@@ -22,7 +22,12 @@ from gemtui.calls.later_files import why_runs_later
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
-from gemtui.calls.shell.program_table import CommandPlace, position_of_program, program_table, why_unknown
+from gemtui.calls.shell.program_table import (
+    CommandPlace,
+    position_of_program,
+    program_table,
+    why_unknown,
+)
 from gemtui.calls.shell.words import PlainWord, shell_words
 from gemtui.files import resolved
 from gemtui.text import holds_controls
@@ -53,7 +58,9 @@ _SAFE_TARGET: Final = re.compile(
 )
 _REDIRECT: Final = re.compile(r"[^<>]*[<>&|]+\s*")
 _SETS: Final = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?\+?=", re.ASCII | re.DOTALL)
-_GIT_VALUED: Final = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"])
+_GIT_VALUED: Final = frozenset(
+    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]
+)
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
@@ -64,7 +71,9 @@ _ANY_CODE: Final = "it runs any code passed to it"
 _DELETES: Final = frozenset(
     ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
 )
-_RUNS: Final = frozenset(["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"])
+_RUNS: Final = frozenset(
+    ["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"]
+)
 _GIT: Final = frozenset(
     [
         "push",
@@ -82,11 +91,26 @@ _GIT: Final = frozenset(
     ]
 )
 _BEYOND: Final = frozenset(
-    ["publish", "unpublish", "push", "deploy", "release", "upload", "delete", "destroy", "rm", "rmi", "prune", "purge"]
+    [
+        "publish",
+        "unpublish",
+        "push",
+        "deploy",
+        "release",
+        "upload",
+        "delete",
+        "destroy",
+        "rm",
+        "rmi",
+        "prune",
+        "purge",
+    ]
 )
 
 
-def dangers(command: str, project: Path | None = None, folder: str | None = None) -> tuple[Danger, ...]:
+def dangers(
+    command: str, project: Path | None = None, folder: str | None = None
+) -> tuple[Danger, ...]:
     """Return the dangerous parts of a command, in order; () if none are found.
 
     `project`: the run's folder; None skips the check for writes outside the project. `folder`: the
@@ -231,7 +255,20 @@ def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
 
 _NAME: Final = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
 _STARTERS: Final = frozenset(
-    ["env", "nohup", "time", "nice", "ionice", "timeout", "gtimeout", "command", "builtin", "stdbuf", "setsid", "xargs"]
+    [
+        "env",
+        "nohup",
+        "time",
+        "nice",
+        "ionice",
+        "timeout",
+        "gtimeout",
+        "command",
+        "builtin",
+        "stdbuf",
+        "setsid",
+        "xargs",
+    ]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
 """Programs that are also checked if another program, such as `env`, starts them.
@@ -239,9 +276,13 @@ _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", 
 Checking more programs would cause too many false alarms.
 """
 _PREDICATE: Final = re.compile(r"-[A-Za-z]{2,}.*", re.DOTALL)
-"""Matches what may be a test or an action of `find`; `-L` and the like only choose how links are followed."""
+"""Matches what may be a test or an action of `find`; `-L` and the like only choose how links are
+followed.
+"""
 _GIT_LOOKS: Final = ("config --get", "config --list", "config -l", "stash list", "stash show")
-_STRICT: Final = frozenset(["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"])
+_STRICT: Final = frozenset(
+    ["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"]
+)
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _SCRIPTS: Final = (".sh", ".js", ".mjs", ".cjs", ".pl", ".rb", ".php", ".lua", ".R", ".jl", ".tcl")
 
@@ -406,7 +447,9 @@ class Reach:
             return False
         arguments = [PlainWord(word) for word in words[length:]]
         for folder in self.folders:
-            if folder is None or why_unknown(usage, arguments, CommandPlace(project=self.project, folder=folder)):
+            if folder is None or why_unknown(
+                usage, arguments, CommandPlace(project=self.project, folder=folder)
+            ):
                 return False
         return True
 
@@ -480,7 +523,9 @@ def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
 
 
 def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
-    return name in ("sed", "gsed", "perl") and any(re.match(r"-[A-Za-z]*i|--in-place", word) for word in rest)
+    return name in ("sed", "gsed", "perl") and any(
+        re.match(r"-[A-Za-z]*i|--in-place", word) for word in rest
+    )
 
 
 def _could_be(path: Path) -> bool:
@@ -493,5 +538,7 @@ def _without_braces(word: str) -> Iterator[str]:
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)
-        words += [f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")]
+        words += [
+            f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")
+        ]
     yield from words

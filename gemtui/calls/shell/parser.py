@@ -55,13 +55,15 @@ This project's version of the grammar, 0.25.1, finds a block instead.
 """
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
-_REDIRECTS: Final = frozenset(("redirected_statement", "file_redirect", "heredoc_redirect", "herestring_redirect"))
+_REDIRECTS: Final = frozenset(
+    ("redirected_statement", "file_redirect", "heredoc_redirect", "herestring_redirect")
+)
 
 _WRAPPER: Final = re.compile(
     r"_*(?:(?:~+/)?(?:sh|bash|zsh)_+-c|cmd\.exe_+/c"
-    r"|(?:powershell|pwsh)(?:\.exe)?_+(?:-NoProfile_+)?-Command)_+".replace("_", f"[{BLANKS}]").replace(
-        "~", f"[^{BLANKS}]"
-    ),
+    r"|(?:powershell|pwsh)(?:\.exe)?_+(?:-NoProfile_+)?-Command)_+".replace(
+        "_", f"[{BLANKS}]"
+    ).replace("~", f"[^{BLANKS}]"),
     re.IGNORECASE | re.ASCII,
 )
 
@@ -201,7 +203,9 @@ def _read(text: str) -> ParsedCommand:
     source = _Source(text)
     tree = source.tree() if text.strip(BLANKS) else None
     if tree is None:
-        return ParsedCommand(text=text, parsed=False, parts=(), redirected="<" in text or ">" in text)
+        return ParsedCommand(
+            text=text, parsed=False, parts=(), redirected="<" in text or ">" in text
+        )
     seen = _walk(tree.root_node, source.slice)
     if not seen.parts or seen.refused or tree.root_node.has_error:
         return ParsedCommand(text=text, parsed=False, parts=(), redirected=seen.redirected)
@@ -215,7 +219,9 @@ _read_short = lru_cache(maxsize=8192)(_read)
 
 def _part(name: str, piece: str, command: str) -> CommandPart:
     inner = unwrapped(piece)
-    return CommandPart(text=piece, name=name, whole=piece == command, inner=None if inner == piece else inner)
+    return CommandPart(
+        text=piece, name=name, whole=piece == command, inner=None if inner == piece else inner
+    )
 
 
 class _Source:

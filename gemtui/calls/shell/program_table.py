@@ -1,8 +1,8 @@
 """The table of programs: with which options and arguments each of them is harmless.
 
 `programs.toml` lists what is known to be good. Anything else is a reason to ask: abbreviations
-(`--outp=x`), joined letters (`-iz`), and options added in future versions. Whoever needs the options
-of a program asks here: commands that run unasked (`reads_only.py`), “allow similar”
+(`--outp=x`), joined letters (`-iz`), and options added in future versions. Whoever needs the
+options of a program asks here: commands that run unasked (`reads_only.py`), “allow similar”
 (`similar_options.py`), and the warnings about a command (`dangers.py`).
 """
 
@@ -59,8 +59,8 @@ class ValueKind:
 
     * `pattern`: must match the whole text; None means any text.
     * `where`: "" for text that names no file; "file" for files that must be inside the project;
-      "new" for files inside the project that don't exist, and that decide nothing that is run later;
-      "git" for revisions, or paths in the repository.
+      "new" for files inside the project that don't exist, and that decide nothing that is run
+      later; "git" for revisions, or paths in the repository.
     """
 
     pattern: re.Pattern[str] | None = None
@@ -175,8 +175,8 @@ class ProgramTable:
     def find(self, words: Sequence[str]) -> tuple[int, Usage] | None:
         """Find how a program may be called.
 
-        Returns the number of words that name the program and its subcommand, and the usage; None for
-        an unknown program or subcommand. `words`: the command's words.
+        Returns the number of words that name the program and its subcommand, and the usage; None
+        for an unknown program or subcommand. `words`: the command's words.
         """
         program = self._file.aliases.get(words[0], words[0])
         longest: list[str] = []
@@ -194,7 +194,9 @@ class ProgramTable:
     def subcommands(self, program: str) -> frozenset[str]:
         """Return the known subcommands of a program for which a policy may have a rule."""
         names = self._names.get(self._file.aliases.get(program, program), ())
-        return frozenset(name.split()[1] for name in names if " " in name and self._file.programs[name].rule)
+        return frozenset(
+            name.split()[1] for name in names if " " in name and self._file.programs[name].rule
+        )
 
     def usage(self, name: str) -> Usage:
         """Return the usage in the row with this name."""
@@ -289,7 +291,9 @@ def position_of_program(texts: Sequence[str]) -> int:
 
 
 def _words_before(texts: Sequence[str]) -> int:
-    """Return how many words stand before the program that the first one starts; 0 if it starts none."""
+    """Return how many words stand before the program that the first one starts; 0 if it starts
+    none.
+    """
     name = texts[0] if texts else ""
     second = texts[1] if len(texts) > 1 else ""
     if name in programs.ALONE:
@@ -312,7 +316,8 @@ def _is_named(name: str, word: str) -> bool:
 def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """Return why a program may do more than its usage says with these arguments, as a clause.
 
-    `words`: the arguments after the program and its subcommand. Returns None if all of them are known.
+    `words`: the arguments after the program and its subcommand. Returns None if all of them are
+    known.
     """
     operands: list[PlainWord] = []
     after: list[PlainWord] = []
@@ -329,7 +334,9 @@ def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -
         elif text == "-" or not text.startswith("-"):
             operands.append(word)
         elif not _is_option(usage, text, left, place):
-            return f"with `{_shown(word)}`, it may do more than read" if usage.reads else _more(word)
+            return (
+                f"with `{_shown(word)}`, it may do more than read" if usage.reads else _more(word)
+            )
     if usage.after is None:
         operands += after
         after = []
@@ -392,7 +399,9 @@ def _is_value(kinds: Sequence[ValueKind], value: PlainWord | None, place: Comman
     return any(kind.accepts(value.text, place) for kind in kinds)
 
 
-def _why_operand(usage: Usage, kinds: Sequence[ValueKind], word: PlainWord, place: CommandPlace) -> str | None:
+def _why_operand(
+    usage: Usage, kinds: Sequence[ValueKind], word: PlainWord, place: CommandPlace
+) -> str | None:
     if word.glob is not None:
         return _why_pattern_acts(word, word.glob, place)
     if word.text == "-":

@@ -30,7 +30,10 @@ NEVER: Final = {
         mkswap srm trash sort tree uniq xxd split csplit patch cpio gzip gunzip bzip2 bunzip2 xz
         unxz unzip""",
     ),
-    **_never(_RIGHTS, """sudo su doas pkexec chmod chown chgrp setfacl chattr passwd usermod useradd visudo"""),
+    **_never(
+        _RIGHTS,
+        """sudo su doas pkexec chmod chown chgrp setfacl chattr passwd usermod useradd visudo""",
+    ),
     **_never(
         RUNS,
         """eval exec source . coproc test printf read unset wait local xargs env
@@ -76,7 +79,9 @@ ONLY: Final = {
     "podman": _CONTAINERS,
     "kubectl": BEYOND,
 }
-"""Maps programs of which only the subcommands in the table of programs get suggested rules to the reason."""
+"""Maps programs of which only the subcommands in the table of programs get suggested rules to the
+reason.
+"""
 GH: Final = _names("view list status diff checks")
 """Actions that get suggested rules, as in `gh pr list` or `gh issue view`."""
 TOOLS: Final = _names(

@@ -16,7 +16,9 @@ from gemtui.calls.shell.program_table import CommandPlace, outside, program_tabl
 from gemtui.calls.shell.words import PlainWord
 
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
-_SED: Final = "sed can write files and run programs; gemtui recognises only `sed -n 1,5p FILE` as read-only"
+_SED: Final = (
+    "sed can write files and run programs; gemtui recognises only `sed -n 1,5p FILE` as read-only"
+)
 
 
 def program(words: Sequence[PlainWord]) -> str:

@@ -65,7 +65,10 @@ def similar_commands(words: Sequence[PlainWord]) -> SimilarCommands:
 
 
 def is_covered(
-    prefix: str, words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
+    prefix: str,
+    words: Sequence[PlainWord],
+    commands: Sequence[Sequence[PlainWord]],
+    place: CommandPlace,
 ) -> bool:
     """Return whether an approved prefix covers a command.
 

@@ -113,16 +113,22 @@ def _why_env_file(path: Path) -> str | None:
     return f"{shown} sets {visible_line(names[0][:60])}, which can change what a command runs"
 
 
-def _why_environ(words: Sequence[PlainWord], place: CommandPlace, environ: Mapping[str, str]) -> str | None:
+def _why_environ(
+    words: Sequence[PlainWord], place: CommandPlace, environ: Mapping[str, str]
+) -> str | None:
     name = program(words)
     if f"BASH_FUNC_{name}%%" in environ:
         return f"the environment has a function named {name}"
     loaded = (each for each in environ if each in _LOADED or each.startswith(_LOADED_PREFIX))
     for variable in loaded:
-        if any(not place.is_outside(entry or ".") for entry in _entries(variable, environ[variable])):
+        if any(
+            not place.is_outside(entry or ".") for entry in _entries(variable, environ[variable])
+        ):
             return f"{variable} refers to files of the project"
     if name == "git":
-        git = next((each for each in sorted(environ) if each[:4] == "GIT_" and is_risky(each)), None)
+        git = next(
+            (each for each in sorted(environ) if each[:4] == "GIT_" and is_risky(each)), None
+        )
         if git is not None:
             return f"{visible_line(git[:60])} is set, which can change what git runs"
     if name == "rg" and "RIPGREP_CONFIG_PATH" in environ:

@@ -41,7 +41,9 @@ class ShellWord:
     plain: bool = True
 
 
-def shell_words(text: str, variable: Callable[[str], str] = lambda name: "" if name else "$") -> list[ShellWord]:
+def shell_words(
+    text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
+) -> list[ShellWord]:
     """Split a command into words as the JavaScript package shell-quote does.
 
     `variable`: returns the value of a variable; called with its name, or with "" for a lone `$`. A
@@ -90,7 +92,10 @@ class _Reader:
                 return [ShellWord(token, plain=False)]
             elif char == "#":
                 self.commented = True
-                return [*([ShellWord("".join(out))] if any(out) else []), ShellWord("", plain=False)]
+                return [
+                    *([ShellWord("".join(out))] if any(out) else []),
+                    ShellWord("", plain=False),
+                ]
             elif char == "\\":
                 escaped = True
             elif char == "$":

@@ -29,11 +29,25 @@ from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, missed_forms, pitfalls
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.policy_files import SkipReason, policy_entries
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
-from gemtui.policy.file.rule_codec import MODES, SchemaProblem, read_checker, read_rule, schema_problems
+from gemtui.policy.file.rule_codec import (
+    MODES,
+    SchemaProblem,
+    read_checker,
+    read_rule,
+    schema_problems,
+)
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.match.matching import pattern_sources, tool_names
 from gemtui.policy.model.mcp_names import MCP_PREFIX
-from gemtui.policy.model.rules import Decision, Finding, FindingDraft, Rule, Severity, findings, warned
+from gemtui.policy.model.rules import (
+    Decision,
+    Finding,
+    FindingDraft,
+    Rule,
+    Severity,
+    findings,
+    warned,
+)
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
 
@@ -126,7 +140,9 @@ class _Earlier:
         can meet both.
         """
         for tool, condition in _cases(rule):
-            narrower: Sequence[Rule] = self._by_tool[tool, rule.effective] if condition == _NONE else ()
+            narrower: Sequence[Rule] = (
+                self._by_tool[tool, rule.effective] if condition == _NONE else ()
+            )
             for other in (*self._with(tool, condition), *narrower):
                 if (
                     other.effective == rule.effective
@@ -291,11 +307,17 @@ def _all(files: Sequence[_Read], settings: Mapping[str, Any] = _NO_SETTINGS) -> 
         visible = kept_visible(each.rules) if each.dropped else seen
         at = 0 if each.dropped else place
         shown = {rule.index for where, rule in enumerate(each.rules, at) if where in visible}
-        found = [(number, one) for number, one in each.drafts if number not in shown or one.message != HIDDEN_MESSAGE]
+        found = [
+            (number, one)
+            for number, one in each.drafts
+            if number not in shown or one.message != HIDDEN_MESSAGE
+        ]
         for where, rule in enumerate(each.rules, at):
             found += [(rule.index, one) for one in between.get(where, ())]
             if not each.dropped:
-                found += [(rule.index, one) for one in (*missed.get(where, ()), *alike.get(where, ()))]
+                found += [
+                    (rule.index, one) for one in (*missed.get(where, ()), *alike.get(where, ()))
+                ]
         place += 0 if each.dropped else len(each.rules)
         for number, one in sorted(found, key=lambda pair: pair[0]):
             yield from findings([one], each.file, number)
@@ -316,7 +338,9 @@ def _read(text: str, file: Path | str) -> _Read:
     return _put_together(tables, rules, rest, file)
 
 
-def _put_together(tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str) -> _Read:
+def _put_together(
+    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
+) -> _Read:
     problems = schema_problems(rest)
     found = [(0, each) for each in (*_table_drafts(rest), *map(_rest_draft, problems))]
     if not problems:
@@ -345,7 +369,9 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
     place = f"line {error.line}, column {error.column}: " if error.line else ""
-    return _rule_at(error.line, text), FindingDraft(error.key, f"{place}{error}: {_WHOLE}", "correct that line")
+    return _rule_at(error.line, text), FindingDraft(
+        error.key, f"{place}{error}: {_WHOLE}", "correct that line"
+    )
 
 
 def _rule_at(line: int, text: str) -> int:
@@ -367,12 +393,20 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
             isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
         )
         if not tables:
-            yield warned(key, f'Gemini CLI does not recognise the key "{key}" here and ignores it', "remove it")
+            yield warned(
+                key,
+                f'Gemini CLI does not recognise the key "{key}" here and ignores it',
+                "remove it",
+            )
             continue
         near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
         shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
         way_out = f"write [[{near[0]}]]" if near else "remove it"
-        yield FindingDraft(key, f"Gemini CLI does not recognise the table {shown} and ignores its contents", way_out)
+        yield FindingDraft(
+            key,
+            f"Gemini CLI does not recognise the table {shown} and ignores its contents",
+            way_out,
+        )
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
@@ -395,7 +429,9 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 # --- files and folders ---------------------------------------------------------------------------
 
 
-def check_files(paths: Iterable[Path | str], settings: Mapping[str, Any] = _NO_SETTINGS) -> tuple[Finding, ...]:
+def check_files(
+    paths: Iterable[Path | str], settings: Mapping[str, Any] = _NO_SETTINGS
+) -> tuple[Finding, ...]:
     """Check policy files and folders in the given order.
 
     `paths`: the files and folders, as for Gemini CLI's option `--policy`. Rules of different files
@@ -424,9 +460,14 @@ def _read_path(path: Path) -> Iterator[_Read]:
 
 
 def _missing(path: Path) -> FindingDraft:
-    text = "it does not exist: Gemini CLI doesn't report this, and doesn't read the user's policies either"
+    text = (
+        "it does not exist: Gemini CLI doesn't report this, and doesn't read the user's "
+        "policies either"
+    )
     if "," in path.name:
-        return FindingDraft("", f"{text}; Gemini CLI splits paths at commas", "list each path separately")
+        return FindingDraft(
+            "", f"{text}; Gemini CLI splits paths at commas", "list each path separately"
+        )
     return FindingDraft("", text, "check the path")
 
 
@@ -444,7 +485,9 @@ def _read_file(path: Path) -> _Read:
         data = read_small(path, LARGEST)
     except OSError as error:
         large = error.errno == errno.EFBIG
-        return _only(path, FindingDraft("", TOO_LARGE, "name another file") if large else _unreadable(error))
+        return _only(
+            path, FindingDraft("", TOO_LARGE, "name another file") if large else _unreadable(error)
+        )
     try:
         return _read(data.decode("utf-8"), path)
     except UnicodeDecodeError as error:

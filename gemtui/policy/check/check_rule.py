@@ -20,7 +20,12 @@ from gemtui.text import or_list
 WHOLE = "Gemini CLI ignores the whole file because of this"
 _DECISIONS = {"ask": "ask_user", "prompt": "ask_user", "confirm": "ask_user", "block": "deny"}
 _MODES = {"auto_edit": "autoEdit", "autoedit": "autoEdit", "auto-edit": "autoEdit"}
-_KEYS = {"tool": "toolName", "tools": "toolName", "prefix": "commandPrefix", "regex": "commandRegex"}
+_KEYS = {
+    "tool": "toolName",
+    "tools": "toolName",
+    "prefix": "commandPrefix",
+    "regex": "commandRegex",
+}
 
 
 def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
@@ -85,7 +90,11 @@ def _ends_the_cli(rule: Rule) -> Iterator[FindingDraft]:
         ("subagent", rule.subagent == "", "name an agent, or remove the field"),
     ):
         if empty:
-            yield FindingDraft(field, f"{field} is empty: Gemini CLI exits immediately because of such a rule", way_out)
+            yield FindingDraft(
+                field,
+                f"{field} is empty: Gemini CLI exits immediately because of such a rule",
+                way_out,
+            )
 
 
 # --- conditions on arguments ---------------------------------------------------------------------
@@ -105,10 +114,16 @@ def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft
         )
     if len(given) == 2:
         yield FindingDraft(
-            "commandRegex", "commandRegex is ignored because the rule has a commandPrefix", "write two rules"
+            "commandRegex",
+            "commandRegex is ignored because the rule has a commandPrefix",
+            "write two rules",
         )
     if "argsPattern" in table:
-        yield FindingDraft("argsPattern", f"argsPattern is ignored because the rule has a {field}", "write two rules")
+        yield FindingDraft(
+            "argsPattern",
+            f"argsPattern is ignored because the rule has a {field}",
+            "write two rules",
+        )
 
 
 def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
@@ -117,10 +132,14 @@ def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingD
         ("commandPrefix", rule.command_prefixes, "names no command"),
     ):
         if table.get(key) == [] and not values:
-            yield FindingDraft(key, f"the list {what}, so the rule never applies", "add a name, or delete the rule")
+            yield FindingDraft(
+                key, f"the list {what}, so the rule never applies", "add a name, or delete the rule"
+            )
     for key in ("commandPrefix", "commandRegex", "argsPattern"):
         if table.get(key) == "":
-            text = f"an empty {key} is not a condition, so the rule applies to every call of its tools"
+            text = (
+                f"an empty {key} is not a condition, so the rule applies to every call of its tools"
+            )
             yield FindingDraft(key, text, "describe the calls to match, or remove the field")
     if rule.prefix_list and "" in rule.command_prefixes:
         text = "an empty prefix in a list matches only commands that start with a space or a quote"
@@ -141,17 +160,25 @@ def _patterns(rule: Rule) -> Iterator[FindingDraft]:
             yield FindingDraft(field, f"{why}: Gemini CLI ignores the rule", _way_out(pattern))
             continue
         if slow(source):
-            text = "this pattern can match the same text in too many ways, so long arguments may take very long"
+            text = (
+                "this pattern can match the same text in too many ways, so long arguments may "
+                "take very long"
+            )
             yield warned(field, text, "make it more specific")
         if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
-            text = "\\p{…} and [[:…:]] have no special meaning here; they are matched as plain characters"
+            text = (
+                "\\p{…} and [[:…:]] have no special meaning here; they are matched as plain "
+                "characters"
+            )
             yield warned(field, text, "write the characters out, such as [A-Za-z]")
 
 
 def _too_long(rule: Rule) -> Iterator[FindingDraft]:
     for prefix, source in zip(rule.command_prefixes, pattern_sources(rule), strict=False):
         if source and (why := dropped(source)):
-            yield FindingDraft("commandPrefix", f'"{prefix[:40]}": {why}: Gemini CLI ignores the rule')
+            yield FindingDraft(
+                "commandPrefix", f'"{prefix[:40]}": {why}: Gemini CLI ignores the rule'
+            )
 
 
 def _way_out(pattern: str) -> str:
@@ -173,7 +200,10 @@ def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDra
             "list the modes, or remove the field",
         )
     if rule.deny_message is not None and rule.decision is not Decision.DENY:
-        text = f"denyMessage is used only in rules that deny, and this rule's decision is {rule.decision}"
+        text = (
+            "denyMessage is used only in rules that deny, and this rule's decision is "
+            f"{rule.decision}"
+        )
         yield warned(_spelled("denyMessage", table), text, "remove it")
     if rule.allow_redirection is not None:
         shell = rule.mcp_name is None and (not rule.tools or {SHELL, "*"} & {*rule.tools})
@@ -185,7 +215,9 @@ def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDra
             yield warned(old, f"{old} is ignored because the rule has {new}", "remove it")
     if rule.annotations and _built_in(rule):
         text = "Gemini CLI's own tools have no toolAnnotations, so the rule never applies to them"
-        yield warned("toolAnnotations", text, "remove it; toolAnnotations are for tools of MCP servers")
+        yield warned(
+            "toolAnnotations", text, "remove it; toolAnnotations are for tools of MCP servers"
+        )
     if rule.priority == 950:
         text = "Gemini CLI ignores rules with priority 950 if security.disableAlwaysAllow is set"
         yield warned("priority", text, "write 949 or 951")

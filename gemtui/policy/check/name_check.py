@@ -26,7 +26,15 @@ from gemtui.policy.model.mcp_names import (
     wildcard_works,
 )
 from gemtui.policy.model.rules import Decision, FindingDraft, FindingKind, Rule, Severity
-from gemtui.policy.model.tool_catalog import AGENTS, DISCOVERED, FORMER, GONE, current_name, nearest, tool
+from gemtui.policy.model.tool_catalog import (
+    AGENTS,
+    DISCOVERED,
+    FORMER,
+    GONE,
+    current_name,
+    nearest,
+    tool,
+)
 from gemtui.text import or_list
 
 NameFinding = tuple[FindingDraft, Rule | None]
@@ -34,7 +42,8 @@ NameFinding = tuple[FindingDraft, Rule | None]
 _AGENT_NAME = re.compile(r"[a-z0-9_-]+")
 """The names that Gemini CLI accepts for agents; rules may use them instead of a tool's name."""
 _RENAME_SERVER = (
-    'rename the server in the settings of Gemini CLI, with at most 25 letters, digits, "-" and ".", or name each tool'
+    "rename the server in the settings of Gemini CLI, with at most 25 letters, "
+    'digits, "-" and ".", or name each tool'
 )
 
 
@@ -50,7 +59,9 @@ def unmatched_names(rule: Rule) -> Iterator[NameFinding]:
         yield _never("mcpName", text, 'name the server, or write toolName = "*"'), None
 
 
-def _never(field: str, text: str, way_out: str, severity: Severity = Severity.ERROR) -> FindingDraft:
+def _never(
+    field: str, text: str, way_out: str, severity: Severity = Severity.ERROR
+) -> FindingDraft:
     return FindingDraft(field, text, way_out, severity, kind=FindingKind.NEVER_MATCHES)
 
 
@@ -74,7 +85,7 @@ def _full(server: str, name: str) -> str:
     return rule_name(server, name) if name == "*" else cli_name(server, name)
 
 
-# --- full names ------------------------------------------------------------------------------------
+# --- full names -----------------------------------------------------------------------------------
 
 
 def _full_name(name: str, rule: Rule) -> Iterator[NameFinding]:
@@ -98,7 +109,10 @@ def _mcp_name(name: str, rule: Rule) -> Iterator[NameFinding]:
         yield _never("toolName", text, f'write "{name}_*" to match all of its tools'), None
     elif not matches_some_tool(name):
         meant = valid_name(name)
-        text = f'no tool has the name "{name}", because Gemini CLI calls it {meant}, so the rule never matches'
+        text = (
+            f'no tool has the name "{name}", because Gemini CLI calls it {meant}, so the rule '
+            "never matches"
+        )
         yield _never("toolName", text, _write(meant)), _renamed(rule, name, meant, None)
 
 
@@ -109,7 +123,9 @@ def _unknown_name(name: str, rule: Rule) -> Iterator[NameFinding]:
     if name in FORMER:
         text = f'"{name}" is not a tool name that rules can use, so it matches nothing'
     elif not mistake:
-        text = f'there is no tool "{name}", so the rule matches nothing unless an agent has this name'
+        text = (
+            f'there is no tool "{name}", so the rule matches nothing unless an agent has this name'
+        )
     opens = rule.decision is not Decision.ALLOW and mistake and name not in GONE
     severity = Severity.ERROR if opens else Severity.WARNING
     fixed = _renamed(rule, name, near, None) if near else None
@@ -133,7 +149,7 @@ def _wildcard(name: str, rule: Rule) -> Iterator[NameFinding]:
     yield _never("toolName", text, way_out), None
 
 
-# --- a server and its tools ------------------------------------------------------------------------
+# --- a server and its tools -----------------------------------------------------------------------
 
 
 def _short_name(server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
@@ -145,7 +161,8 @@ def _short_name(server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
         yield from _all_of_server("mcpName", server, name, rule)
     elif "*" in name:
         text = (
-            f'the server tool name "{name}" matches nothing: * is allowed only alone, to match all tools of the server'
+            f'the server tool name "{name}" matches nothing: * is allowed only alone, to match '
+            "all tools of the server"
         )
         yield _never("toolName", text, 'write "*", or list the tool names'), None
     else:
@@ -158,7 +175,8 @@ def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]
     if "*" not in compared and (compared == meant or is_name_of_server(name, server)):
         return
     text = (
-        f'the rule never matches the tool "{short}" of the server "{server}", because Gemini CLI calls it '
+        f'the rule never matches the tool "{short}" of the server "{server}", because Gemini CLI '
+        "calls it "
         f'{meant}, and compares that with "{compared}"'
     )
     if wildcard_works(server) and len(rule_name(server, short)) <= LONGEST_NAME:
@@ -167,7 +185,10 @@ def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]
     else:
         alone = tool_prefix(server) != MCP_PREFIX
         way_out = f'write toolName = "{meant}"{" without mcpName" if alone else ""}'
-        yield _never("toolName", text, way_out), _renamed(rule, name, meant, None if alone else server)
+        yield (
+            _never("toolName", text, way_out),
+            _renamed(rule, name, meant, None if alone else server),
+        )
 
 
 def _all_of_server(field: str, server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
@@ -183,12 +204,15 @@ def _all_of_server(field: str, server: str, name: str, rule: Rule) -> Iterator[N
     way_out = _RENAME_SERVER
     if fixed is not None:
         way_out = (
-            f'write toolName = "*" and toolAnnotations = {{ _serverName = {value_to_toml(server)} }} without mcpName'
+            f'write toolName = "*" and toolAnnotations = {{ _serverName = '
+            f"{value_to_toml(server)} }} without mcpName"
         )
     if not works:
         text = (
-            f'the rule never matches a tool of the server "{server}", because Gemini CLI calls these tools '
-            f'{valid_name(tool_prefix(server))}..., and compares that with "{rule_name(server, "")}..."'
+            f'the rule never matches a tool of the server "{server}", because Gemini CLI calls '
+            "these tools "
+            f"{valid_name(tool_prefix(server))}..., and compares that with "
+            f'"{rule_name(server, "")}..."'
         )
         yield _never(field, text, way_out), fixed
         return
@@ -210,13 +234,17 @@ def _by_server(server: str, name: str, rule: Rule) -> Rule | None:
         return None
     if rule.tools != (name,):
         return None
-    return replace(rule, tools=("*",), tool_list=False, mcp_name=None, annotations={"_serverName": server})
+    return replace(
+        rule, tools=("*",), tool_list=False, mcp_name=None, annotations={"_serverName": server}
+    )
 
 
-# --- several tools with one name -------------------------------------------------------------------
+# --- several tools with one name ------------------------------------------------------------------
 
 
-def same_names(rules: Sequence[Rule], settings: Mapping[str, Any]) -> Mapping[int, tuple[FindingDraft, ...]]:
+def same_names(
+    rules: Sequence[Rule], settings: Mapping[str, Any]
+) -> Mapping[int, tuple[FindingDraft, ...]]:
     """Find rules for tools that get the same name as another tool.
 
     Known tools are those that the rules name with their server, and those that the servers in
@@ -226,7 +254,10 @@ def same_names(rules: Sequence[Rule], settings: Mapping[str, Any]) -> Mapping[in
     found: defaultdict[int, list[FindingDraft]] = defaultdict(list)
     tools: defaultdict[str, dict[tuple[str, str], None]] = defaultdict(dict)
     servers: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for server, name in (*_tools_in_settings(settings), *(pair for rule in rules for pair in _tools_in_rule(rule))):
+    for server, name in (
+        *_tools_in_settings(settings),
+        *(pair for rule in rules for pair in _tools_in_rule(rule)),
+    ):
         tools[cli_name(server, name)][server, name] = None
     for server in table_at(settings, "mcpServers"):
         servers[tool_prefix(server)][server] = None
@@ -234,7 +265,9 @@ def same_names(rules: Sequence[Rule], settings: Mapping[str, Any]) -> Mapping[in
         for pair in _tools_in_rule(rule):
             if others := [each for each in tools[cli_name(*pair)] if each != pair]:
                 found[place].append(_same_tool(pair, others[0]))
-        if rule.mcp_name and (alike := [each for each in servers[tool_prefix(rule.mcp_name)] if each != rule.mcp_name]):
+        if rule.mcp_name and (
+            alike := [each for each in servers[tool_prefix(rule.mcp_name)] if each != rule.mcp_name]
+        ):
             found[place].append(_same_server(rule.mcp_name, alike[0]))
     return {place: tuple(drafts) for place, drafts in found.items()}
 
@@ -257,7 +290,10 @@ def _tools_in_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def _same(text: str) -> FindingDraft:
-    way_out = "rename one of them; until then, Gemini CLI offers only one of them, and rules can't tell which"
+    way_out = (
+        "rename one of them; until then, Gemini CLI offers only one of them, and rules "
+        "can't tell which"
+    )
     return FindingDraft("toolName", text, way_out, Severity.WARNING, kind=FindingKind.SAME_NAME)
 
 
@@ -269,7 +305,8 @@ def _same_tool(pair: tuple[str, str], other: tuple[str, str]) -> FindingDraft:
 def _same_server(server: str, other: str) -> FindingDraft:
     start = valid_name(tool_prefix(server))
     return _same(
-        f'tools of the servers "{server}" and "{other}" get the same names for Gemini CLI, which start with {start}'
+        f'tools of the servers "{server}" and "{other}" get the same names for Gemini CLI, which '
+        f"start with {start}"
     )
 
 

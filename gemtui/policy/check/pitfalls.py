@@ -20,14 +20,26 @@ from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.command_patterns import command_words
 from gemtui.policy.match.matching import SHELL, pattern_sources
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, FindingDraft, Rule, Tier, findings, warned
+from gemtui.policy.model.rules import (
+    ApprovalMode,
+    Call,
+    Decision,
+    Finding,
+    FindingDraft,
+    Rule,
+    Tier,
+    findings,
+    warned,
+)
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 
-HIDDEN_MESSAGE = "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
+HIDDEN_MESSAGE = (
+    "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
+)
 """The warning that a deny rule's message is never shown.
 
 It is given for a rule checked by itself, and withdrawn if a stronger rule in the same policy keeps
@@ -55,7 +67,9 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     with the rest of its policy; None means that only the rule itself is considered.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
-    looks = [look for look in (unmatched_names, *_LOOKS) if not (visible and look is _hidden_message)]
+    looks = [
+        look for look in (unmatched_names, *_LOOKS) if not (visible and look is _hidden_message)
+    ]
     better = rule
     for _ in range(_STEPS):
         fixes = (fix for look in looks for _said, fix in look(better) if fix not in (None, better))
@@ -68,7 +82,12 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
 
 def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings about a rule that `fixed` would correct."""
-    fixes = {draft.message for look in (unmatched_names, *_LOOKS) for draft, fix in look(rule) if fix is not None}
+    fixes = {
+        draft.message
+        for look in (unmatched_names, *_LOOKS)
+        for draft, fix in look(rule)
+        if fix is not None
+    }
     return tuple(each for each in said if each.message in fixes)
 
 
@@ -104,7 +123,9 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         parts = tuple(part.text for part in reading.parts if not part.whole)
         if not parts or (len(parts) == 1 and not reading.redirected):
             continue
-        way_out = f"write a separate prefix for each command: {', '.join(map(value_to_toml, parts))}"
+        way_out = (
+            f"write a separate prefix for each command: {', '.join(map(value_to_toml, parts))}"
+        )
         if reading.redirected:
             way_out += ", and allowRedirection = true"
         kept = tuple(each for each in rule.command_prefixes if each != prefix)
@@ -132,7 +153,10 @@ def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
                 f'"{prefix}" allows everything that {name} can do: {why}; a rule with a prefix '
                 "also disables the check for dangerous commands"
             )
-            yield (warned("commandPrefix", said, "allow only the complete commands that are needed"), None)
+            yield (
+                warned("commandPrefix", said, "allow only the complete commands that are needed"),
+                None,
+            )
 
 
 def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
@@ -142,7 +166,9 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     pattern = forms.anywhere_pattern(prefixes)
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
-    said = f"easily bypassed, for example by {or_list((*['an extra space'] * (' ' in first), *ways))}"
+    said = (
+        f"easily bypassed, for example by {or_list((*['an extra space'] * (' ' in first), *ways))}"
+    )
     named = or_list(f"“{prefix}”" for prefix in prefixes)
     way_out = (
         f"deny commands that contain the words {named} (an alias or a script can still bypass "
@@ -161,7 +187,10 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
     pattern = rule.command_regex
     if forms.anchored(pattern):
         bare = forms.without_anchors(pattern)
-        said = "^ and $ never match here, because the pattern already starts at the beginning of the command"
+        said = (
+            "^ and $ never match here, because the pattern already starts at the beginning of "
+            "the command"
+        )
         way_out = f"""write {value_to_toml(bare)}, where " is the command's end"""
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
     if forms.alternatives(pattern):
@@ -205,7 +234,10 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=bare)
     marked = forms.with_marks(pattern)
     if marked != pattern:
-        said = "the pattern expects plain JSON, but each argument has a NUL before and after it, so it never matches"
+        said = (
+            "the pattern expects plain JSON, but each argument has a NUL before and after it, "
+            "so it never matches"
+        )
         way_out = f"write {value_to_toml(marked)}"
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=marked)
 
@@ -220,14 +252,20 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
         if forms.exact_path(pattern):
             return
         better = forms.inside_folder(pattern)
-        said = f"{key} is compared as the model sent it, so a path that leaves the folder with .. is also allowed"
+        said = (
+            f"{key} is compared as the model sent it, so a path that leaves the folder with .. "
+            "is also allowed"
+        )
         way_out = "exclude .. in the pattern"
     else:
         loose = said_of.startswith((".*", '[^"]*', "(", "["))
         if loose or said_of.startswith(("/", "\\/")):
             return
         better = forms.all_spellings_pattern(pattern)
-        said = f"{key} is compared as the model sent it, so ./ at the start or an absolute path bypasses the rule"
+        said = (
+            f"{key} is compared as the model sent it, so ./ at the start or an absolute path "
+            "bypasses the rule"
+        )
         way_out = "match the path anywhere in the argument"
     if better is None:
         yield warned("argsPattern", said, way_out), None
@@ -257,7 +295,10 @@ def _build_files(rule: Rule) -> Iterator[Pitfall]:
 def _ask_of_shell(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ASK_USER and _is_shell(rule) and _unconditional(rule):
         pattern = '"command":' if rule.tools == (SHELL,) else "."
-        said = "safe commands such as ls, cat, git status or grep run without asking, even in headless runs"
+        said = (
+            "safe commands such as ls, cat, git status or grep run without asking, even in "
+            "headless runs"
+        )
         way_out = f"argsPattern = {value_to_toml(pattern)} makes Gemini CLI ask for all commands"
         yield warned("decision", said, way_out), replace(rule, args_pattern=pattern)
 
@@ -268,7 +309,10 @@ def _allow_of_shell(rule: Rule) -> Iterator[Pitfall]:
             "commands that start with a dangerous program (rm -rf q) still need approval, and are "
             "denied in headless runs; after another command (true && rm -rf q), they run"
         )
-        yield (warned("decision", said, "allow only the commands that are needed, with commandPrefix"), None)
+        yield (
+            warned("decision", said, "allow only the commands that are needed, with commandPrefix"),
+            None,
+        )
 
 
 def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
@@ -277,7 +321,9 @@ def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
     per_call = (*AGENTS, *ALIASES)
     if rule.subagent is not None or all(name in per_call for name in rule.tools):
         return
-    way_out = 'write argsPattern = ".": the tool then stays visible, and the model reads the denyMessage'
+    way_out = (
+        'write argsPattern = ".": the tool then stays visible, and the model reads the denyMessage'
+    )
     yield warned("denyMessage", HIDDEN_MESSAGE, way_out), replace(rule, args_pattern=".")
 
 
@@ -288,14 +334,20 @@ def _plan_mode(rule: Rule) -> Iterator[Pitfall]:
     if opened:
         said = f"because the rule has no modes, it also allows {or_list(opened)} in plan mode"
         way_out = f"write modes = {value_to_toml(_OUTSIDE_PLAN)}"
-        yield (warned("modes", said, way_out, mode=ApprovalMode.PLAN), replace(rule, modes=_OUTSIDE_PLAN))
+        yield (
+            warned("modes", said, way_out, mode=ApprovalMode.PLAN),
+            replace(rule, modes=_OUTSIDE_PLAN),
+        )
 
 
 def _old_name(rule: Rule) -> Iterator[Pitfall]:
     old = [name for name in rule.tools if name in ALIASES]
     if rule.decision is Decision.DENY and old and not rule.mcp_name:
         new = tuple(dict.fromkeys(ALIASES.get(name, name) for name in rule.tools))
-        said = f"the rule denies an older name of the tool; {ALIASES[old[0]]} is still offered, but each call fails"
+        said = (
+            f"the rule denies an older name of the tool; {ALIASES[old[0]]} is still offered, "
+            "but each call fails"
+        )
         yield warned("toolName", said, f'write "{ALIASES[old[0]]}"'), replace(rule, tools=new)
 
 
@@ -336,7 +388,10 @@ def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
             continue
         tools = [tool for tool in rule.tools if tool != "*"]
         if tools and all(engine.outcome(Call(tool)).decision is Decision.ALLOW for tool in tools):
-            said = f"has no effect in mode {mode.value}, where every call of {tools[0]} is allowed anyway"
+            said = (
+                f"has no effect in mode {mode.value}, where every call of {tools[0]} is "
+                "allowed anyway"
+            )
             way_out = "add a rule with a lower priority that denies all other calls of the tool"
             draft = warned("decision", said, way_out, mode=mode)
             yield from findings([draft], rule.source, rule.index)
@@ -345,11 +400,27 @@ def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
 # --- forms of a test command --------------------------------------------------------------------
 
 _TESTERS = frozenset(
-    {"ctest", "jest", "mocha", "nox", "phpunit", "pytest", "rspec", "test", "tox", "unittest",
-     "vitest"}
-)  # fmt: skip
+    {
+        "ctest",
+        "jest",
+        "mocha",
+        "nox",
+        "phpunit",
+        "pytest",
+        "rspec",
+        "test",
+        "tox",
+        "unittest",
+        "vitest",
+    }
+)
 """Words in commands that run tests, such as `npm test` and `python -m pytest`."""
-_FORMS = {"`2>&1`": "{} 2>&1", "`| tail`": "{} | tail", "`cd FOLDER &&`": "cd src && {}", "`CI=1` before it": "CI=1 {}"}
+_FORMS = {
+    "`2>&1`": "{} 2>&1",
+    "`| tail`": "{} | tail",
+    "`cd FOLDER &&`": "cd src && {}",
+    "`CI=1` before it": "CI=1 {}",
+}
 
 
 def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:

@@ -115,7 +115,8 @@ class Document:
         for each in self.findings:
             found[each.rule].append(each)
         return tuple(
-            tuple(found[entry.number]) if entry.enabled else _alone(entry.text, self.source) for entry in self.rules
+            tuple(found[entry.number]) if entry.enabled else _alone(entry.text, self.source)
+            for entry in self.rules
         )
 
     @cached_property
@@ -149,7 +150,9 @@ class Document:
         place = last if at is None else at
         if not 0 <= place <= last:
             raise IndexError(place)
-        return self._with_rule(place, LineBlock(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
+        return self._with_rule(
+            place, LineBlock(kind=BlockKind.RULE, text=self._own(rule_text(rule)))
+        )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         """Return the given rules that are missing from the document or disabled in it."""
@@ -250,7 +253,9 @@ class Document:
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
-        last = next((at for at in range(end, len(old)) if old[at].kind is not BlockKind.GAP), len(old))
+        last = next(
+            (at for at in range(end, len(old)) if old[at].kind is not BlockKind.GAP), len(old)
+        )
         cut = blocks_of(_joined((*old[first:start], *fresh, *old[end : last + 1])))
         pieces = (*old[:first], *cut, *old[last + 1 :])
         text = _joined(pieces)
@@ -315,7 +320,9 @@ def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
             "editor, the rules can be edited here"
         )
     if _fields_of_none(pieces):
-        return "after a disabled rule, some fields belong to no rule: move or delete them in an editor"
+        return (
+            "after a disabled rule, some fields belong to no rule: move or delete them in an editor"
+        )
     return ""
 
 
@@ -439,7 +446,9 @@ def _changed(text: str, rule: Rule) -> str:
         text = with_field(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
     has = _fields_in(_table(text) or {})
     if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
-        raise PolicyError("this rule is written in a format that can't be changed here: use an editor")
+        raise PolicyError(
+            "this rule is written in a format that can't be changed here: use an editor"
+        )
     return text
 
 

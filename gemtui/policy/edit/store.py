@@ -15,11 +15,25 @@ from hashlib import sha256
 from pathlib import Path
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound, reason_of
-from gemtui.files import is_file, is_folder, path_exists, read_small, resolved, write_new, write_whole
+from gemtui.files import (
+    is_file,
+    is_folder,
+    path_exists,
+    read_small,
+    resolved,
+    write_new,
+    write_whole,
+)
 from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.policy import LARGEST
-from gemtui.policy.file.policy_files import ENDING, named_policies, path_of, policies_dir, policy_files
+from gemtui.policy.file.policy_files import (
+    ENDING,
+    named_policies,
+    path_of,
+    policies_dir,
+    policy_files,
+)
 
 
 class Origin(StrEnum):
@@ -125,7 +139,8 @@ def open_policy(file: Path | PolicyFile) -> Opened:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise PolicyError(
-            f"{file.path} is not valid UTF-8 (line {line}): save it as UTF-8 in an editor", path=file.path
+            f"{file.path} is not valid UTF-8 (line {line}): save it as UTF-8 in an editor",
+            path=file.path,
         ) from None
     document = Document.parse(text, source=str(file.path))
     document.check()
@@ -196,7 +211,9 @@ def _encoded(text: str, path: Path) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        text_problem = f"{path} can't be saved: it contains an incomplete character (a lone surrogate)"
+        text_problem = (
+            f"{path} can't be saved: it contains an incomplete character (a lone surrogate)"
+        )
         raise PolicyError(text_problem, path=path) from None
 
 
@@ -263,7 +280,9 @@ def delete_policy(path: Path) -> None:
 
 def _check_ours(path: Path, what: str) -> None:
     if _origin(path) is not Origin.OURS:
-        raise PolicyError(f"{path} is not one of gemtui's own policies, so it can't be {what} here", path=path)
+        raise PolicyError(
+            f"{path} is not one of gemtui's own policies, so it can't be {what} here", path=path
+        )
     if not os.path.lexists(path):
         raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path)
 

@@ -47,12 +47,23 @@ def _setting_rules(setup: Setup, interactive: bool) -> Iterator[Rule]:
     yield from _servers(settings, interactive)
 
 
-def _rule(tool: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...] = ()) -> Rule:
+def _rule(
+    tool: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...] = ()
+) -> Rule:
     return Rule(tools=(tool,), decision=decision, priority=priority, modes=modes, source=source)
 
 
-def _server(server: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...]) -> Rule:
-    return Rule(tools=("*",), mcp_name=server, decision=decision, priority=priority, modes=modes, source=source)
+def _server(
+    server: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...]
+) -> Rule:
+    return Rule(
+        tools=("*",),
+        mcp_name=server,
+        decision=decision,
+        priority=priority,
+        modes=modes,
+        source=source,
+    )
 
 
 def _shell(tool: str) -> str:
@@ -76,12 +87,16 @@ def _narrowed(tool: str) -> str | None:
     return found[2] if found and found[1] in SHELL_NAMES else None
 
 
-def _listed(tools: tuple[str, ...], priority: float, source: str, modes: tuple[str, ...]) -> Iterator[Rule]:
+def _listed(
+    tools: tuple[str, ...], priority: float, source: str, modes: tuple[str, ...]
+) -> Iterator[Rule]:
     for tool in tools:
         prefix = _narrowed(tool)
         if prefix is None:
             found = _WITH_ARGUMENTS.fullmatch(tool)
-            yield _rule(_shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes)
+            yield _rule(
+                _shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes
+            )
         elif prefix:
             yield Rule(
                 tools=(SHELL,),
@@ -202,8 +217,16 @@ def _builtin_rules() -> Iterator[Rule]:
     yield rule("exit_plan_mode", ALLOW, 70, "plan", interactive=False)
     yield rule("exit_plan_mode", DENY, 50)
     yield rule("*", DENY, 40, "plan", deny_message=PLAN_READ_ONLY)
-    yield rule("*", ASK, 50, "plan", interactive=True, mcp_name="*", annotations={"readOnlyHint": True})
-    yield rule("invoke_agent", ALLOW, 50, "plan", args_pattern=r'"agent_name":\s*"(codebase_investigator|cli_help)"')
+    yield rule(
+        "*", ASK, 50, "plan", interactive=True, mcp_name="*", annotations={"readOnlyHint": True}
+    )
+    yield rule(
+        "invoke_agent",
+        ALLOW,
+        50,
+        "plan",
+        args_pattern=r'"agent_name":\s*"(codebase_investigator|cli_help)"',
+    )
     yield rule(("ask_user", "web_fetch", "activate_skill"), ASK, 50, "plan", interactive=True)
     yield rule(EDITS, ALLOW, 70, "plan", args_pattern=_plan_files())
     yield rule(EDITS, DENY, 65, "plan", deny_message=PLAN_NO_EDIT)
@@ -225,7 +248,14 @@ def _builtin_rules() -> Iterator[Rule]:
 BUILTIN: tuple[Rule, ...] = tuple(_builtin_rules())
 BUILTIN_CHECKERS = (
     SafetyChecker(
-        rule=Rule(tools=EDITS, decision=DENY, priority=15, modes=("autoEdit",), tier=Tier.BUILTIN, source="built-in"),
+        rule=Rule(
+            tools=EDITS,
+            decision=DENY,
+            priority=15,
+            modes=("autoEdit",),
+            tier=Tier.BUILTIN,
+            source="built-in",
+        ),
         name="allowed-path",
     ),
 )

@@ -63,7 +63,9 @@ class Engine:
         """
         if self._other is None:
             policy, setup = self._made_of
-            self._other = Engine(policy, mode=self.mode, interactive=not self.interactive, setup=setup)
+            self._other = Engine(
+                policy, mode=self.mode, interactive=not self.interactive, setup=setup
+            )
         return self._other
 
 

@@ -19,7 +19,14 @@ from gemtui.policy.engine.refusals import is_edit_tool, protected, roots_of
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
 from gemtui.policy.engine.setup import Evaluation, Outcome, Setup, always_allow_off
-from gemtui.policy.match.matching import SHELL, CompiledRule, RuleSequence, Subject, compile_rules, mismatch
+from gemtui.policy.match.matching import (
+    SHELL,
+    CompiledRule,
+    RuleSequence,
+    Subject,
+    compile_rules,
+    mismatch,
+)
 from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, SafetyChecker
 from gemtui.policy.model.tool_catalog import AGENT_TOOL, ALIASES
@@ -63,9 +70,14 @@ class ShellRules:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
         if found is CommandSafety.SAFE and decision is ASK:
-            return Evaluation(decision=ALLOW, note="it is known to be safe, so it runs without asking")
+            return Evaluation(
+                decision=ALLOW, note="it is known to be safe, so it runs without asking"
+            )
         if found is CommandSafety.DANGEROUS and not self.yolo:
-            note = "the command is dangerous, and a rule without a condition does not allow dangerous commands"
+            note = (
+                "the command is dangerous, and a rule without a condition does not allow "
+                "dangerous commands"
+            )
             return Evaluation(decision=ASK, note=note)
         if found is CommandSafety.OUTSIDE and not self.yolo:
             return Evaluation(decision=ASK, note="dir_path is outside the workspace")
@@ -167,7 +179,12 @@ class _Command:
         return Evaluation(decision=ALLOW, ready=ready, note=note)
 
     def _gone_through(
-        self, reading: ParsedCommand, ready: CompiledRule | None, decision: Decision, note: str, depth: int
+        self,
+        reading: ParsedCommand,
+        ready: CompiledRule | None,
+        decision: Decision,
+        note: str,
+        depth: int,
     ) -> Evaluation:
         answers = ready if ready and ready.decision is decision else None
         state = _State(decision, answers, note)
@@ -179,9 +196,13 @@ class _Command:
             if refused is not None:
                 return refused
         same = state.decision is decision
-        return Evaluation(decision=state.decision, ready=ready if same else state.ready, note=state.note)
+        return Evaluation(
+            decision=state.decision, ready=ready if same else state.ready, note=state.note
+        )
 
-    def _part(self, part: CommandPart, state: _State, allowed: bool, depth: int) -> Evaluation | None:
+    def _part(
+        self, part: CommandPart, state: _State, allowed: bool, depth: int
+    ) -> Evaluation | None:
         """Return the denial if a part of the command is denied, otherwise None.
 
         If the user has to be asked about the part, this is recorded in `state`. `allowed`: whether
@@ -284,7 +305,9 @@ class Evaluator:
             return context.settled
         evaluation = self._evaluated(context, call.args)
         rule = evaluation.ready.rule if evaluation.ready else None
-        return Outcome(decision=evaluation.decision, offered=context.availability.offered, rule=rule)
+        return Outcome(
+            decision=evaluation.decision, offered=context.availability.offered, rule=rule
+        )
 
     def evaluate(self, call: Call) -> Evaluation:
         """Return the decision for one call, with notes on how it came about."""
@@ -305,7 +328,11 @@ class Evaluator:
             ready = context.rules.first_match(args)
             evaluation = Evaluation(decision=self._decision(ready), ready=ready)
         evaluation = protected(
-            evaluation, args, edits=context.edits, interactive=self.interactive, workspace=self.workspace
+            evaluation,
+            args,
+            edits=context.edits,
+            interactive=self.interactive,
+            workspace=self.workspace,
         )
         tool = context.subject.names[0]
         return checked(evaluation, tool, args, context.checkers, self.roots)
@@ -339,14 +366,20 @@ class Evaluator:
         plain = not (first and first.pattern) and not call_of_shell(subject)
         edits = any(map(is_edit_tool, subject.names))
         plainly = replace(subject, names=(tool,))  # checkers ignore aliases
-        checkers = tuple(each for each in self._checkers if self.mismatch(each.condition, plainly) is None)
+        checkers = tuple(
+            each for each in self._checkers if self.mismatch(each.condition, plainly) is None
+        )
         settled = None
         if self.stopped or not availability.found:
             by = availability.by.rule if availability.by else None
-            settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False, setting=known.setting)
+            settled = Outcome(
+                decision=Decision.DENY, offered=False, rule=by, found=False, setting=known.setting
+            )
         elif plain and not edits and not checkers:
             settled = Outcome(
-                decision=self._decision(first), offered=availability.offered, rule=first.rule if first else None
+                decision=self._decision(first),
+                offered=availability.offered,
+                rule=first.rule if first else None,
             )
         return ToolContext(
             availability=availability,

@@ -30,13 +30,17 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     """
     evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
-    refuses = tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
+    refuses = (
+        tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
+    )
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
     for rule in _hanging(evaluator.context(call), evaluation):
         because += f" The pattern of {rule_place(rule)} may make Gemini CLI hang."
     if refuses is not None:
-        because += f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
+        because += (
+            f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
+        )
     return Explanation(
         call=call,
         mode=evaluator.mode,
@@ -83,7 +87,10 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
     if availability.known.impossible:
         return _impossible(call.tool)
     if availability.known.absent:
-        return f"The tool does not exist here, so calls to it fail as “not found”: {availability.known.absent}."
+        return (
+            "The tool does not exist here, so calls to it fail as “not found”: "
+            f"{availability.known.absent}."
+        )
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
     text = _decided(evaluator, evaluation)
@@ -99,7 +106,10 @@ def _impossible(name: str) -> str:
     meant = current_name(name)
     if name.startswith(MCP_PREFIX) and meant:
         most = f"at most {LONGEST_NAME} characters, and only letters, digits, _ - . :"
-        return f"No tool can have this name: Gemini CLI calls it {meant}, because names of MCP tools have {most}."
+        return (
+            f"No tool can have this name: Gemini CLI calls it {meant}, because names of MCP "
+            f"tools have {most}."
+        )
     if name in AGENTS:
         return f"No tool has this name: Gemini CLI calls agents with {meant}."
     return f"No tool has this name.{f' Did you mean {meant}?' if meant else ''}"
@@ -170,7 +180,10 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
             continue
         matches, why = _match_of(fit, call, context)
         if decided is not None:
-            matches, why = (False, f"it is never checked, because {rule_place(decided)} has already decided")
+            matches, why = (
+                False,
+                f"it is never checked, because {rule_place(decided)} has already decided",
+            )
         elif matches:
             decided = rule
             why = _deciding(rule, evaluation, why)

@@ -71,7 +71,12 @@ def is_edit_tool(name: str) -> bool:
 
 
 def protected(
-    evaluation: Evaluation, args: Mapping[str, Any], *, edits: bool, interactive: bool, workspace: Path | None
+    evaluation: Evaluation,
+    args: Mapping[str, Any],
+    *,
+    edits: bool,
+    interactive: bool,
+    workspace: Path | None,
 ) -> Evaluation:
     """Apply the engine's own protections to a decision, and return the result.
 
@@ -197,7 +202,9 @@ _UNQUOTED = re.compile(r"'[^']*'?|\\.|\"|(?P<found>\$\(|`|[<>]\()|.", re.DOTALL)
 _QUOTED = re.compile(r'\\[$`"\\\n]|"|(?P<found>\$\(|`)|.', re.DOTALL)
 
 
-def tool_refuses(call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True) -> str | None:
+def tool_refuses(
+    call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True
+) -> str | None:
     """Return why the tool itself refuses a call, as a clause; None if it doesn't.
 
     `roots`: the folders that tools may use, the workspace first; () means unknown, so that only
@@ -224,7 +231,11 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
         return ()
     named = table_at(setup.settings, "context").get("includeDirectories")
     added = setting_paths(named, setup.home or gemini_home(), setup.workspace)
-    return (setup.workspace, *added, *(setup.workspace / each for each in setup.include_directories))
+    return (
+        setup.workspace,
+        *added,
+        *(setup.workspace / each for each in setup.include_directories),
+    )
 
 
 def own_path(tool: str) -> str:

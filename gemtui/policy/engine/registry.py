@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemtui.policy.engine.setup import Setup, names_at, table_at
-from gemtui.policy.model.mcp_names import MCP_PREFIX, cli_name, is_name_of_server, tool_prefix, valid_name
+from gemtui.policy.model.mcp_names import (
+    MCP_PREFIX,
+    cli_name,
+    is_name_of_server,
+    tool_prefix,
+    valid_name,
+)
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import ALIASES, CLASSES, can_exist
 
@@ -56,7 +62,10 @@ class Registry:
         self._mcp = {cli_name(tool.server, tool.name): tool for tool in setup.mcp_tools}
         self._servers = tuple(
             sorted(
-                {*table_at(setup.settings, "mcpServers"), *(tool.server for tool in setup.mcp_tools)},
+                {
+                    *table_at(setup.settings, "mcpServers"),
+                    *(tool.server for tool in setup.mcp_tools),
+                },
                 key=len,
                 reverse=True,
             )
@@ -123,7 +132,11 @@ class Registry:
         prefix = valid_name(tool_prefix(server or ""))
         short = name.removeprefix(prefix) if name.startswith(prefix) else prefix + name
         found = RegisteredTool(
-            name=name, server=server, short=short, annotations=tool.annotations if tool else {}, also=(MCP_CLASS, short)
+            name=name,
+            server=server,
+            short=short,
+            annotations=tool.annotations if tool else {},
+            also=(MCP_CLASS, short),
         )
         return _absent(found, self._why_not(server, name))
 
@@ -152,7 +165,9 @@ class Registry:
         if any(cli_name(server, item) == name for item in unwanted):
             return "excludeTools of its server disables it"
         wanted = names_at(self._settings, "mcpServers", server, "includeTools")
-        if wanted is not None and not any(cli_name(server, item.partition("(")[0]) == name for item in wanted):
+        if wanted is not None and not any(
+            cli_name(server, item.partition("(")[0]) == name for item in wanted
+        ):
             return "the includeTools setting of its server does not list it"
         return ""
 

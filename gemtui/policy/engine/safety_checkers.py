@@ -79,7 +79,9 @@ def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Itera
             yield arguments_text({**args, "command": part.text})
 
 
-def _answer(checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]) -> tuple[Decision, str]:
+def _answer(
+    checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
+) -> tuple[Decision, str]:
     """Return a checker's decision, and a clause that explains it.
 
     The checker `conseca` always allows, because it works only if a setting enables it. A path
@@ -105,7 +107,10 @@ def _answer(checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: S
 def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
     inside = list(_inside(path, roots))
     if any(map(blocked_segment, inside)):
-        return (Decision.DENY, "denies paths that contain .git, .env, node_modules or gha-creds-*.json")
+        return (
+            Decision.DENY,
+            "denies paths that contain .git, .env, node_modules or gha-creds-*.json",
+        )
     if any(map(_VSCODE.fullmatch, (name for each in inside for name in path_names(each)))):
         return Decision.ASK_USER, "always asks about files in .vscode"
     if not inside:

@@ -160,13 +160,16 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
     The CLI itself writes rules with this priority when the user answers "always".
     """
     return bool(
-        table_at(settings, "security").get("disableAlwaysAllow") or table_at(settings, "admin").get("secureModeEnabled")
+        table_at(settings, "security").get("disableAlwaysAllow")
+        or table_at(settings, "admin").get("secureModeEnabled")
     )
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
     """Return why the CLI would not start with this setup and mode; None if it starts."""
     off = table_at(setup.settings, "security").get("disableYoloMode")
-    if mode is ApprovalMode.YOLO and (off or table_at(setup.settings, "admin").get("secureModeEnabled")):
+    if mode is ApprovalMode.YOLO and (
+        off or table_at(setup.settings, "admin").get("secureModeEnabled")
+    ):
         return "the settings disable yolo mode, so Gemini CLI exits immediately"
     return setup.stopped

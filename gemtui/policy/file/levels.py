@@ -60,7 +60,9 @@ def _mode_in(more: Mapping[str, ApprovalMode], name: str) -> ApprovalMode:
     try:
         return ApprovalMode(name)
     except ValueError:
-        raise OptionError(f"approval_mode must be one of {', '.join(ApprovalMode)}, not {name!r}") from None
+        raise OptionError(
+            f"approval_mode must be one of {', '.join(ApprovalMode)}, not {name!r}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ class PermissionPolicy:
 
         `mode`: may also be a name from other agents' permission policies: `auto`, `bypass` and
         `bypassPermissions` mean yolo, `acceptEdits` and `autoEdit` mean auto_edit. No run can be
-        started with these names (assets/library.md#policies). Raises OptionError for any other name.
+        started with these names (assets/library.md#policies). Raises OptionError for any other
+        name.
         """
         chosen = None if mode is None else _mode_in(_PORTABLE_MODES, mode)
         return Policy(rules=rules(Permissions(mode=chosen, levels=self)))

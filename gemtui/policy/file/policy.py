@@ -41,7 +41,12 @@ class Policy:
     checkers: tuple[SafetyChecker, ...] = ()
 
     @staticmethod
-    def load(paths: Path | str | Iterable[Path | str], *, tier: Tier = Tier.USER, folder: Path | None = None) -> Policy:
+    def load(
+        paths: Path | str | Iterable[Path | str],
+        *,
+        tier: Tier = Tier.USER,
+        folder: Path | None = None,
+    ) -> Policy:
         """Return the policy in one or more files or folders.
 
         `paths`: as for Gemini CLI's option `--policy`; a string may contain several paths,
@@ -66,7 +71,9 @@ class Policy:
         if problems := schema_problems(document):
             return Policy(
                 findings=tuple(
-                    _finding(source, place.rule, place.field, f"the whole file is ignored: {place.why}")
+                    _finding(
+                        source, place.rule, place.field, f"the whole file is ignored: {place.why}"
+                    )
                     for place in problems
                 )
             )
@@ -79,14 +86,18 @@ class Policy:
         )
 
     @staticmethod
-    def of_file(rules: Iterable[Rule], document: Mapping[str, Any], *, source: str, tier: Tier = Tier.USER) -> Policy:
+    def of_file(
+        rules: Iterable[Rule], document: Mapping[str, Any], *, source: str, tier: Tier = Tier.USER
+    ) -> Policy:
         """Return the policy in a file with a valid schema, without its unusable rules.
 
         `rules`: the file's rules. `document`: the file's tables, which contain the safety checkers.
         """
         every = tuple(rules)
         checkers = map(read_checker, document.get("safety_checker", ()))
-        placed = (replace(each, rule=replace(each.rule, tier=tier, source=source)) for each in checkers)
+        placed = (
+            replace(each, rule=replace(each.rule, tier=tier, source=source)) for each in checkers
+        )
         return Policy(
             checkers=tuple(each for each in placed if _asked(each)),
             rules=tuple(rule for rule in every if _kept(rule)),

@@ -48,7 +48,9 @@ def policy_entries(folder: Path) -> list[PolicyEntry]:
     """
     with os.scandir(folder) as entries:
         found = [
-            PolicyEntry(folder / each.name, _skipped(each)) for each in entries if each.name.lower().endswith(ENDING)
+            PolicyEntry(folder / each.name, _skipped(each))
+            for each in entries
+            if each.name.lower().endswith(ENDING)
         ]
     return sorted(found, key=lambda each: os.fsencode(each.path.name))
 
@@ -126,10 +128,18 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
         if is_file(each) or (folders and each == path and is_folder(each)):
             return resolved(each)
     if wanted and path_exists(path):
-        what = "a folder: give the name of a file in it" if is_folder(path) else "not a file: give a policy file"
+        what = (
+            "a folder: give the name of a file in it"
+            if is_folder(path)
+            else "not a file: give a policy file"
+        )
         raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
-        (f"there is no policy {wanted or 'without a name'}, neither as a file nor in {ours}: check the name"), path=path
+        (
+            f"there is no policy {wanted or 'without a name'}, neither as a file nor in {ours}: "
+            "check the name"
+        ),
+        path=path,
     )
 
 

@@ -233,7 +233,9 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
     """Split a policy file's contents into blocks; joined, they give the same contents."""
     lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
-    off = {at for body in bodies if body.kind is BlockKind.OFF for at in range(body.start, body.end)}
+    off = {
+        at for body in bodies if body.kind is BlockKind.OFF for at in range(body.start, body.end)
+    }
     found: list[_Body] = []
     for body in bodies:
         above = found[-1].end if found else 0

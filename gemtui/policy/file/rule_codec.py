@@ -170,12 +170,15 @@ def value_to_toml(value: Any) -> str:
         case TomlDate():
             return f"{value.text}  "  # the CLI consumes the next character
         case Mapping():
-            inner = ", ".join(f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items())
+            inner = ", ".join(
+                f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()
+            )
             return f"{{ {inner} }}" if inner else "{}"
         case list() | tuple():
             if len({type(each) for each in value}) > 1:
                 raise PolicyError(
-                    "a list of mixed types can't be written, because Gemini CLI ignores a file that contains one"
+                    "a list of mixed types can't be written, because Gemini CLI ignores a file "
+                    "that contains one"
                 )
             return f"[{', '.join(map(value_to_toml, value))}]"
     raise PolicyError(f"a value of type {type(value).__name__} can't be written to a policy file")
@@ -188,7 +191,9 @@ def key_text(key: str) -> str:
 
 def _quoted(text: str) -> str:
     if re.search("[\ud800-\udfff]", text):
-        raise PolicyError(f"{text!r} contains an incomplete character (a lone surrogate), so it can't be saved")
+        raise PolicyError(
+            f"{text!r} contains an incomplete character (a lone surrogate), so it can't be saved"
+        )
     if not _HIDDEN.search(text):
         return f'"{text}"'
     if "'" not in text and not _HIDDEN.search(text.replace('"', "").replace("\\", "")):
@@ -213,9 +218,13 @@ def rule_text(rule: Rule) -> str:
     """Return one rule as a `[[rule]]` table with a final newline. Raises PolicyError."""
     if rule.priority != int(rule.priority):
         raise PolicyError(
-            f"the priority {rule.priority:g} can't be written, because Gemini CLI ignores a file that contains it"
+            f"the priority {rule.priority:g} can't be written, because Gemini CLI ignores a file "
+            "that contains it"
         )
-    lines = (f"{key_text(key)} = {value_to_toml(value)}\n" for key, value in explicit_fields(rule).items())
+    lines = (
+        f"{key_text(key)} = {value_to_toml(value)}\n"
+        for key, value in explicit_fields(rule).items()
+    )
     return f"[[rule]]\n{''.join(lines)}"
 
 

@@ -310,7 +310,9 @@ class _Reader:
             if self._accepts(end):
                 return "".join(found)
             if not self._text.startswith("\\", self._at):
-                raise self._error("the string has no closing quote, or contains a control character")
+                raise self._error(
+                    "the string has no closing quote, or contains a control character"
+                )
             found.append(self._escape(end))
 
     def _escape(self, end: str) -> str:

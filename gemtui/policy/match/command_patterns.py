@@ -42,7 +42,9 @@ def command_words(text: str) -> tuple[str, ...]:
     words = tuple(text.split())
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
-        raise ValueError(f"{odd} is not a plain word: name one command without quotes, *, $, ;, & or >")
+        raise ValueError(
+            f"{odd} is not a plain word: name one command without quotes, *, $, ;, & or >"
+        )
     if "=" in words[0]:
         raise ValueError(f"{words[0]} sets a variable: start with the program instead")
     return words
@@ -54,7 +56,9 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
     `root`: the project's folder; if given, the command may also follow `cd ROOT`. Otherwise, only a
     `cd` to a relative folder is accepted before the command.
     """
-    folders = f"{_escaped(root)}|{_FOLDER_PATH}" if root and _PLAIN.fullmatch(root) else _FOLDER_PATH
+    folders = (
+        f"{_escaped(root)}|{_FOLDER_PATH}" if root and _PLAIN.fullmatch(root) else _FOLDER_PATH
+    )
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
     return f'(?:cd (?:{folders})(?: && |(?="))|){_VARIABLE}(?:{command}|){_SHORTENED}"'
 
@@ -68,7 +72,9 @@ def covers(words: tuple[str, ...], command: str) -> bool:
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 
-_CORE = re.compile(rf"(?:cd {_FOLDER_PATH} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?")
+_CORE = re.compile(
+    rf"(?:cd {_FOLDER_PATH} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?"
+)
 
 
 def core_command(command: str) -> str:

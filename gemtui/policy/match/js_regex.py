@@ -81,7 +81,15 @@ class BackReference:
     """Matches again what an earlier group has matched."""
 
 
-Node = CharacterClass | Concatenation | Alternation | Quantifier | Assertion | Lookaround | BackReference
+Node = (
+    CharacterClass
+    | Concatenation
+    | Alternation
+    | Quantifier
+    | Assertion
+    | Lookaround
+    | BackReference
+)
 
 _DIGITS: Final[Ranges] = ((0x30, 0x39),)
 _LETTERS: Final[Ranges] = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -115,8 +123,12 @@ _CONTROLS: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 _BRACES: Final = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _GROUP_NAME: Final = re.compile(r"\?<([^>=!][^>]*)>")
-_CODE: Final = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|c([A-Za-z])|([0-3][0-7]{0,2}|[4-7][0-7]?)")
-_SKIPPED: Final = re.compile(r"\\(?s:.)|\[(?:\\(?s:.)|[^\]\\])*\]?|\((?!\?)|\(\?<(?![=!])", re.DOTALL)
+_CODE: Final = re.compile(
+    r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|c([A-Za-z])|([0-3][0-7]{0,2}|[4-7][0-7]?)"
+)
+_SKIPPED: Final = re.compile(
+    r"\\(?s:.)|\[(?:\\(?s:.)|[^\]\\])*\]?|\((?!\?)|\(\?<(?![=!])", re.DOTALL
+)
 
 
 def in_halves(text: str) -> str:
@@ -212,7 +224,9 @@ class RegexParser:
         self._consume()
         if char in "^$":
             return Assertion(char == "^")
-        return CharacterClass(inverted(_LINE_ENDS) if char == "." else ((_unit(char), _unit(char)),))
+        return CharacterClass(
+            inverted(_LINE_ENDS) if char == "." else ((_unit(char), _unit(char)),)
+        )
 
     def _repeated(self, item: Node) -> Node:
         char = self._next()
@@ -237,7 +251,11 @@ class RegexParser:
     def _group(self) -> Node:
         named = _GROUP_NAME.match(self._text, self._at + 1)
         opening = next(
-            (o for o in ("(?:", "(?=", "(?!", "(?<=", "(?<!") if self._text.startswith(o, self._at)),
+            (
+                o
+                for o in ("(?:", "(?=", "(?!", "(?<=", "(?<!")
+                if self._text.startswith(o, self._at)
+            ),
             "(" + named[0] if named else "(",
         )
         if opening == "(" and self._next(1) == "?":

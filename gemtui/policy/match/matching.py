@@ -150,7 +150,9 @@ class CompiledRule:
 
         Patterns made from command prefixes are never slow.
         """
-        return not _has_prefix(self.rule) and any(source and slow(source) for source in pattern_sources(self.rule))
+        return not _has_prefix(self.rule) and any(
+            source and slow(source) for source in pattern_sources(self.rule)
+        )
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches a call's serialised arguments.
@@ -189,7 +191,9 @@ def _each(rule: Rule) -> Iterator[CompiledRule]:
         if source and dropped(source):
             continue
         for tool in tool_names(rule):
-            yield CompiledRule(rule=rule, tool=tool, pattern=compile_pattern(source) if source else None, key=key)
+            yield CompiledRule(
+                rule=rule, tool=tool, pattern=compile_pattern(source) if source else None, key=key
+            )
 
 
 def dropped(source: str) -> str | None:
@@ -272,7 +276,9 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
         return "the tool does not have the rule's toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
-        return "it applies only in " + ("interactive sessions" if rule.interactive else "headless runs")
+        return "it applies only in " + (
+            "interactive sessions" if rule.interactive else "headless runs"
+        )
     return None
 
 
@@ -299,7 +305,9 @@ def _names(ready: CompiledRule, name: str, server: str | None) -> bool:
 
 
 def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bool:
-    return found is not None and all(key in found and _same(value, found[key]) for key, value in wanted.items())
+    return found is not None and all(
+        key in found and _same(value, found[key]) for key, value in wanted.items()
+    )
 
 
 def _same(wanted: Any, found: Any) -> bool:

@@ -18,7 +18,9 @@ LENGTH = 2000
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
-_GUARDED = frozenset((".git", ".gemini", ".ssh", ".github", ".vscode", ".idea", ".husky", ".devcontainer"))
+_GUARDED = frozenset(
+    (".git", ".gemini", ".ssh", ".github", ".vscode", ".idea", ".husky", ".devcontainer")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

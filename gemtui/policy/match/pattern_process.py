@@ -37,9 +37,13 @@ class _PatternProcess:
             found: bool | None = None
             try:
                 with suppress(OSError):
-                    found = self._running().ask((pattern, text, seconds), seconds=seconds * _PATIENCE)
+                    found = self._running().ask(
+                        (pattern, text, seconds), seconds=seconds * _PATIENCE
+                    )
             finally:
-                if found is None:  # also if ctrl+c has stopped the wait: a later answer isn't for the next search
+                if (
+                    found is None
+                ):  # also if ctrl+c has stopped the wait: a later answer isn't for the next search
                     self._end()
             return found
 

@@ -35,7 +35,15 @@ from gemtui.policy.match.js_regex import (
     in_halves,
 )
 
-__all__ = ["LIMIT", "Pattern", "PatternError", "PatternTimeout", "compile_pattern", "slow", "unsafe"]
+__all__ = [
+    "LIMIT",
+    "Pattern",
+    "PatternError",
+    "PatternTimeout",
+    "compile_pattern",
+    "slow",
+    "unsafe",
+]
 
 LIMIT: Final = 2.0
 """The maximum CPU seconds for one search with a possibly slow pattern.

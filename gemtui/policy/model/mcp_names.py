@@ -71,7 +71,9 @@ def wildcard_works(server: str) -> bool:
 
     The wildcard contains the server's plain name.
     """
-    return tool_prefix(server) == f"{MCP_PREFIX}{server}_" and len(tool_prefix(server)) < LONGEST_NAME
+    return (
+        tool_prefix(server) == f"{MCP_PREFIX}{server}_" and len(tool_prefix(server)) < LONGEST_NAME
+    )
 
 
 def longest_in_wildcard(server: str) -> int | None:

@@ -277,7 +277,9 @@ class FindingDraft(NamedTuple):
     kind: FindingKind | None = None
 
 
-def warned(field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None) -> FindingDraft:
+def warned(
+    field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
+) -> FindingDraft:
     """Return a warning: the CLI accepts the input, but it was probably not intended.
 
     `field`: the key that the warning is about. `way_out`: what to write instead. `mode`: the only

@@ -144,8 +144,12 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
         ApprovalMode.DEFAULT: "reading and searching are allowed; everything else asks, which "
         "means deny in headless runs",
-        ApprovalMode.AUTO_EDIT: ("as in default, but writing files and fetching pages are also allowed"),
-        ApprovalMode.PLAN: "reading and searching are allowed; only plans can be written, in their own folder",
+        ApprovalMode.AUTO_EDIT: (
+            "as in default, but writing files and fetching pages are also allowed"
+        ),
+        ApprovalMode.PLAN: (
+            "reading and searching are allowed; only plans can be written, in their own folder"
+        ),
         ApprovalMode.YOLO: "everything is allowed, unless a policy file has a matching rule",
     }
 )

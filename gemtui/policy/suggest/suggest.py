@@ -26,7 +26,16 @@ from gemtui.policy.match.path_patterns import (
     folder_pattern,
     locate_in_project,
 )
-from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Reference, Rule, Tier
+from gemtui.policy.model.rules import (
+    ApprovalMode,
+    Call,
+    CallStatus,
+    Decision,
+    RecordedCall,
+    Reference,
+    Rule,
+    Tier,
+)
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import refusal_of_tool, tool_may_exist
@@ -132,7 +141,9 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
     return key, Call(tool=call.tool, args=args, subagent=call.subagent)
 
 
-def planned(wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode) -> tuple[list[RulePlan], list[Left]]:
+def planned(
+    wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
+) -> tuple[list[RulePlan], list[Left]]:
     """Plan a rule for each kind of call among `wanted`.
 
     `engine`: decides what is already allowed. Returns the plans, and the groups for which there is
@@ -150,13 +161,21 @@ def planned(wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode) 
 
 
 def _allow(tools: Sequence[str]) -> Rule:
-    return Rule(decision=Decision.ALLOW, priority=0, tools=tuple(tools), tool_list=len(tools) > 1, source="suggestion")
+    return Rule(
+        decision=Decision.ALLOW,
+        priority=0,
+        tools=tuple(tools),
+        tool_list=len(tools) > 1,
+        source="suggestion",
+    )
 
 
 # --- shell commands ------------------------------------------------------------------------------
 
 
-def _commands(dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]) -> list[RulePlan]:
+def _commands(
+    dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
+) -> list[RulePlan]:
     """Plan a rule for each program, with a prefix for each of its subcommands.
 
     A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
@@ -240,7 +259,9 @@ def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefi
             return RefusedGroup(what=prefix.what, why=prefix.why)
         if prefix is not None:
             found.append(prefix)
-    return found or RefusedGroup(what=_start(command), why="its parts are allowed, but not the whole command")
+    return found or RefusedGroup(
+        what=_start(command), why="its parts are allowed, but not the whole command"
+    )
 
 
 def _start(command: str) -> str:
@@ -255,11 +276,20 @@ def _part_is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
-    return outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW
+    return (
+        outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW
+    )
 
 
-def _command_plan(program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]) -> RulePlan:
-    prefixes = {prefix.text: prefix for done in dones for prefix in uses[id(done)] if prefix.program == program}
+def _command_plan(
+    program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]
+) -> RulePlan:
+    prefixes = {
+        prefix.text: prefix
+        for done in dones
+        for prefix in uses[id(done)]
+        if prefix.program == program
+    }
     texts = sorted(text for text in prefixes if not _is_covered(text, prefixes))
     by_words: dict[str, list[str]] = {}
     for text in texts:
@@ -324,9 +354,15 @@ def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
         return [plan]
     if len(found) > 1:
         middle = len(found) // 2
-        return [each for half in (found[:middle], found[middle:]) for each in _folder_plans(top, half, left)]
+        return [
+            each
+            for half in (found[:middle], found[middle:])
+            for each in _folder_plans(top, half, left)
+        ]
     ((done, place),) = found
-    left.append((done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern")))
+    left.append(
+        (done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern"))
+    )
     return []
 
 
@@ -365,8 +401,14 @@ def _root(done: CallGroup, place: WrittenFile) -> str:
 
 # --- other tools ---------------------------------------------------------------------------------
 
-_OPENS = {"web_fetch": "any URL, with any data that the model sends", "google_web_search": "any search"}
-_NOT = {"enter_plan_mode": "it changes the approval mode", "exit_plan_mode": "it changes the approval mode"}
+_OPENS = {
+    "web_fetch": "any URL, with any data that the model sends",
+    "google_web_search": "any search",
+}
+_NOT = {
+    "enter_plan_mode": "it changes the approval mode",
+    "exit_plan_mode": "it changes the approval mode",
+}
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
@@ -380,7 +422,9 @@ def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
         if name in _NOT:
             left.append((done, RefusedGroup(what=name, why=_NOT[name])))
         elif not tool_may_exist(name):
-            left.append((done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool")))
+            left.append(
+                (done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
+            )
         else:
             known = known_tool(name)
             tools.setdefault(known.name if known else name, []).append(done)
@@ -505,7 +549,8 @@ class Evidence:
             succeeded=self._succeeded,
             allowed=self._allowed,
             suggestions=tuple(
-                replace(each, rule=replace(each.rule, index=place)) for place, each in enumerate(suggestions, 1)
+                replace(each, rule=replace(each.rule, index=place))
+                for place, each in enumerate(suggestions, 1)
             ),
             left_out=refused.all(),
         )
@@ -525,7 +570,10 @@ class Evidence:
             denied = {key for key, rule in blocking.items() if rule is not None and _meant(rule)}
             for done in plan.evidence:
                 if (rule := blocking[id(done)]) is not None and id(done) in denied:
-                    refused.add(done, RefusedGroup(what=_subject(done.call), why=f"{_place(rule)} denies it"))
+                    refused.add(
+                        done,
+                        RefusedGroup(what=_subject(done.call), why=f"{_place(rule)} denies it"),
+                    )
             kept = plan.without(denied)
             if kept is not None:
                 over = [blocking[id(done)] for done in kept.evidence]
@@ -541,13 +589,19 @@ class Evidence:
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
-            rule for rule in self._policy.rules if _guards(rule, plan.rule) and not any(rule is other for other in over)
+            rule
+            for rule in self._policy.rules
+            if _guards(rule, plan.rule) and not any(rule is other for other in over)
         ]
         lowest = min(guards, key=lambda rule: rule.priority, default=None)
         most = _HIGHEST if lowest is None else max(0, int(lowest.priority) - 1)
         if least <= most:
             return [plan.raised(max(least, min(PRIORITY, most)), self._mode)]
-        what = "everything" if lowest is None else f"{_place(lowest)}, which must still apply to other calls"
+        what = (
+            "everything"
+            if lowest is None
+            else f"{_place(lowest)}, which must still apply to other calls"
+        )
         for done in plan.evidence:
             why = f"its rule would need a higher priority than {what}"
             refused.add(done, RefusedGroup(what=_subject(done.call), why=why))
@@ -558,7 +612,10 @@ class Evidence:
 
         Such calls are added to `refused`. A plan that has no calls left is dropped.
         """
-        rules = [replace(plan.rule, source="the suggested rules", index=place) for place, plan in enumerate(plans, 1)]
+        rules = [
+            replace(plan.rule, source="the suggested rules", index=place)
+            for place, plan in enumerate(plans, 1)
+        ]
         engine = self._engine_of(self._policy + of(rules))
         failed: set[int] = set()
         for done in {id(each): each for plan in plans for each in plan.evidence}.values():

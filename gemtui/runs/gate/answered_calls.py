@@ -33,7 +33,11 @@ _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
 """Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
-_STATUS = {Consent.WAITS: ToolStatus.RUNNING, Consent.ALLOWED: ToolStatus.SUCCESS, Consent.CHANGED: ToolStatus.SUCCESS}
+_STATUS = {
+    Consent.WAITS: ToolStatus.RUNNING,
+    Consent.ALLOWED: ToolStatus.SUCCESS,
+    Consent.CHANGED: ToolStatus.SUCCESS,
+}
 
 
 class AnsweredCalls:
@@ -76,7 +80,11 @@ class AnsweredCalls:
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
         """Match questions that have no call yet to calls that have no question yet."""
-        new = [each for each in questions if each.number not in self.calls and not each.request.subagent]
+        new = [
+            each
+            for each in questions
+            if each.number not in self.calls and not each.request.subagent
+        ]
         if not new:
             return
         taken = set(self.calls.values())
@@ -157,7 +165,12 @@ def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     stopped = next((at for at, batch in enumerate(batches) if any(map(_is_stopped, batch))), None)
     if stopped is None:
         return blocks
-    later = {call.id for batch in batches[stopped + 1 :] for call in batch if call.status is not ToolStatus.SUCCESS}
+    later = {
+        call.id
+        for batch in batches[stopped + 1 :]
+        for call in batch
+        if call.status is not ToolStatus.SUCCESS
+    }
     unmade = later | {call.id for batch in batches for call in batch if _is_abandoned(call)}
     answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
     return tuple(
@@ -215,7 +228,9 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
     args = call.args if call.hooked else args
     answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        answered = replace(answered, display=requested_change(kind_of(call.name), args, call.output))
+        answered = replace(
+            answered, display=requested_change(kind_of(call.name), args, call.output)
+        )
     return answered
 
 

@@ -12,7 +12,14 @@ from pathlib import Path
 from gemtui.agent.detect import is_older
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
-from gemtui.calls.env_files import env_files, env_variables, hook_variables, in_searches, is_of_user, written_by
+from gemtui.calls.env_files import (
+    env_files,
+    env_variables,
+    hook_variables,
+    in_searches,
+    is_of_user,
+    written_by,
+)
 from gemtui.calls.setting_effects import lets_model_correct
 from gemtui.errors import GateError, reason_of
 from gemtui.extension.content import NAME
@@ -74,7 +81,10 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
     own = cwd / ".gemini" / "settings.json"
     for place, _ in filter(_is_on, settings.each("telemetry", "outfile")):
         if place == own:
-            yield (f"Gemini CLI would write to a file that the project names: remove telemetry.outfile from {place}")
+            yield (
+                "Gemini CLI would write to a file that the project names: remove "
+                f"telemetry.outfile from {place}"
+            )
     mode = options.approval_mode or settings.default_run_mode
     for place, _ in settings.each("general", "plan", "directory"):
         if mode is ApprovalMode.PLAN:

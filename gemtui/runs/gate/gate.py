@@ -46,7 +46,16 @@ from gemtui.agent.process_tree import still_running
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import ProcessId, Request, RunFolder
 from gemtui.agent.supervise import pause
-from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, EffectKind, effect, unwritable
+from gemtui.calls.effect import (
+    EDIT,
+    SHELL,
+    WRITE,
+    CallContext,
+    Effect,
+    EffectKind,
+    effect,
+    unwritable,
+)
 from gemtui.calls.paths import absolute, cli_spelling, named_path
 from gemtui.extension.watch import FileWatch, hook_files
 from gemtui.files import resolved
@@ -155,7 +164,11 @@ class Gate:
         path = temporary / SOCKET
         self._server = GateServer(path, self._answer)
         self._server.start()
-        return {"GEMTUI_GATE": str(path), "GEMTUI_GATE_PID": str(os.getpid()), "GEMTUI_PYTHON": sys.executable}
+        return {
+            "GEMTUI_GATE": str(path),
+            "GEMTUI_GATE_PID": str(os.getpid()),
+            "GEMTUI_PYTHON": sys.executable,
+        }
 
     @property
     def waiting(self) -> bool:
@@ -201,7 +214,9 @@ class Gate:
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
-            self._files.settle_all_open(self._settled(Consent.ABANDONED, reason=self._why_unanswered()))
+            self._files.settle_all_open(
+                self._settled(Consent.ABANDONED, reason=self._why_unanswered())
+            )
 
     def _is_tampered_with(self) -> bool:
         """Return whether a program has changed what holds the run's calls back."""
@@ -284,7 +299,9 @@ class Gate:
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
 
-    def _call_of(self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> ApprovalRequest:
+    def _call_of(
+        self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
+    ) -> ApprovalRequest:
         """Convert a call that a hook reports into a request for approval, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
@@ -317,7 +334,9 @@ class Gate:
         assert self._policy is not None
         return self._policy
 
-    def _effect(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect | None:
+    def _effect(
+        self, tool: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> Effect | None:
         """Return a call's effect; None if it writes a plan, which needs no approval."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
@@ -449,8 +468,12 @@ class Gate:
         """
         with self._lock:
             self._calls.update()
-            turns = self._calls.turns + self._handed_on + 1  # each prompt ends with an answer without calls
-            fits = self._handed_on < MOST_HANDED_ON and turns < MOST_TURNS and not self._calls.repeats
+            turns = (
+                self._calls.turns + self._handed_on + 1
+            )  # each prompt ends with an answer without calls
+            fits = (
+                self._handed_on < MOST_HANDED_ON and turns < MOST_TURNS and not self._calls.repeats
+            )
         return fits and self._may_prompt()
 
     def _words(self, tool: str) -> HookAnswer:
@@ -614,7 +637,9 @@ class Gate:
         arguments = arguments if changed else call.requested
         now = self._again(call, arguments)
         if (why := self._why_not(now) or _unwritable(call, now)) is not None:
-            self._settle(number, Consent.DENIED, arguments=arguments if changed else None, reason=why)
+            self._settle(
+                number, Consent.DENIED, arguments=arguments if changed else None, reason=why
+            )
             return _refusal(why)
         if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
             fresh = self._again(call, call.requested)
@@ -645,7 +670,9 @@ class Gate:
         """Return the call with these arguments and the effect that it would have now."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
-        return replace(call, arguments=_as_foreseen(does, arguments), requested=arguments, effect=does)
+        return replace(
+            call, arguments=_as_foreseen(does, arguments), requested=arguments, effect=does
+        )
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
         """Return why a call can't be made even if the user approves; None if it can."""
@@ -659,7 +686,12 @@ class Gate:
         return does is not None and does.path is not None and self._writes.is_open(does.path)
 
     def _settle(
-        self, number: int, consent: Consent, *, arguments: Mapping[str, Any] | None = None, reason: str = ""
+        self,
+        number: int,
+        consent: Consent,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        reason: str = "",
     ) -> None:
         """Record a question's outcome, unless it already has one."""
         with suppress(FileExistsError):
@@ -723,7 +755,12 @@ def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
 
 
 def _otherwise(
-    asked: ApprovalRequest, now: ApprovalRequest, answer: Approval, folder: str | None, *, changed: bool
+    asked: ApprovalRequest,
+    now: ApprovalRequest,
+    answer: Approval,
+    folder: str | None,
+    *,
+    changed: bool,
 ) -> str | None:
     """Return what has changed since the user saw a call, as a sentence, or None.
 

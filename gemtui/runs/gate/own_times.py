@@ -22,7 +22,9 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.REFUSED)
 
 def waits_of(questions: Iterable[Question]) -> Waits:
     """Return when a run waited for the user, judging by its settled questions."""
-    asked = ((each.request.asked, each.settled.at) for each in questions if each.settled is not None)
+    asked = (
+        (each.request.asked, each.settled.at) for each in questions if each.settled is not None
+    )
     merged: list[tuple[int, int]] = []
     for start, end in sorted(asked):
         if merged and start <= merged[-1][1]:
@@ -39,7 +41,9 @@ def with_own_times(blocks: Sequence[Block], waits: Waits) -> tuple[Block, ...]:
     because only the time that they took together is known. `waits`: when the run waited for the
     user.
     """
-    timed = [block for block in blocks if isinstance(block, ToolCall) and block.status not in _NOT_MADE]
+    timed = [
+        block for block in blocks if isinstance(block, ToolCall) and block.status not in _NOT_MADE
+    ]
     alone = len(timed) == 1
     return tuple(
         replace(block, duration=_own_time(block, waits) if alone and block is timed[0] else None)

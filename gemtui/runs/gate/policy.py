@@ -116,7 +116,9 @@ class GatePolicy:
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
-        self._folders = tuple(resolved(each) for each in (self._workspace, *setup.include_directories))
+        self._folders = tuple(
+            resolved(each) for each in (self._workspace, *setup.include_directories)
+        )
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
         self._rule_places = tuple(map(resolved, policies))
@@ -195,7 +197,9 @@ class GatePolicy:
             return _denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
-            return _denied("An administrator policy requires a confirmation, which headless runs can't get.")
+            return _denied(
+                "An administrator policy requires a confirmation, which headless runs can't get."
+            )
         return Judgement(way=Way.ASK, why=reason.because if why is None else why)
 
     def _why_not_searched(self, call: Call) -> str | None:
@@ -254,7 +258,10 @@ class GatePolicy:
         if any(path.is_relative_to(place) for place in self._rule_places):
             return "Later runs of Gemini CLI read their rules from this file."
         if is_program(path, self._environ):
-            return f"Shells run this file as the command {clean_line(path.name)}, because it is on PATH."
+            return (
+                f"Shells run this file as the command {clean_line(path.name)}, because it is "
+                "on PATH."
+            )
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
         return None if why is None else _sentence(why)
@@ -264,9 +271,14 @@ class GatePolicy:
         overrides = at(self._settings, "agents", "overrides")
         given = overrides.values() if isinstance(overrides, Mapping) else ()
         if any(at(each, "mcpServers") for each in given):
-            return "The settings (agents.overrides) give subagents MCP servers, which start when the subagents do."
+            return (
+                "The settings (agents.overrides) give subagents MCP servers, which start when "
+                "the subagents do."
+            )
         if at(overrides, BROWSER_AGENT, "enabled"):
-            return f"The settings (agents.overrides) enable {BROWSER_AGENT}, which starts a browser."
+            return (
+                f"The settings (agents.overrides) enable {BROWSER_AGENT}, which starts a browser."
+            )
         file = next(agents_that_start(self._workspace, self._environ), None)
         return None if file is None else f"{clean_line(str(file))} may start programs."
 

@@ -141,7 +141,9 @@ class Proposal:
         return {**given, "new_string": text}
 
 
-def proposal_of(request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None) -> Proposal:
+def proposal_of(
+    request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None
+) -> Proposal:
     """Return what a requested call would do now, for display.
 
     `cwd`: the run's folder. `arguments`: arguments to use instead of the requested ones. Reads the
@@ -277,7 +279,7 @@ def _ends(text: str) -> str:
     return _CRLF if crlf else _NEWLINE if all else ""
 
 
-# --- cautions --------------------------------------------------------------------------------------
+# --- cautions -------------------------------------------------------------------------------------
 
 
 _NO_LOCK = "If gemtui's hook is killed, one call to an MCP tool can run before the run is stopped"

@@ -19,7 +19,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import AnswerSource, Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
+from gemtui.agent.approval import (
+    AnswerSource,
+    Approval,
+    ApprovalRequest,
+    GateFolder,
+    HookedCall,
+    PassedCall,
+    Settled,
+)
 from gemtui.agent.process_tree import is_inside
 from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
@@ -171,7 +179,9 @@ class Conversation:
     `source`: where the user answers, for the records.
     """
 
-    def __init__(self, gate: GateFolder, cwd: Path, source: AnswerSource = AnswerSource.LIBRARY) -> None:
+    def __init__(
+        self, gate: GateFolder, cwd: Path, source: AnswerSource = AnswerSource.LIBRARY
+    ) -> None:
         self._gate, self.cwd, self._source = gate, cwd, source
         self._known: dict[int, Question] = {}
         self._all: tuple[Question, ...] = ()
@@ -223,7 +233,10 @@ class Conversation:
         return self._all
 
     def _read_unasked(self) -> None:
-        passed, hooked = self._gate.passed_calls(self._passed), self._gate.hooked_calls(self._hooked)
+        passed, hooked = (
+            self._gate.passed_calls(self._passed),
+            self._gate.hooked_calls(self._hooked),
+        )
         if passed or hooked:
             self._passed |= passed
             self._hooked |= hooked
@@ -231,7 +244,9 @@ class Conversation:
 
     def _with_answer(self, question: Question) -> Question:
         number = question.number
-        return replace(question, beyond=self._beyond(number), source=self._gate.answered_from(number))
+        return replace(
+            question, beyond=self._beyond(number), source=self._gate.answered_from(number)
+        )
 
     def _beyond(self, number: int) -> Beyond | None:
         answer = self._gate.answer_to(number)
@@ -399,8 +414,12 @@ class WaitingQuestion:
             "server": request.server or None,
             "origin": request.origin or None,
             "effect": _effect(self.asked),
-            "dangers": [{"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers],
-            "cautions": [{"text": each.text, "danger": each.danger} for each in cautions(request, runs)],
+            "dangers": [
+                {"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers
+            ],
+            "cautions": [
+                {"text": each.text, "danger": each.danger} for each in cautions(request, runs)
+            ],
             "changed": self.changed,
             "refusal": self.asked.refusal,
             "similar": None if self.asked.similar.rule is None else self.asked.similar.words,

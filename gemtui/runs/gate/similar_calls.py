@@ -70,7 +70,9 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     name = request.tool_name
     servers = _servers_of(name, cwd) if name.startswith(_SERVER) else ()
     if len(servers) > 1:
-        words = f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
+        words = (
+            f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
+        )
         return SimilarCalls(words=words)
     if name == SHELL:
         folder = None if request.effect is None else request.effect.folder
@@ -158,7 +160,10 @@ def _file(path: str, cwd: Path) -> SimilarCalls:
     return SimilarCalls(words=words, rule=_allow(EDITS, args_pattern=pattern))
 
 
-_OPENS = {"web_fetch": "any URL, with any data that the model sends", "google_web_search": "any search"}
+_OPENS = {
+    "web_fetch": "any URL, with any data that the model sends",
+    "google_web_search": "any search",
+}
 
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
@@ -208,7 +213,7 @@ def _manifests(folder: Path) -> Iterator[dict[str, Any]]:
             yield read_object(place)
 
 
-# --- the approvals of a run --------------------------------------------------------------------------
+# --- the approvals of a run -----------------------------------------------------------------------
 
 ALWAYS = "always"
 """The name of the policy with the rules for all runs; the policy pane shows it."""
@@ -286,7 +291,10 @@ class Granted:
         if isinstance(place, str) or dangers(command, place.project, str(place.folder)):
             return False
         prefixes = [prefix for rule in policy.rules for prefix in rule.command_prefixes]
-        return all(any(is_covered(prefix, words, commands, place) for prefix in prefixes) for words in commands)
+        return all(
+            any(is_covered(prefix, words, commands, place) for prefix in prefixes)
+            for words in commands
+        )
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
         """Return a call's arguments, with the path of a written file made real.

@@ -93,7 +93,9 @@ class CommandFailure:
         return f"{self.setting}: {self.words[0]} {self.why}"
 
 
-def start_command(run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0) -> IndependentProcess:
+def start_command(
+    run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
+) -> IndependentProcess:
     """Start a process that runs one of the user's commands. Raises OSError.
 
     `setting`: the setting that contains the command, such as `on_ask`. `program`: the command and
@@ -141,7 +143,9 @@ def report_failures() -> tuple[str, ...]:
     untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):
-            known = CommandFailure(setting=each.setting, words=each.words, why=each.why, reported=True)
+            known = CommandFailure(
+                setting=each.setting, words=each.words, why=each.why, reported=True
+            )
             write_again(_failure_file(each.setting), known, _LARGEST)
     return tuple(clean_line(each.text) for each in untold)
 

@@ -1,9 +1,9 @@
 """Verify that a run's tool calls are made as they were approved.
 
-The CLI's output shows calls that never reached the gate (`CallWatch`). A question shows a preview of
-the file as it would be after the call. If, once the call has been made, the file differs from this
-preview (`ApprovedWrites`), both versions are recorded in the gate folder, and the run is ended; the
-former contents can be restored.
+The CLI's output shows calls that never reached the gate (`CallWatch`). A question shows a preview
+of the file as it would be after the call. If, once the call has been made, the file differs from
+this preview (`ApprovedWrites`), both versions are recorded in the gate folder, and the run is
+ended; the former contents can be restored.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class CallWatch:
         The CLI drops a call that completes the fifth such round (assets/gemini-cli.md#loops).
         """
         calls, longest = list(self._last), len(self._last) // 2
-        return any(calls[-length:] == calls[-2 * length : -length] for length in range(1, longest + 1))
+        return any(
+            calls[-length:] == calls[-2 * length : -length] for length in range(1, longest + 1)
+        )
 
     def ended(self) -> list[str]:
         """Return the ids of calls that the gate has allowed and that have a result.

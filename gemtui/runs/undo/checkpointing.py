@@ -85,7 +85,9 @@ class CheckpointState:
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
         if self.late:
-            notes.append("the first checkpoint took too long, so undo may miss changes made in the meantime")
+            notes.append(
+                "the first checkpoint took too long, so undo may miss changes made in the meantime"
+            )
         return notes
 
     def to_dict(self) -> dict[str, Any]:
@@ -306,9 +308,15 @@ class RunCheckpoints:
             if path is None:
                 return
         call = WritingCall(
-            run=self._run, session=self._session, use=use.id, tool=use.name, path=path, began=when,
-            command=string(arguments.get("command")) or None, sure=when >= self._ready_at,
-        )  # fmt: skip
+            run=self._run,
+            session=self._session,
+            use=use.id,
+            tool=use.name,
+            path=path,
+            began=when,
+            command=string(arguments.get("command")) or None,
+            sure=when >= self._ready_at,
+        )
         before = None if path is None else _before(self._root, path, when)
         with self._changed:
             self._calls[use.id] = call
@@ -371,13 +379,20 @@ class RunCheckpoints:
         with only_one(self._place):
             settled = project.finish_interrupted()
             project.taker.take(
-                reason, run=self._run, session=session, calls=calls, also=also, always=reason is Reason.PROMPT
+                reason,
+                run=self._run,
+                session=session,
+                calls=calls,
+                also=also,
+                always=reason is Reason.PROMPT,
             )
         with self._changed:
             self._settled = settled
             self._ready_at = min(self._ready_at, time.time())
             self._calls = {
-                id: call for id, call in self._calls.items() if call.ended is None or call.ended > began - _TICK
+                id: call
+                for id, call in self._calls.items()
+                if call.ended is None or call.ended > began - _TICK
             }
 
 

@@ -51,7 +51,9 @@ class Fork:
     project: Path | None
 
 
-def fork_session(session: Summary, home: Path, *, before: int | None = None, undo: int | None = None) -> Fork:
+def fork_session(
+    session: Summary, home: Path, *, before: int | None = None, undo: int | None = None
+) -> Fork:
     """Create a session with the history of another one up to a prompt.
 
     `session`: a session in the store under `home`, or archived in the vault. `before`: the number,
@@ -144,10 +146,18 @@ def _written(
     write_whole(chats / name, _pieces(header, records, log.format), durable=True)
     if is_on():
         keep(chats / name)
-    return Fork(session_id=id, path=chats / name, before=fork.before, prompt=fork.prompt, project=fork.project)
+    return Fork(
+        session_id=id,
+        path=chats / name,
+        before=fork.before,
+        prompt=fork.prompt,
+        project=fork.project,
+    )
 
 
-def _records(log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None) -> Iterator[Record]:
+def _records(
+    log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
+) -> Iterator[Record]:
     """Yield the records for the new session, with each tool result only once.
 
     `until`: calls made later are left out, even if they are stored with an answer from before that

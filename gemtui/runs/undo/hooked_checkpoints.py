@@ -78,11 +78,13 @@ def hooked_use(tool: str, arguments: Any) -> str:
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
 
-def take_hooked_checkpoints(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
+def take_hooked_checkpoints(
+    project: Project, spool: Path, files: Iterable[Path] | None = None
+) -> None:
     """Process the project's events in the folder `spool`, and take their checkpoints.
 
-    A preview leaves the events where they are. The caller holds the project's lock. `files`: process
-    only these events; None means all. Events of other projects are ignored. Raises OSError,
+    A preview leaves the events where they are. The caller holds the project's lock. `files`:
+    process only these events; None means all. Events of other projects are ignored. Raises OSError,
     CheckpointsUnreadable.
     """
     mine = _events(project.root, _files(spool) if files is None else files)
@@ -123,14 +125,20 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
     if calls or prompts:
         project.taker.take(
             Reason.PROMPT if prompts else Reason.CALL,
-            session=session, calls=calls, also=also, always=prompts, renews_index=not project.is_preview,
-        )  # fmt: skip
+            session=session,
+            calls=calls,
+            also=also,
+            always=prompts,
+            renews_index=not project.is_preview,
+        )
     for each in ordered if not project.is_preview else ():
         if each.when <= over or each not in open_ones:
             each.file.unlink(missing_ok=True)
 
 
-def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[WritingCall], list[_Event]]:
+def _calls(
+    root: Path, session: str, events: Sequence[_Event]
+) -> tuple[list[WritingCall], list[_Event]]:
     """Return the calls that have ended, and the start events of those that have not."""
     began, calls = list[_Event](), list[WritingCall]()
     for each in events:
@@ -144,9 +152,15 @@ def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[Wri
                 began.remove(start)
                 command = string(start.arguments.get("command")) or None
                 call = WritingCall(
-                    run="", session=session, use=start.use, tool=start.tool, command=command,
-                    path=_path(root, start), began=start.when, ended=each.when,
-                )  # fmt: skip
+                    run="",
+                    session=session,
+                    use=start.use,
+                    tool=start.tool,
+                    command=command,
+                    path=_path(root, start),
+                    began=start.when,
+                    ended=each.when,
+                )
                 calls.append(call)
     return calls, began
 
@@ -178,9 +192,14 @@ def _read(file: Path) -> _Event | None:
     if time is None or not cwd:
         return None
     return _Event(
-        file=file, kind=kind, when=time.timestamp(), session=string(told.get("session_id")),
-        cwd=cwd, tool=string(told.get("tool_name")), arguments=mapping(told.get("tool_input")),
-    )  # fmt: skip
+        file=file,
+        kind=kind,
+        when=time.timestamp(),
+        session=string(told.get("session_id")),
+        cwd=cwd,
+        tool=string(told.get("tool_name")),
+        arguments=mapping(told.get("tool_input")),
+    )
 
 
 def _work(data: Path, file: Path) -> None:

@@ -152,13 +152,17 @@ def subject_of(session: Summary) -> ReviewSubject:
     )
 
 
-def subject_of_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str) -> ReviewSubject:
+def subject_of_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewSubject:
     """Return what to pass to `review_of` or `revert` for a single run.
 
     `calls`: the calls that the run has made so far.
     """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
-    return ReviewSubject(folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt])
+    return ReviewSubject(
+        folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
+    )
 
 
 def review_of(subject: ReviewSubject) -> Review:
@@ -190,7 +194,11 @@ def review_of(subject: ReviewSubject) -> Review:
 
 
 def revert(
-    subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False, stop: StopRequest | None = None
+    subject: ReviewSubject,
+    ids: Collection[str],
+    *,
+    dry_run: bool = False,
+    stop: StopRequest | None = None,
 ) -> Reverted:
     """Revert the selected hunks; ids of hunks that no longer exist are only reported.
 
@@ -223,11 +231,15 @@ def revert(
             done = project.change(REVIEW, subject.session, planned, also=also, command=command)
     except UndoInterrupted as error:
         steps, notes = error.files.steps, error.files.notes
-        return Reverted(hunks=(), steps=steps, left=(), notes=notes, interrupted=error.files.interrupted)
+        return Reverted(
+            hunks=(), steps=steps, left=(), notes=notes, interrupted=error.files.interrupted
+        )
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
     done_files = [each for each in files if each.path not in kept]
     hunks = chosen_hunks(done_files, ids)
-    stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids))
+    stay = tuple(
+        (hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids)
+    )
     left = [] if was_interrupted else [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
@@ -254,7 +266,9 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
     return calls if store is None else with_uses(calls, store)
 
 
-def _record(calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None) -> RecordedCalls:
+def _record(
+    calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
+) -> RecordedCalls:
     """Return the changes of calls without checkpoints, as recorded by the session."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
@@ -283,7 +297,9 @@ def _is_of(subject: ReviewSubject, calls: Sequence[PlacedCall], call: WritingCal
         return call.run == subject.run
     if made_by_user(call):
         return False
-    return call.session == subject.session or any(each.use == call.use for each in calls if each.use)
+    return call.session == subject.session or any(
+        each.use == call.use for each in calls if each.use
+    )
 
 
 def _uncovered(
@@ -348,7 +364,11 @@ def changed_words(hunk: ReviewHunk) -> str:
 
     Returns "" if there are none.
     """
-    return f"changed lines written by {', '.join(map(owner_words, hunk.changed))}" if hunk.changed else ""
+    return (
+        f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
+        if hunk.changed
+        else ""
+    )
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:

@@ -100,6 +100,9 @@ def _commands(shown: Sequence[_Turn], found: dict[int, int], count: int) -> dict
     return {
         at: ends[at - 1] + 1
         for at, each in enumerate(shown)
-        if at not in found and each.prompt.startswith("/")
-        and at - 1 in ends and at + 1 in ends and ends[at + 1] - ends[at - 1] == 2
-    }  # fmt: skip
+        if at not in found
+        and each.prompt.startswith("/")
+        and at - 1 in ends
+        and at + 1 in ends
+        and ends[at + 1] - ends[at - 1] == 2
+    }

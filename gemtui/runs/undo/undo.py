@@ -135,7 +135,9 @@ def existing_folder(folder: Path | None) -> Path:
     if folder is None:
         raise UndoError("The folder of this session is unknown, so its files can't be undone.")
     if not folder.is_dir():
-        raise UndoError(f"The folder of this session is gone, so its files can't be undone: {folder}")
+        raise UndoError(
+            f"The folder of this session is gone, so its files can't be undone: {folder}"
+        )
     return folder
 
 
@@ -178,15 +180,26 @@ def undo_session(
         raise UndoError("this session has no prompts")
     number = len(prompts) if number is None else number
     if not 1 <= number <= len(prompts):
-        raise UndoError(f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}")
+        raise UndoError(
+            f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}"
+        )
     if files and not dry_run and session.folder is not None:
         require_idle(session.folder)
     notes: list[str] = []
     complete, done = True, None
     if files:
-        command = ["gemtui", "undo", session.id, "--to", str(number), *([] if chat else ["--files"])]
+        command = [
+            "gemtui",
+            "undo",
+            session.id,
+            "--to",
+            str(number),
+            *([] if chat else ["--files"]),
+        ]
         try:
-            done, complete, notes = _undo_files(session, number, paths, command, dry_run=dry_run, stop=stop)
+            done, complete, notes = _undo_files(
+                session, number, paths, command, dry_run=dry_run, stop=stop
+            )
         except UndoInterrupted as error:
             return _interrupted(error.files)
     fork = None
@@ -208,7 +221,11 @@ def undo_session(
 
 
 def redo_project(
-    folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False, stop: StopRequest | None = None
+    folder: Path,
+    *,
+    paths: Sequence[str] | None = None,
+    dry_run: bool = False,
+    stop: StopRequest | None = None,
 ) -> Undone:
     """Reverse the newest undo in a project's folder, or what is left of it.
 
@@ -227,9 +244,13 @@ def redo_project(
     except UndoInterrupted as error:
         return _interrupted(error.files)
     return Undone(
-        to=done.prompt, session=done.session, files=done, fork=done.session or None, complete=done.complete,
+        to=done.prompt,
+        session=done.session,
+        files=done,
+        fork=done.session or None,
+        complete=done.complete,
         notes=done.notes,
-    )  # fmt: skip
+    )
 
 
 def _path_options(paths: Sequence[str] | None) -> list[str]:
@@ -238,9 +259,13 @@ def _path_options(paths: Sequence[str] | None) -> list[str]:
 
 def _interrupted(files: FilesUndone) -> Undone:
     return Undone(
-        to=files.prompt, session=files.session, files=files, complete=False, notes=files.notes,
+        to=files.prompt,
+        session=files.session,
+        files=files,
+        complete=False,
+        notes=files.notes,
         interrupted=files.interrupted,
-    )  # fmt: skip
+    )
 
 
 def interrupted_change(folder: Path) -> InterruptedUndo | None:
@@ -287,7 +312,9 @@ def _undo_files(
             uses=frozenset(each.use for each in placed if each.prompt >= number and each.use),
             recorded=record.changes,
         )
-        done = project.undo(target, paths=names, command=shlex.join([*command, *_path_options(paths)]))
+        done = project.undo(
+            target, paths=names, command=shlex.join([*command, *_path_options(paths)])
+        )
     return done, done.complete and not record.left, [*done.notes, *record.notes()]
 
 
@@ -299,7 +326,9 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
     prompt's number.
     """
     numbers = {each.use: each.prompt for each in placed}
-    known = [(each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers]
+    known = [
+        (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
+    ]
     earlier = [began for began, prompt in known if prompt < number]
     if number == 1:
         return 0.0
@@ -316,10 +345,15 @@ def require_idle(folder: Path) -> None:
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
-            raise UndoError(f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop {run.id[:8]}")
+            raise UndoError(
+                f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop "
+                f"{run.id[:8]}"
+            )
     for live in LiveFolder().read():
         if live.state in AT_WORK and live.project and resolved(Path(live.project)) == place:
-            raise UndoError(f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle")
+            raise UndoError(
+                f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle"
+            )
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
@@ -406,7 +440,9 @@ def sessions_with_checkpoints() -> frozenset[str]:
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
     """Open the checkpoints of a session's project; yield None if there are none."""
-    with opened_checkpoints(None if session.folder is None else project_of(session.folder)[0]) as store:
+    with opened_checkpoints(
+        None if session.folder is None else project_of(session.folder)[0]
+    ) as store:
         yield store
 
 
@@ -421,7 +457,11 @@ def opened_checkpoints(place: Path | None) -> Iterator[CheckpointStore | None]:
 
 
 def _numbered_of(
-    session: Summary, store: CheckpointStore, placed: Sequence[PlacedCall], *, by_calls: bool = False
+    session: Summary,
+    store: CheckpointStore,
+    placed: Sequence[PlacedCall],
+    *,
+    by_calls: bool = False,
 ) -> list[_Numbered]:
     """Return a session's checkpoints, oldest first, each with the number of its prompt.
 
@@ -548,9 +588,12 @@ def _file(store: CheckpointStore, change: FileChange) -> dict[str, Any]:
     what = {(True, False): "added", (False, True): "deleted"}.get(kinds, "modified")
     added, removed = _numbers(before, after)
     return {
-        "path": os.fsdecode(change.path), "change": what, "added": added, "removed": removed,
+        "path": os.fsdecode(change.path),
+        "change": what,
+        "added": added,
+        "removed": removed,
         "sure": change.sure,
-    }  # fmt: skip
+    }
 
 
 def _text(store: Contents, digest: str) -> bytes | None:

@@ -27,7 +27,15 @@ from msgspec.structs import force_setattr
 from gemtui.paths import make_own_file
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.store.store import ChatFile, Problem, stamp_of
-from gemtui.sqlite_file import Damaged, Newer, application_and_version, code_of, connect, is_damage, why
+from gemtui.sqlite_file import (
+    Damaged,
+    Newer,
+    application_and_version,
+    code_of,
+    connect,
+    is_damage,
+    why,
+)
 
 VERSION = 18
 """The version of the summaries and of their JSON. Increase it when either changes."""

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from gemtui.sessions.catalog.file_in_use import Identity, apart, identity_of, is_live, merged, with_busy_parents
+from gemtui.sessions.catalog.file_in_use import (
+    Identity,
+    apart,
+    identity_of,
+    is_live,
+    merged,
+    with_busy_parents,
+)
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import Projects, ancestors, is_hash
 from gemtui.sessions.store.store import Problem, StoreState

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import current_folder, typed_path
-from gemtui.sessions.catalog.cache import SUMMARIES, Cache, Head, SessionLine, head_of, worth_keeping
+from gemtui.sessions.catalog.cache import (
+    SUMMARIES,
+    Cache,
+    Head,
+    SessionLine,
+    head_of,
+    worth_keeping,
+)
 from gemtui.sessions.catalog.catalog import Catalog, Snapshot, Stamp
 from gemtui.sessions.catalog.selection import (
     LATEST,
@@ -150,7 +157,10 @@ class Index:
         return self._snapshot(store)
 
     def load(
-        self, *, publish: Callable[[Snapshot], None] = lambda _: None, cancelled: Callable[[], bool] = never
+        self,
+        *,
+        publish: Callable[[Snapshot], None] = lambda _: None,
+        cancelled: Callable[[], bool] = never,
     ) -> Snapshot:
         """Read all files, newest first, and cache the results; return a snapshot.
 
@@ -180,7 +190,11 @@ class Index:
             return self._snapshot(self._store or self._scan())
 
     def find(
-        self, wanted: str, *, project: Path | None = None, accept: Callable[[Summary], bool] = lambda _: True
+        self,
+        wanted: str,
+        *,
+        project: Path | None = None,
+        accept: Callable[[Summary], bool] = lambda _: True,
     ) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
@@ -238,7 +252,10 @@ class Index:
             unknown = [file for file, head in zip(files, cached, strict=True) if head is None]
             self._read_all(self._not_cached(unknown, whole=True))
             read = {file.name: self._head(file) for file in unknown}
-            heads = [read[file.name] if head is None else head for file, head in zip(files, cached, strict=True)]
+            heads = [
+                read[file.name] if head is None else head
+                for file, head in zip(files, cached, strict=True)
+            ]
         if heads != cached:
             self._cache.put_heads(files, heads)
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
@@ -313,7 +330,9 @@ class Index:
             place = place_of(path, self.home)
         place = place or file_anywhere(path)
         if place is None:
-            raise SessionNotFound(f"{path} does not exist or is not a regular file", searched=(path,))
+            raise SessionNotFound(
+                f"{path} does not exist or is not a regular file", searched=(path,)
+            )
         from gemtui.sessions.catalog.summarise import summarise
         from gemtui.sessions.read.session_log import SessionLog
 
@@ -335,7 +354,9 @@ class Index:
     def _scan(self) -> Store:
         """Scan the store again, and forget files that no longer exist."""
         store = store_with_kept(self.home)
-        projects = Projects(self.home, {*store.keys(), *(each.project_key for each in store.files())})
+        projects = Projects(
+            self.home, {*store.keys(), *(each.project_key for each in store.files())}
+        )
         projects.learn([*_here(), *self._asked])
         with self._lock:
             self._store = store
@@ -348,7 +369,9 @@ class Index:
                 del self._unread[path]
         return store
 
-    def _scope(self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False) -> Sequence[ChatFile]:
+    def _scope(
+        self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
+    ) -> Sequence[ChatFile]:
         """Return the session files of a project.
 
         `worktrees`: also those of the project's git worktrees. In some folders, the project is
@@ -362,13 +385,16 @@ class Index:
         self._projects.learn(names)
         folders = ProjectFolders(project, worktrees=worktrees)
         keys, unplaced = self._projects.keys_in(folders), self._projects.unplaced()
-        missing = self._not_cached([place for place in store.files() if place.project_key in unplaced], whole=False)
+        missing = self._not_cached(
+            [place for place in store.files() if place.project_key in unplaced], whole=False
+        )
         if read:
             self._read_all(missing, upto=HEAD)
         return [
             place
             for place in store.files()
-            if place.project_key in keys or (place.project_key in unplaced and self._root_of(place) in folders)
+            if place.project_key in keys
+            or (place.project_key in unplaced and self._root_of(place) in folders)
         ]
 
     def _when(self, place: ChatFile) -> float:
@@ -386,7 +412,9 @@ class Index:
         known = self._catalog.file(place.name)
         return None if known is None else self._projects.root_of("", known.project_hash)
 
-    def _catch_up(self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]) -> None:
+    def _catch_up(
+        self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
+    ) -> None:
         missing = self._not_cached(newest_files_first(store.files()), whole=True)
         if missing:
             say()
@@ -532,7 +560,9 @@ class Index:
                 case Problem():
                     self._unread[place.name] = None, known
                 case Unread() if self._catalog.file(place.name) is None:
-                    problem = Problem(path=place.path, line=None, what=known.what, too_large=known.too_large)
+                    problem = Problem(
+                        path=place.path, line=None, what=known.what, too_large=known.too_large
+                    )
                     self._unread[place.name] = place.stamp, problem
                 case Unread():
                     self._unread.pop(place.name, None)

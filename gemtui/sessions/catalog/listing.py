@@ -21,9 +21,22 @@ from msgspec import Struct
 
 from gemtui.calls.paths import recorded_path
 from gemtui.moments import period, start_of_day
-from gemtui.sessions.catalog.query import SYMBOLS_ONLY, Field, Narrowed, can_tell, fits_all, parse_query
+from gemtui.sessions.catalog.query import (
+    SYMBOLS_ONLY,
+    Field,
+    Narrowed,
+    can_tell,
+    fits_all,
+    parse_query,
+)
 from gemtui.sessions.catalog.subagents import calls_with_subagents
-from gemtui.sessions.catalog.summary import CallFields, Summary, project_group, project_name, title_of
+from gemtui.sessions.catalog.summary import (
+    CallFields,
+    Summary,
+    project_group,
+    project_name,
+    title_of,
+)
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
@@ -161,13 +174,13 @@ class View(Struct, frozen=True, kw_only=True):
 class ListQuery:
     """A search for sessions: words that must all occur, and words that must not.
 
-    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), and fields have
-    the same meaning there (`gemtui.sessions.catalog.query.fits_all`).
-    `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
-    covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
-    also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last
-    use. `today` and `yesterday` match the day, or match as words. `now`: a timezone-aware time;
-    None means the current time.
+    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), and fields
+    have the same meaning there (`gemtui.sessions.catalog.query.fits_all`). `-word` and `!word`
+    exclude a word. A word with a capital letter is case-sensitive. The search covers a session's
+    name, title, project, models, tags, note and id, but not its text. `#tag` also matches the
+    beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last use. `today` and
+    `yesterday` match the day, or match as words. `now`: a timezone-aware time; None means the
+    current time.
 
     `note`: a message for the user if a part of the query is searched as words but was probably
     meant as something else; otherwise None. `of_messages`: fields such as `in:prompt` that only a
@@ -205,7 +218,9 @@ class ListQuery:
             if word in self._days:
                 start, end = self._days[word]
                 has = {id(each) for each in _having(word, found, True)}
-                found = [each for each in found if start <= each.summary.when < end or id(each) in has]
+                found = [
+                    each for each in found if start <= each.summary.when < end or id(each) in has
+                ]
             else:
                 found = _having(word, found, True)
         for word in self.unwanted:
@@ -279,9 +294,22 @@ class ListEntry:
     """
 
     __slots__ = (
-        "archived", "calls", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
-        "project", "summary", "tags", "title", "unseen",
-    )  # fmt: skip
+        "archived",
+        "calls",
+        "group",
+        "hidden",
+        "key",
+        "lower",
+        "mark",
+        "models",
+        "pinned",
+        "plain",
+        "project",
+        "summary",
+        "tags",
+        "title",
+        "unseen",
+    )
 
     def __init__(
         self,
@@ -391,7 +419,11 @@ class _Prepared(NamedTuple):
 
 
 def _entry(
-    summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark], calls: tuple[CallFields, ...]
+    summary: Summary,
+    key: str,
+    labels: Mapping[str, Clean],
+    marks: Mapping[str, Mark],
+    calls: tuple[CallFields, ...],
 ) -> ListEntry:
     group, folder = project_group(summary), summary.project
     label = labels[group]
@@ -600,7 +632,9 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
             yield from members
 
 
-def _by_day(rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days) -> list[Row]:
+def _by_day(
+    rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
+) -> list[Row]:
     """Return rows that are sorted by `time` under a heading for each day or month.
 
     Children stay under the same heading as their parent session.
@@ -614,7 +648,9 @@ def _by_day(rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | N
         if when is not None:
             span = days.span_of(when)
             name = span.name
-            after = bisect_left(tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span)
+            after = bisect_left(
+                tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
+            )
         below.append(DayHeading(name, after - place))
         below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
         place = after
@@ -688,7 +724,10 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     The label is the name of the project's folder. If two projects have the same name, the label
     also includes the parent folder's name.
     """
-    folders = {(group := project_group(summary)): None if summary.project is None else group for summary in sessions}
+    folders = {
+        (group := project_group(summary)): None if summary.project is None else group
+        for summary in sessions
+    }
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
         by_name[project_name(folder, group)].append(group)

@@ -51,8 +51,8 @@ class NewestSessions:
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield the sessions to list, newest first; summaries are read when needed.
 
-        The sessions are those of `gemtui.sessions.catalog.selection.listed_sessions`, which explains the
-        arguments.
+        The sessions are those of `gemtui.sessions.catalog.selection.listed_sessions`, which
+        explains the arguments.
         """
         folders = None if project is None else ProjectFolders(project)
         wanted = self._wanted(project, hidden=hidden)
@@ -99,7 +99,9 @@ class NewestSessions:
             if hidden and isinstance(each, Summary):
                 yield from each.copies
 
-    def _wanted(self, project: Path | None, *, hidden: bool) -> list[tuple[float, str, list[ChatFile]]]:
+    def _wanted(
+        self, project: Path | None, *, hidden: bool
+    ) -> list[tuple[float, str, list[ChatFile]]]:
         """Return the sessions to list as (time, id, files), unsorted.
 
         Some of the sessions may turn out to be hidden or to belong to a different project.
@@ -109,7 +111,8 @@ class NewestSessions:
         wanted = [
             (head.when, head.id, [file])
             for file, head in self._single
-            if (hidden or not (head.hidden or head.kind != main)) and (inside is None or file.name in inside)
+            if (hidden or not (head.hidden or head.kind != main))
+            and (inside is None or file.name in inside)
         ]
         wanted += [
             (*max((head.when, head.id) for _, head in group), [file for file, _ in group])
@@ -179,6 +182,8 @@ def _grouped(
         if count[head.id] == 1:
             single.append(each)
         else:
-            groups.setdefault(identity(SessionKind(head.kind), head.id, file.project_key), []).append(each)
+            groups.setdefault(
+                identity(SessionKind(head.kind), head.id, file.project_key), []
+            ).append(each)
     single += [group[0] for group in groups.values() if len(group) == 1]
     return single, [group for group in groups.values() if len(group) > 1]

@@ -32,7 +32,9 @@ class StorePreload:
     and reading thousands of files don't delay each other.
     """
 
-    def __init__(self, home: Path, *, cache: Path | None, project: Path | None, ahead: bool = False) -> None:
+    def __init__(
+        self, home: Path, *, cache: Path | None, project: Path | None, ahead: bool = False
+    ) -> None:
         self._home, self._cache, self._project = home, cache, project
         self._files: Sequence[tuple[ChatFile, Summary]] = ()
         self._reading: ForkedCall[_Read] | None = None

@@ -101,7 +101,8 @@ class Query(Struct, frozen=True, kw_only=True):
 SYMBOLS_ONLY = r"[!#-/:-@\[-`{-~]+(?!\S)"
 """Matches a word of nothing but ASCII symbols; a `-` before it is one of them, as in `->`."""
 _ITEM = re.compile(
-    rf"""(?P<minus>-(?=[^\s-])(?!{SYMBOLS_ONLY})|!(?=(?i:{"|".join(Field)}):\S))? (?:(?P<field>[A-Za-z]+):(?=\S))?
+    rf"""(?P<minus>-(?=[^\s-])(?!{SYMBOLS_ONLY})|!(?=(?i:{"|".join(Field)}):\S))?
+        (?:(?P<field>[A-Za-z]+):(?=\S))?
         (?:"(?P<quoted>[^"]*)" | (?P<plain>\S+))""",
     re.VERBOSE,
 )
@@ -189,7 +190,11 @@ def _mistyped(name: str) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
-    return f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words" if near else None
+    return (
+        f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words"
+        if near
+        else None
+    )
 
 
 def _value(match: re.Match[str]) -> str:
@@ -219,7 +224,9 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
     """
     found = period(value, now)
     if found is None:
-        raise _Malformed(f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d")
+        raise _Malformed(
+            f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d"
+        )
     return found[0]
 
 
@@ -246,7 +253,9 @@ def can_tell(narrowed: Narrowed) -> bool:
 
 def is_of_calls(narrowed: Narrowed) -> bool:
     """Return whether a field is a condition on a single call: `tool:`, `file:`, and `is:failed`."""
-    return narrowed.field in (Field.TOOL, Field.FILE) or (narrowed.field is Field.IS and narrowed.value == "failed")
+    return narrowed.field in (Field.TOOL, Field.FILE) or (
+        narrowed.field is Field.IS and narrowed.value == "failed"
+    )
 
 
 def fields_of_sessions(query: Query) -> tuple[Narrowed, ...]:
@@ -263,7 +272,10 @@ def fields_of_sessions(query: Query) -> tuple[Narrowed, ...]:
 
 
 def fits_all(
-    fields: Iterable[Narrowed], session: Summary, mark: Mark | None, calls: Sequence[CallFields] | None = None
+    fields: Iterable[Narrowed],
+    session: Summary,
+    mark: Mark | None,
+    calls: Sequence[CallFields] | None = None,
 ) -> bool:
     """Return whether a session satisfies the conditions of all fields.
 
@@ -338,7 +350,9 @@ def tool_words(tool: str) -> str:
     return f"{tool} {kind_of(tool).value}"
 
 
-def phrase_pattern(phrase: Sequence[str], *, inside: bool = False, prefix: bool = False) -> re.Pattern[str]:
+def phrase_pattern(
+    phrase: Sequence[str], *, inside: bool = False, prefix: bool = False
+) -> re.Pattern[str]:
     """Return a pattern for words that occur next to each other, in this order.
 
     A word is a run of letters and digits. `inside`: the first word may end, and the last word may

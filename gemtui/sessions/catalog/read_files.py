@@ -24,7 +24,11 @@ ReadResult = Known | Problem | None
 
 
 def read_file(
-    log: SessionLog, place: ChatFile, *, upto: int | None = None, cancelled: Callable[[], bool] = never
+    log: SessionLog,
+    place: ChatFile,
+    *,
+    upto: int | None = None,
+    cancelled: Callable[[], bool] = never,
 ) -> ReadResult:
     """Read a session file; return its summary, or why it has none.
 
@@ -159,7 +163,9 @@ def _read_session(
     return read_log(session.path, lambda log: read(log, session), cancelled)
 
 
-def read_log(path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never) -> T | Problem:
+def read_log(
+    path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
+) -> T | Problem:
     """Open the log at `path` and return `read(log)`, or why it can't be read."""
     try:
         with SessionLog.read(path, cancelled=cancelled) as log:

@@ -65,7 +65,9 @@ def newest_session(
     count = 1
     while rest and (best is None or rest[0][0] > best.when.timestamp()):
         some, rest = rest[:count], rest[count:]
-        listed = [each for each in read([place for _, place in some]) if not each.hidden and accept(each)]
+        listed = [
+            each for each in read([place for _, place in some]) if not each.hidden and accept(each)
+        ]
         best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
         count *= 2
     return best
@@ -119,7 +121,9 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     """
     choice = [each for each in found if not each.hidden] or found
     if not choice:
-        what = f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"
+        what = (
+            f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"
+        )
         raise SessionNotFound(what, searched=store.looked)
     if len(choice) == 1:
         return choice[0]
@@ -149,11 +153,14 @@ def require_readable(home: Path, state: StoreState, problems: Sequence[Problem])
     `state`, `problems`: of the store in `home`, as in a Snapshot.
     """
     if state is StoreState.UNREADABLE:
-        raise StoreUnreadable(f"{home} can't be read: give yourself permission to read the folder", path=home)
+        raise StoreUnreadable(
+            f"{home} can't be read: give yourself permission to read the folder", path=home
+        )
     if state is StoreState.NO_FOLDER:
         place = problems[0].path
         raise StoreUnreadable(
-            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there", path=place
+            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there",
+            path=place,
         )
 
 

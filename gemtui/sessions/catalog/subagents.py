@@ -1,4 +1,6 @@
-"""Which session called a subagent, and the calls of a session together with those of its subagents."""
+"""Which session called a subagent, and the calls of a session together with those of its
+subagents.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def mains_by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary
     return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
 
 
-def asker_of(project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]) -> Summary | None:
+def asker_of(
+    project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
+) -> Summary | None:
     """Return the session that called a subagent, preferably one in the same project.
 
     `parent`: the caller's id. `mains`: the result of `mains_by_id`. Returns None if there is no

@@ -76,7 +76,9 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 
 
 def _calls(log: SessionLog) -> tuple[CallFields, ...]:
-    calls = dict.fromkeys([CallFields(call.tool, call.failed, call.paths) for call in log.replay.shown_calls()])
+    calls = dict.fromkeys(
+        [CallFields(call.tool, call.failed, call.paths) for call in log.replay.shown_calls()]
+    )
     attached = dict.fromkeys([CallFields("", False, (name,)) for name in log.replay.attached()])
     return tuple(calls | attached)
 
@@ -92,7 +94,10 @@ def _has_header(log: SessionLog) -> bool:
     That is a session id and, except in legacy files, the hash of the project's path.
     """
     header = log.metadata
-    return bool(_text(header.get("sessionId")) and (_text(header.get("projectHash")) or log.format == "json"))
+    return bool(
+        _text(header.get("sessionId"))
+        and (_text(header.get("projectHash")) or log.format == "json")
+    )
 
 
 def _updated(log: SessionLog) -> datetime | None:

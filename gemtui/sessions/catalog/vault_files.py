@@ -138,4 +138,6 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 
 def _is_superseded(there: ChatFile, kept: ChatFile) -> bool:
-    return is_superseded(kept.path, (kept.size, kept.mtime_ns), there.path, (there.size, there.mtime_ns))
+    return is_superseded(
+        kept.path, (kept.size, kept.mtime_ns), there.path, (there.size, there.mtime_ns)
+    )

@@ -16,7 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.jsonin import loads
-from gemtui.sessions.read.replay import CallFact, RecordKind, Replay, ReplayedMessage, Slot, tools_of
+from gemtui.sessions.read.replay import (
+    CallFact,
+    RecordKind,
+    Replay,
+    ReplayedMessage,
+    Slot,
+    tools_of,
+)
 from gemtui.sessions.read.session_log import RecordSource, SessionLog, read_record
 from gemtui.transcript.content import answer_text, text_of, thoughts_of, typed
 from gemtui.transcript.media import numbered
@@ -39,7 +46,10 @@ from gemtui.transcript.parts import EARLIEST, image_of, instant, objects, parts_
 from gemtui.transcript.tools import call_from_parts, raw_from_parts, tool_call, with_own_result
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
-IN_FLIGHT = "A tool call was still running when this was last written; Gemini CLI stores a call when it ends."
+IN_FLIGHT = (
+    "A tool call was still running when this was last written; Gemini CLI stores a call "
+    "when it ends."
+)
 
 
 NO_CONTENT = "This prompt has no content."
@@ -163,7 +173,9 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
             yield message
 
 
-def records_and_unified(log: SessionLog) -> Iterator[tuple[Mapping[str, Any], UnifiedMessage | None]]:
+def records_and_unified(
+    log: SessionLog,
+) -> Iterator[tuple[Mapping[str, Any], UnifiedMessage | None]]:
     """Yield what `records_of` yields, each record with its message in `unified_of`, if any."""
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
@@ -174,7 +186,9 @@ def records_and_unified(log: SessionLog) -> Iterator[tuple[Mapping[str, Any], Un
         if _is_shown(entry, log.replay):
             message = parse_message(record, reply=calls.reply, call=calls.call)
             if entry.facts.replies:
-                message = _without_results(message, {reply.id for reply in entry.facts.replies}, log.replay)
+                message = _without_results(
+                    message, {reply.id for reply in entry.facts.replies}, log.replay
+                )
         yield record, message
 
 
@@ -184,7 +198,11 @@ def _without_results(message: UnifiedMessage, replies: set[str], replay: Replay)
     content = message.content
     if isinstance(content, str) or not known:
         return message
-    left = [block for block in content if block["type"] != "tool_result" or block["tool_use_id"] not in known]
+    left = [
+        block
+        for block in content
+        if block["type"] != "tool_result" or block["tool_use_id"] not in known
+    ]
     return message_with(message, content=tuple(left))
 
 
@@ -312,7 +330,9 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
     recorded call, which happens when a call was denied over ACP, the protocol for editors.
     """
     kind = entry.facts.kind
-    return kind is RecordKind.MESSAGE or (kind is RecordKind.REPLY and bool(_orphans(entry, replay)))
+    return kind is RecordKind.MESSAGE or (
+        kind is RecordKind.REPLY and bool(_orphans(entry, replay))
+    )
 
 
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
@@ -341,7 +361,9 @@ def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int] | Non
 
 def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay) -> _Item:
     times = [time for place in places if (time := entry.facts.calls[place].time)]
-    outline = replace(entry.facts.outline, id=f"{entry.id}+{min(places)}", time=min(times), usage=None, excerpt="")
+    outline = replace(
+        entry.facts.outline, id=f"{entry.id}+{min(places)}", time=min(times), usage=None, excerpt=""
+    )
     outline = replay.intern(_of_calls(outline, _at(entry, places)))
     return _Item(entry=entry, outline=outline, calls=places, rest=False)
 
@@ -470,7 +492,9 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
         return _lost(outline)
     if item.entry.facts.kind is RecordKind.REPLY:
         return _orphan_message(record, item, calls)
-    message = _message_of(record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden)
+    message = _message_of(
+        record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden
+    )
     if not item.rest:
         message = message_with(message, time=outline.time, usage=None)
     if item.in_flight:
@@ -495,7 +519,9 @@ def _orphan_message(record: Mapping[str, Any], item: _Item, calls: _LogCalls) ->
     return Message(
         id=item.outline.id,
         author=Author.MODEL,
-        blocks=tuple(call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)),
+        blocks=tuple(
+            call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)
+        ),
         time=item.outline.time,
         dropped=item.outline.dropped,
         original=record,
@@ -586,7 +612,9 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
     )
 
 
-def _calls(record: Mapping[str, Any], calls: _LogCalls, only: frozenset[int] | None, *, named: bool) -> list[ToolCall]:
+def _calls(
+    record: Mapping[str, Any], calls: _LogCalls, only: frozenset[int] | None, *, named: bool
+) -> list[ToolCall]:
     """Return the record's tool calls.
 
     `calls`, `only`: as in `_message_of`. `named`: also return the calls that exist only as
@@ -594,11 +622,17 @@ def _calls(record: Mapping[str, Any], calls: _LogCalls, only: frozenset[int] | N
     """
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
-    found = [tool_call(raw, asked=asked) for place, raw in enumerate(stored) if only is None or place in only]
+    found = [
+        tool_call(raw, asked=asked)
+        for place, raw in enumerate(stored)
+        if only is None or place in only
+    ]
     return [*found, *_named_calls(record, stored, calls)] if named else found
 
 
-def _named_calls(record: Mapping[str, Any], stored: list[Mapping[str, Any]], calls: _LogCalls) -> Iterable[ToolCall]:
+def _named_calls(
+    record: Mapping[str, Any], stored: list[Mapping[str, Any]], calls: _LogCalls
+) -> Iterable[ToolCall]:
     known = {string(raw.get("id")) for raw in stored} - {""}
     for part in parts_of(record.get("content")):
         call = part.get("functionCall")

@@ -15,7 +15,9 @@ _MOST_LINES = 50
 
 def _is_claude(line: Mapping[str, Any]) -> bool:
     message = line.get("message")
-    return "leafUuid" in line or ("uuid" in line and isinstance(message, dict) and "content" in message)
+    return "leafUuid" in line or (
+        "uuid" in line and isinstance(message, dict) and "content" in message
+    )
 
 
 def _is_qwen(line: Mapping[str, Any]) -> bool:
@@ -24,7 +26,10 @@ def _is_qwen(line: Mapping[str, Any]) -> bool:
 
 
 def _is_codex(line: Mapping[str, Any]) -> bool:
-    return line.get("type") in ("session_meta", "turn_context", "event_msg", "response_item") and "payload" in line
+    return (
+        line.get("type") in ("session_meta", "turn_context", "event_msg", "response_item")
+        and "payload" in line
+    )
 
 
 _PROGRAMS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
@@ -41,11 +46,17 @@ def foreign_program(data: bytes) -> str | None:
     incomplete instead: it has no complete JSON object, or only what a header has. `data`: the
     beginning of the file.
     """
-    objects = list(filter(None, map(_object, [data, *data.split(b"\n", _MOST_LINES)[:_MOST_LINES]])))
+    objects = list(
+        filter(None, map(_object, [data, *data.split(b"\n", _MOST_LINES)[:_MOST_LINES]]))
+    )
     for name, wrote in _PROGRAMS:
         if any(map(wrote, objects)):
             return name
-    return OTHER_PROGRAM if any("sessionId" not in line or "type" in line for line in objects) else None
+    return (
+        OTHER_PROGRAM
+        if any("sessionId" not in line or "type" in line for line in objects)
+        else None
+    )
 
 
 def _object(text: bytes) -> Mapping[str, Any] | None:

@@ -87,7 +87,9 @@ def looks_like_session(head: bytes) -> bool:
 
     `head`: the beginning of the file.
     """
-    return head.lstrip()[:1] in (b"{", b"[") and any(name in head for name in (b'"messages"', b'"history"', b'"role"'))
+    return head.lstrip()[:1] in (b"{", b"[") and any(
+        name in head for name in (b'"messages"', b'"history"', b'"role"')
+    )
 
 
 def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
@@ -154,7 +156,8 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
     for index, content in enumerate(contents):
         id = f"{name}-{index}"
         parts = [
-            _identified(part, f"{id}.{place}", waiting) for place, part in enumerate(parts_of(content.get("parts")))
+            _identified(part, f"{id}.{place}", waiting)
+            for place, part in enumerate(parts_of(content.get("parts")))
         ]
         kind = "gemini" if content.get("role") == "model" else "user"
         records.append({"id": id, "type": kind, "content": parts})

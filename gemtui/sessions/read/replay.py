@@ -196,7 +196,9 @@ def _asked(call: Mapping[str, Any]) -> CallFact:
 
 def _made(content: object) -> tuple[str, ...]:
     """Return the types of the parts that hold images, files, or code the model ran."""
-    return tuple([name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)])
+    return tuple(
+        [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
+    )
 
 
 def _without(calls: tuple[CallFact, ...], ids: Iterable[str]) -> tuple[CallFact, ...]:
@@ -211,7 +213,9 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
     failed = status.failed or bool(exit_code)
     error = status.failed and status is not ToolStatus.REFUSED
     tool = _tool(raw) or UNKNOWN_TOOL
-    return CallFact(_id(raw), failed, error, written_path(raw, status), time, tool, paths_of_stored(raw))
+    return CallFact(
+        _id(raw), failed, error, written_path(raw, status), time, tool, paths_of_stored(raw)
+    )
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
@@ -230,7 +234,9 @@ def _distinct(tools: Iterable[str]) -> tuple[str, ...]:
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
     return RecordFacts(
-        outline=Outline(id=_id(record), author=Author.SYSTEM, time=instant(record.get("timestamp")), size=size),
+        outline=Outline(
+            id=_id(record), author=Author.SYSTEM, time=instant(record.get("timestamp")), size=size
+        ),
         content=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )
@@ -335,7 +341,14 @@ class Replay:
         self.rebuild(records, offset, length)
         return left_out_note(len(messages) - len(records))
 
-    def rebuild(self, records: Sequence[Mapping[str, Any]], offset: int, length: int, *, unique: bool = False) -> None:
+    def rebuild(
+        self,
+        records: Sequence[Mapping[str, Any]],
+        offset: int,
+        length: int,
+        *,
+        unique: bool = False,
+    ) -> None:
         """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
         `unique`: whether a repeated id in the list denotes a different message (as in legacy
@@ -355,7 +368,14 @@ class Replay:
         self._bury(self._without_twins(gone))
 
     def _put(
-        self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = "", needs_id: bool = True
+        self,
+        record: Mapping[str, Any],
+        slot: Slot,
+        size: int,
+        *,
+        restored: bool,
+        id: str = "",
+        needs_id: bool = True,
     ) -> None:
         facts = facts_of(record, size)
         if needs_id and not facts.outline.id:
@@ -465,7 +485,9 @@ class Replay:
             return stored.fact
         reply = self.replies.get(asked.id)
         tool = asked.tool or ("" if reply is None else reply.fact.tool)
-        return replace(asked, tool=tool or UNKNOWN_TOOL, failed=reply is not None and reply.fact.failed)
+        return replace(
+            asked, tool=tool or UNKNOWN_TOOL, failed=reply is not None and reply.fact.failed
+        )
 
     def attached(self) -> Iterator[str]:
         """Yield the names of the files that were attached to the prompts."""
@@ -529,7 +551,9 @@ def _is_header(line: Mapping[str, Any]) -> bool:
 
     Other programs' records name their session, too, but have a type.
     """
-    return isinstance(line.get("sessionId"), str) and (isinstance(line.get("projectHash"), str) or "type" not in line)
+    return isinstance(line.get("sessionId"), str) and (
+        isinstance(line.get("projectHash"), str) or "type" not in line
+    )
 
 
 def left_out_note(count: int) -> str | None:
@@ -545,7 +569,9 @@ def _weight(facts: RecordFacts) -> int:
 
 
 def _why(turn: list[ReplayedMessage]) -> Dropped:
-    answered = any(entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn)
+    answered = any(
+        entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn
+    )
     asked = turn[0].facts.outline.prompt
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
 

@@ -15,9 +15,15 @@ from gemtui.transcript.parts import Part, parts_of, string
 _IGNORED = ("/", "?", "<session_context>", "<hook_context>")
 """How a user's message begins that the CLI ignores: as a command, or as context it added itself."""
 _MARKED = (
-    "videoMetadata", "thought", "codeExecutionResult", "executableCode", "fileData", "functionCall",
-    "functionResponse", "inlineData",
-)  # fmt: skip
+    "videoMetadata",
+    "thought",
+    "codeExecutionResult",
+    "executableCode",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+)
 """Fields for which the CLI puts a text such as `[Function Call: glob]` in place of the part."""
 
 
@@ -27,7 +33,9 @@ def is_resumable(record: Mapping[str, Any]) -> bool:
     That is a prompt that is not a command, or an answer with any content, calls, or thoughts.
     """
     kind = record.get("type")
-    if kind == "gemini" and (_has_items(record.get("toolCalls")) or _has_items(record.get("thoughts"))):
+    if kind == "gemini" and (
+        _has_items(record.get("toolCalls")) or _has_items(record.get("thoughts"))
+    ):
         return True
     if kind not in ("user", "gemini"):
         return False

@@ -27,7 +27,14 @@ from gemtui.files import open_regular
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.foreign import OTHER_PROGRAM, foreign_program
-from gemtui.sessions.read.replay import RecordKind, Replay, ReplayedMessage, Slot, is_message, left_out_note
+from gemtui.sessions.read.replay import (
+    RecordKind,
+    Replay,
+    ReplayedMessage,
+    Slot,
+    is_message,
+    left_out_note,
+)
 from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
@@ -83,7 +90,12 @@ class SessionLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -185,9 +197,16 @@ class SessionLog:
             raise NotASession(f"{self.path} {_FOREIGN.format(program)}{why}", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
             raise NotASession(
-                f"{self.path} ends before its first message; it may not be complete yet, so try again", path=self.path
+                (
+                    f"{self.path} ends before its first message; it may not be complete yet, so "
+                    "try "
+                    "again"
+                ),
+                path=self.path,
             )
-        raise NotASession(f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path)
+        raise NotASession(
+            f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path
+        )
 
     def _reset(self, source: RecordSource) -> None:
         self._replay = Replay()
@@ -216,12 +235,16 @@ class SessionLog:
                 return None
             data = source.read(0, amount)
             if (values := values_in(data)) > legacy_json.VALUES:
-                self._require_other_form(source, size=values, limit=legacy_json.VALUES, of="JSON values")
+                self._require_other_form(
+                    source, size=values, limit=legacy_json.VALUES, of="JSON values"
+                )
                 return None
             parsed = legacy_json.parse_legacy(data)
             if parsed is not None and legacy_json.is_session(parsed[0]):
                 value, cut = parsed
-                is_header = isinstance(value.get("sessionId"), str) and isinstance(value.get("projectHash"), str)
+                is_header = isinstance(value.get("sessionId"), str) and isinstance(
+                    value.get("projectHash"), str
+                )
                 _, _, rest = data.partition(b"\n")
                 return value, cut, amount == size, is_header and not rest.strip()
         return None
@@ -235,11 +258,13 @@ class SessionLog:
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
-    def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, is_line: bool, size: int) -> bool:
+    def _read_whole(
+        self, value: dict[str, Any], cut: bool, complete: bool, is_line: bool, size: int
+    ) -> bool:
         """Replay a legacy session from its JSON object; return whether anything changed.
 
-        `value`, `cut`, `complete`, `is_line`: the results of `_whole_object`. Messages that haven't changed
-        keep their outlines.
+        `value`, `cut`, `complete`, `is_line`: the results of `_whole_object`. Messages that haven't
+        changed keep their outlines.
         """
         before, had = self._replay, self._source
         records = legacy_json.records_in(value, self.path)
@@ -272,7 +297,9 @@ class SessionLog:
 
     # --- lines -------------------------------------------------------------------------------
 
-    def _read_lines(self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
+    def _read_lines(
+        self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]
+    ) -> bool:
         before, was = self.size, self.torn
         pieces: list[bytes] = []
         held, at = 0, self.size
@@ -409,7 +436,11 @@ class SessionLog:
         mere tool results are left out.
         """
         replay = self._replay
-        return [replay.outline(entry) for entry in replay.entries if entry.facts.kind is RecordKind.MESSAGE]
+        return [
+            replay.outline(entry)
+            for entry in replay.entries
+            if entry.facts.kind is RecordKind.MESSAGE
+        ]
 
     @property
     def dropped(self) -> Sequence[Outline]:

@@ -62,7 +62,9 @@ def holds_all(path: Path, kept: Path) -> bool:
     return before is not None and now is not None and before <= now
 
 
-def is_superseded(kept: Path, kept_stamp: tuple[int, int], path: Path, stamp: tuple[int, int]) -> bool:
+def is_superseded(
+    kept: Path, kept_stamp: tuple[int, int], path: Path, stamp: tuple[int, int]
+) -> bool:
     """Return whether the file at `path` has everything in its copy `kept`.
 
     The contents are compared only if the file has changed since it was copied. `stamp`,

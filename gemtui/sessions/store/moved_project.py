@@ -1,10 +1,11 @@
 """Give the sessions of a project's folder to the folder that the project has now.
 
 Gemini CLI finds a project's sessions by the registry `projects.json` and by the markers
-`.project_root` in `tmp/<slug>` and `history/<slug>` (assets/gemini-cli.md#places). A marker that names
-another folder counts more than the registry, and without an entry there, Gemini CLI looks for a marker
-in `tmp` and writes the one in `history` anew. So the change is made in an order in which the sessions
-belong to one of the two folders at any moment, and `plan_move` finds out what is left to do.
+`.project_root` in `tmp/<slug>` and `history/<slug>` (assets/gemini-cli.md#places). A marker that
+names another folder counts more than the registry, and without an entry there, Gemini CLI looks for
+a marker in `tmp` and writes the one in `history` anew. So the change is made in an order in which
+the sessions belong to one of the two folders at any moment, and `plan_move` finds out what is left
+to do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ import orjson
 from gemtui.errors import MoveFailed, message_of
 from gemtui.files import files_below, is_folder, path_exists, read_if_present, resolved, write_whole
 from gemtui.jsonfile import object_of
-from gemtui.sessions.store.projects import MARKER, REGISTRY_LIMIT, ROOT_LIMIT, folder_names, path_hash
+from gemtui.sessions.store.projects import (
+    MARKER,
+    REGISTRY_LIMIT,
+    ROOT_LIMIT,
+    folder_names,
+    path_hash,
+)
 
 _SLUG = re.compile(r"[a-z0-9-]+")
 _STALE = 10.0
@@ -32,7 +39,9 @@ _TRIES, _PAUSE = 100, 0.1
 
 
 class MoveStep(NamedTuple):
-    """One change of one file. `words`: what it does. `do`: makes the change, completely or not at all."""
+    """One change of one file. `words`: what it does. `do`: makes the change, completely or not
+    at all.
+    """
 
     words: str
     do: Callable[[], object]
@@ -62,28 +71,45 @@ def plan_move(home: Path, old: Path, new: Path) -> ProjectMove:
         raise MoveFailed(f"{new} is not a folder: give the folder that the project has now")
     names = folder_names(old) - {to}
     if is_folder(old) and not old.samefile(new):
-        raise MoveFailed(f"{old} still exists: its sessions belong to it until it is renamed or removed")
+        raise MoveFailed(
+            f"{old} still exists: its sessions belong to it until it is renamed or removed"
+        )
     registry = _Registry(home)
     store = _Markers(home)
     for name in sorted(names):
         for key in (registry.projects.get(name), store.key_of(name)):
-            if key is not None and is_folder(home / "tmp" / key) and store.owners(key) <= {name, to}:
+            if (
+                key is not None
+                and is_folder(home / "tmp" / key)
+                and store.owners(key) <= {name, to}
+            ):
                 return _planned(home, registry, store, name, to, key)
         hashed = path_hash(name)
         if is_folder(home / "tmp" / hashed):
             return _planned_of_hash(home, registry, store, name, to, hashed)
-    raise MoveFailed(f"{old} has no sessions: gemtui sessions --everywhere --json names the folders that have")
+    raise MoveFailed(
+        f"{old} has no sessions: gemtui sessions --everywhere --json names the folders that have"
+    )
 
 
-def _planned(home: Path, registry: _Registry, store: _Markers, old: str, new: str, key: str) -> ProjectMove:
+def _planned(
+    home: Path, registry: _Registry, store: _Markers, old: str, new: str, key: str
+) -> ProjectMove:
     _require_no_sessions(home, registry, store, new, besides=key)
     steps: list[MoveStep] = []
-    if registry.projects.get(old) != key:  # so that the same move can be planned again after each step
+    if (
+        registry.projects.get(old) != key
+    ):  # so that the same move can be planned again after each step
         steps.append(MoveStep(f"write {old} to {registry.path}", registry.renamed(old, old, key)))
     other = registry.projects.get(new)
     others = {slug for slug in (other, store.key_of(new)) if slug is not None and slug != key}
     if other is not None and other != key:
-        steps.append(MoveStep(f"remove {new} from {registry.path}, where it has no sessions", registry.without(new)))
+        steps.append(
+            MoveStep(
+                f"remove {new} from {registry.path}, where it has no sessions",
+                registry.without(new),
+            )
+        )
     for slug in sorted(others):
         for marker in store.paths(slug):
             if store.owner(marker) is not None:
@@ -95,12 +121,18 @@ def _planned(home: Path, registry: _Registry, store: _Markers, old: str, new: st
         steps.append(MoveStep(f"write {new} to {in_tmp}", _writing(in_tmp, new)))
     if is_folder(in_history.parent) and store.owner(in_history) != new:
         steps.append(MoveStep(f"write {new} to {in_history}", _writing(in_history, new)))
-    steps.append(MoveStep(f"replace {old} with {new} in {registry.path}", registry.renamed(old, new, key)))
+    steps.append(
+        MoveStep(f"replace {old} with {new} in {registry.path}", registry.renamed(old, new, key))
+    )
     return ProjectMove(old, new, key, _chats(home, key), tuple(steps))
 
 
-def _planned_of_hash(home: Path, registry: _Registry, store: _Markers, old: str, new: str, key: str) -> ProjectMove:
-    """Plan to rename the folders that versions before 0.29 named by the hash of the project's path."""
+def _planned_of_hash(
+    home: Path, registry: _Registry, store: _Markers, old: str, new: str, key: str
+) -> ProjectMove:
+    """Plan to rename the folders that versions before 0.29 named by the hash of the project's
+    path.
+    """
     _require_no_sessions(home, registry, store, new, besides=key)
     steps = []
     for place in ("history", "tmp"):
@@ -112,12 +144,15 @@ def _planned_of_hash(home: Path, registry: _Registry, store: _Markers, old: str,
     return ProjectMove(old, new, key, _chats(home, key), tuple(steps))
 
 
-def _require_no_sessions(home: Path, registry: _Registry, store: _Markers, new: str, *, besides: str) -> None:
+def _require_no_sessions(
+    home: Path, registry: _Registry, store: _Markers, new: str, *, besides: str
+) -> None:
     keys = {registry.projects.get(new), store.key_of(new), path_hash(new)} - {None, besides}
     for key in keys:
         if key is not None and (chats := _chats(home, key)):
             raise MoveFailed(
-                f"{new} has sessions of its own (such as {chats[0]}): delete them or keep copies of them elsewhere "
+                f"{new} has sessions of its own (such as {chats[0]}): delete them or keep copies "
+                "of them elsewhere "
                 "(gemtui push), because the sessions of two folders can't be merged"
             )
 
@@ -128,7 +163,9 @@ def _chats(home: Path, key: str) -> tuple[Path, ...]:
     found = list(files_below(str(chats), unread=unread)) if path_exists(chats) else []
     if unread:
         raise MoveFailed(f"{unread[0]} can't be read: give yourself permission to read it")
-    return tuple(sorted(Path(entry.path) for entry in found if entry.name.endswith((".json", ".jsonl"))))
+    return tuple(
+        sorted(Path(entry.path) for entry in found if entry.name.endswith((".json", ".jsonl")))
+    )
 
 
 def carry_out(home: Path, move: Callable[[], ProjectMove]) -> ProjectMove:
@@ -143,7 +180,9 @@ def carry_out(home: Path, move: Callable[[], ProjectMove]) -> ProjectMove:
             try:
                 step.do()
             except OSError as error:
-                raise MoveFailed(f"{message_of(error)}; give the same command again to finish") from error
+                raise MoveFailed(
+                    f"{message_of(error)}; give the same command again to finish"
+                ) from error
     return planned
 
 
@@ -160,7 +199,9 @@ def _registry_locked(home: Path) -> Iterator[None]:
         except OSError as error:
             raise MoveFailed(message_of(error)) from error
     else:
-        raise MoveFailed(f"Gemini CLI is changing {home / 'projects.json'}: try again when it has started")
+        raise MoveFailed(
+            f"Gemini CLI is changing {home / 'projects.json'}: try again when it has started"
+        )
     try:
         yield
     finally:
@@ -180,11 +221,13 @@ def _remove_stale(lock: Path) -> None:
         raise MoveFailed(message_of(error)) from error
 
 
-# --- files -----------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 class _Registry:
-    """The registry of projects. Raises MoveFailed if it can't be read, or Gemini CLI would discard it."""
+    """The registry of projects. Raises MoveFailed if it can't be read, or Gemini CLI would discard
+    it.
+    """
 
     def __init__(self, home: Path) -> None:
         self.path = home / "projects.json"
@@ -197,7 +240,9 @@ class _Registry:
         projects = self._whole.get("projects", {})
         slugs = projects.values() if isinstance(projects, dict) else [None]
         if not all(isinstance(slug, str) and _SLUG.fullmatch(slug) for slug in slugs):
-            raise MoveFailed(f"{self.path} is damaged: move it away, and Gemini CLI will create a new one")
+            raise MoveFailed(
+                f"{self.path} is damaged: move it away, and Gemini CLI will create a new one"
+            )
         self.projects: Mapping[str, str] = projects
 
     def without(self, folder: str) -> Callable[[], None]:
@@ -213,7 +258,9 @@ class _Registry:
         """Return a function that puts one folder in the place of another."""
 
         def write() -> None:
-            self.projects = {root: slug for root, slug in self.projects.items() if root != old} | {new: key}
+            self.projects = {root: slug for root, slug in self.projects.items() if root != old} | {
+                new: key
+            }
             self._write()
 
         return write

@@ -66,7 +66,12 @@ class Projects:
         `tmp`, then in `history`), by the registry, and by the hash of a known path. `key`: the
         folder's name. `project_hash`: the hash in the header of a session in the folder.
         """
-        return self._markers.get(key) or self._by_slug.get(key) or self._by_hash(key) or self._by_hash(project_hash)
+        return (
+            self._markers.get(key)
+            or self._by_slug.get(key)
+            or self._by_hash(key)
+            or self._by_hash(project_hash)
+        )
 
     def _by_hash(self, name: str | None) -> str | None:
         """Return the known path with this hash, or None.
@@ -89,7 +94,9 @@ class Projects:
 
     def unplaced(self) -> frozenset[str]:
         """Return the names of `tmp` folders whose project is named only in their sessions."""
-        return frozenset(key for key in self._markers if not is_hash(key) and self.root_of(key) is None)
+        return frozenset(
+            key for key in self._markers if not is_hash(key) and self.root_of(key) is None
+        )
 
     def unknown_hashes(self) -> frozenset[str]:
         """Return the names of `tmp` folders that are hashes of unknown paths."""
@@ -97,7 +104,9 @@ class Projects:
 
 
 def _trusted(home: Path) -> Iterator[str]:
-    """Yield the folders that the user has decided on in the CLI's dialog, and the ones above them."""
+    """Yield the folders that the user has decided on in the CLI's dialog, and the ones above
+    them.
+    """
     path = home / "trustedFolders.json"
     with suppress(OSError):
         for folder in object_of(without_comments(read_small(path, REGISTRY_LIMIT)), path):

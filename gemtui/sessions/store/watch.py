@@ -165,7 +165,9 @@ def _named(tmp: Path, path: Path, base: Path) -> Path:
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
-async def _batches(folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool) -> AsyncGenerator[set[Path]]:
+async def _batches(
+    folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
+) -> AsyncGenerator[set[Path]]:
     """Yield changed paths reported by the system, and an empty set every half second.
 
     `there`: whether `folders` are the store's own. If not, the only folder is the nearest existing
@@ -252,7 +254,9 @@ def _why_not(error: Exception, tmp: Path) -> str:
     number = error.errno if isinstance(error, OSError) else None
     text = str(error)
     if number == errno.ENOSPC or "os error 28" in text or "watch limit" in text:
-        return "the system's limit of watched folders has been reached (fs.inotify.max_user_watches)"
+        return (
+            "the system's limit of watched folders has been reached (fs.inotify.max_user_watches)"
+        )
     if number == errno.EMFILE or "os error 24" in text:
         return "too many files are open or watched (fs.inotify.max_user_instances)"
     return f"{tmp} can't be watched ({text})"
@@ -290,7 +294,9 @@ def _look(home: Path) -> dict[Path, tuple[int, ...]]:
     return found | {home / "projects.json": _identity(home / "projects.json")}
 
 
-def _differences(before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path) -> frozenset[Path]:
+def _differences(
+    before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path
+) -> frozenset[Path]:
     """Return the changed paths, plus the whole store's path if files came or went.
 
     The store's path is included because folders and project markers may then also have changed.

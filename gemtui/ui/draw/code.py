@@ -35,7 +35,9 @@ elixir ex exs | erlang erl | clojure clj | ocaml ml | zig | nim | d | fortran f9
 markdown md | diff patch udiff | protobuf proto | graphql gql | cmake | make makefile mk | nginx
 awk | vim | tex latex
 """
-_LANGUAGES = {name: group.split()[0] for group in re.split(r"[|\n]", _NAMES) for name in group.split()}
+_LANGUAGES = {
+    name: group.split()[0] for group in re.split(r"[|\n]", _NAMES) for name in group.split()
+}
 
 _ROLES = {
     ("Comment",): Role.COMMENT,

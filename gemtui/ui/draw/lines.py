@@ -125,7 +125,9 @@ def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
         return [Line(_stripped(pieces))]
     rows = _divide(pieces, list(_cell_breaks(text, 0, len(text), width)))
     return [
-        Line(_stripped(row), 0, "" if index else None) for index, row in enumerate(rows) if not index or _stripped(row)
+        Line(_stripped(row), 0, "" if index else None)
+        for index, row in enumerate(rows)
+        if not index or _stripped(row)
     ]
 
 
@@ -250,7 +252,9 @@ def _stripped(pieces: Pieces) -> Pieces:
 # --- framing -----------------------------------------------------------------------------------
 
 
-def prefixed(lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True) -> Iterator[Line]:
+def prefixed(
+    lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
+) -> Iterator[Line]:
     """Yield the lines, with `first` before the first one and `rest` before all others.
 
     `rest`: None means `first`. `frame`: whether the prefix is a frame, which isn't copied along
@@ -274,7 +278,9 @@ def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
 
 
-def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED, *, gap: int = 0) -> Pieces:
+def two_ended(
+    left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED, *, gap: int = 0
+) -> Pieces:
     """Place pieces at both ends of a line, cutting `left` if there is too little room.
 
     `role`: the style of the space between them. `gap`: the minimum width of that space in cells.

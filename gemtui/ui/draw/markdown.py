@@ -38,7 +38,8 @@ DEEPEST = 40
 """Maximum nesting depth to render; text nested more deeply is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$", re.DOTALL | re.MULTILINE
+    r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -182,7 +183,12 @@ def _list(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
 
 
 def _is_tight(node: SyntaxTreeNode) -> bool:
-    return all(child.hidden for item in node.children for child in item.children if child.type == "paragraph")
+    return all(
+        child.hidden
+        for item in node.children
+        for child in item.children
+        if child.type == "paragraph"
+    )
 
 
 def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterator[Line]:
@@ -244,7 +250,9 @@ def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
     return [tuple(row) for row in rows]
 
 
-def _inline(nodes: Sequence[SyntaxTreeNode], style: Style, look: Look, rows: list[list[Piece]]) -> None:
+def _inline(
+    nodes: Sequence[SyntaxTreeNode], style: Style, look: Look, rows: list[list[Piece]]
+) -> None:
     for node in nodes:
         match node.type:
             case "softbreak" | "hardbreak":
@@ -293,7 +301,9 @@ def _url(value: str | int | float) -> Clean:
 
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
 """Matches a link definition, which affects links anywhere in the text."""
-_UNCERTAIN = re.compile(r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))")
+_UNCERTAIN = re.compile(
+    r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
+)
 """Matches a line with a nested code fence or HTML.
 
 Both may contain empty lines, so `chunks` doesn't split text after such a line.

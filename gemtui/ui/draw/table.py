@@ -52,7 +52,9 @@ def _bold(cell: Pieces) -> Pieces:
     return tuple(Piece(text, style + BOLD) for text, style in cell)
 
 
-def _widths(head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int) -> list[int] | None:
+def _widths(
+    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
+) -> list[int] | None:
     """Return the width of each column, or None if the columns don't fit into `width`."""
     wanted = [max(1, width_of(cell)) for cell in head]
     for row in rows:
@@ -77,8 +79,13 @@ def _shared(wanted: list[int], room: int) -> list[int]:
     return widths
 
 
-def _row(cells: Sequence[Pieces], widths: list[int], sides: Sequence[Side], look: Look) -> Iterator[Line]:
-    blocks = [wrap(cells[column], width) if column < len(cells) else [] for column, width in enumerate(widths)]
+def _row(
+    cells: Sequence[Pieces], widths: list[int], sides: Sequence[Side], look: Look
+) -> Iterator[Line]:
+    blocks = [
+        wrap(cells[column], width) if column < len(cells) else []
+        for column, width in enumerate(widths)
+    ]
     side = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
     for lines in zip_longest(*blocks, fillvalue=Line()):
         pieces: list[Piece] = []
@@ -99,7 +106,9 @@ def _padded(pieces: Pieces, before: int, after: int, style: Style) -> Iterator[P
         yield Piece(own(" " * after), style)
 
 
-def _records(head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look) -> Iterator[Line]:
+def _records(
+    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look
+) -> Iterator[Line]:
     for index, row in enumerate(rows):
         if index:
             yield Line()

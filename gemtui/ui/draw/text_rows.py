@@ -1,7 +1,8 @@
 """Long text as rows with a gutter, for example for line numbers, or as prose; and its limits.
 
 The limits apply before text is sanitized and rendered. A card shows one message or tool call; a
-folded card shows only a few of its rows. Prose is Markdown up to a limit, and unformatted beyond it.
+folded card shows only a few of its rows. Prose is Markdown up to a limit, and unformatted beyond
+it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ class Excerpt(Struct, frozen=True, kw_only=True):
 
 
 def bounded_excerpt(
-    text: str, *, head: int = LINES // 2, tail: int = LINES // 2, cleaned: Callable[[str], Clean] = clean
+    text: str,
+    *,
+    head: int = LINES // 2,
+    tail: int = LINES // 2,
+    cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
     """Return up to `head` lines from the start of `text` and `tail` from its end.
 
@@ -253,7 +258,9 @@ def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[G
     yield from _plain(lines[some:], look[Role.TEXT])
 
 
-def _numbered(rows: Iterable[GutterRow], first: int, digits: int, look: Look) -> Iterator[GutterRow]:
+def _numbered(
+    rows: Iterable[GutterRow], first: int, digits: int, look: Look
+) -> Iterator[GutterRow]:
     for number, row in enumerate(rows, first):
         yield GutterRow((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
 
@@ -328,7 +335,10 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
         yield from draw(clean(text[:cut]), look)
     if rest := text[cut:]:
         if cut:
-            yield from (BLANK, note_line("too long for Markdown; the rest is shown as plain text", look))
+            yield from (
+                BLANK,
+                note_line("too long for Markdown; the rest is shown as plain text", look),
+            )
         yield from text_rows(rest, look, folded=False, prose=True).lines
 
 

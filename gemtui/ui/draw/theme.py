@@ -213,11 +213,22 @@ def look_of(app: App[Any], width: int) -> Look:
     timezone-aware datetime) if they exist.
     """
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
-    return Look(width=width, glyphs=glyphs_of(app), colors=not app.no_color, now=clock(), **_palette(app.current_theme))
+    return Look(
+        width=width,
+        glyphs=glyphs_of(app),
+        colors=not app.no_color,
+        now=clock(),
+        **_palette(app.current_theme),
+    )
 
 
 def plain_look(
-    width: int, *, now: datetime, glyphs: Glyphs = UNICODE, tz: tzinfo | None = None, dark: bool = True
+    width: int,
+    *,
+    now: datetime,
+    glyphs: Glyphs = UNICODE,
+    tz: tzinfo | None = None,
+    dark: bool = True,
 ) -> Look:
     """Return a look in gemtui's own dark or light theme, for rendering without an app."""
     return Look(width=width, glyphs=glyphs, now=now, tz=tz, **_palette(DARK if dark else LIGHT))
@@ -315,7 +326,9 @@ def _ansi(variables: Mapping[str, str]) -> dict[Role, Style]:
     return _roles(*(Style(color=Color.parse(variables[name]).rich_color) for name in names))
 
 
-def _roles(user: Style, model: Style, success: Style, warning: Style, error: Style) -> dict[Role, Style]:
+def _roles(
+    user: Style, model: Style, success: Style, warning: Style, error: Style
+) -> dict[Role, Style]:
     return {
         Role.TEXT: Style.null(),
         Role.MUTED: DIM,
@@ -363,10 +376,20 @@ def span_style(span: AnsiSpan, look: Look) -> Style:
     )
 
 
-_BASIC = {RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor(): number for number in range(16)}
+_BASIC = {
+    RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor(): number
+    for number in range(16)
+}
 _UNSEEN = {True: {0}, False: {7, 15}}
 _GREY = 8
-_INKS = {1: Role.ERROR, 2: Role.SUCCESS, 3: Role.WARNING, 4: Role.ACCENT, 5: Role.MODEL, 6: Role.ACCENT}
+_INKS = {
+    1: Role.ERROR,
+    2: Role.SUCCESS,
+    3: Role.WARNING,
+    4: Role.ACCENT,
+    5: Role.MODEL,
+    6: Role.ACCENT,
+}
 """The roles whose colours replace the terminal colours 1 (red) to 6 (cyan)."""
 
 

@@ -52,7 +52,8 @@ FieldValues = tuple[str | bool, ...]
 
 _NO_CONTROLS = NoControls()
 _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
-"""The longest time to hold back a key, in seconds: normally, and before the first dialog of an action.
+"""The longest time to hold back a key, in seconds: normally, and before the first dialog of an
+action.
 
 The second limit is longer because a dialog may have to read files before it opens.
 """
@@ -181,7 +182,12 @@ class AppBase(App[None]):
     NOTIFICATION_TIMEOUT = 4
 
     def __init__(
-        self, start: Start, config: Config, clock: Callable[[], datetime], *, ansi_color: bool | None = None
+        self,
+        start: Start,
+        config: Config,
+        clock: Callable[[], datetime],
+        *,
+        ansi_color: bool | None = None,
     ) -> None:
         super().__init__(ansi_color=ansi_color)
         self.start, self.config, self.clock = start, config, clock
@@ -330,7 +336,9 @@ class AppBase(App[None]):
 
     def _takes_keys(self) -> bool:
         screen = self.screen
-        return not isinstance(screen, AnsweringScreen) or (screen.takes_keys and not screen.is_answered)
+        return not isinstance(screen, AnsweringScreen) or (
+            screen.takes_keys and not screen.is_answered
+        )
 
     def _opens_dialog(self) -> bool:
         """Return whether the top screen may be about to open a dialog.
@@ -414,7 +422,9 @@ class AppBase(App[None]):
                 failed = error
             finally:
                 self.handed_over = False
-                self._popped = Message().time  # what was typed before was meant for the other program
+                self._popped = (
+                    Message().time
+                )  # what was typed before was meant for the other program
         if failed is not None:
             raise failed
 
@@ -465,7 +475,9 @@ class AppBase(App[None]):
             start_worker(self, partial(self._notify, notice), group="ring")
 
     async def _notify(self, notice: Notification) -> None:
-        self._write(notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
+        self._write(
+            notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ))
+        )
 
     def _is_seen(self) -> None:
         """Reset the window title, because the user has seen its notification."""
@@ -500,7 +512,9 @@ class AppBase(App[None]):
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
-    def show_message(self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT) -> None:
+    def show_message(
+        self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
+    ) -> None:
         """Show a message for a few seconds in the status line.
 
         If the message is about a problem, or if it doesn't fit there, it appears as a toast at the
@@ -512,9 +526,11 @@ class AppBase(App[None]):
         told = clean_line(text)
         if problem or line is None or not line.show_message(told, seconds):
             self.notify(
-                clean(text), severity="error" if problem else "information", timeout=seconds,
+                clean(text),
+                severity="error" if problem else "information",
+                timeout=seconds,
                 markup=False,
-            )  # fmt: skip
+            )
 
     def reporting(self, failed: str = "") -> Reporting:
         """Return a context manager that reports a GemtuiError or OSError to the user.
@@ -547,7 +563,11 @@ class Reporting:
 
 
 def start_worker(
-    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str = "default", exclusive: bool = False
+    node: DOMNode,
+    work: Callable[[], Coroutine[Any, Any, None]],
+    *,
+    group: str = "default",
+    exclusive: bool = False,
 ) -> Worker[None]:
     """Run a coroutine function as a worker of `node`; `group` and `exclusive` are Textual's.
 

@@ -31,7 +31,12 @@ ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
 
 
 def joined(
-    left: Sequence[Content], right: Sequence[Content], width: int, mark: str, *, gives_way: LineEnd = "right"
+    left: Sequence[Content],
+    right: Sequence[Content],
+    width: int,
+    mark: str,
+    *,
+    gives_way: LineEnd = "right",
 ) -> Content:
     """Return one line of `width` cells with parts at its left and right ends.
 
@@ -82,7 +87,12 @@ class BarLine(Widget):
     """
 
     def __init__(
-        self, *, id: str, mark: str | None = None, gives_way: LineEnd = "right", classes: str | None = None
+        self,
+        *,
+        id: str,
+        mark: str | None = None,
+        gives_way: LineEnd = "right",
+        classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._mark, self._gives_way = mark, gives_way
@@ -197,7 +207,9 @@ class FooterLine(BarLine):
     def _hint(self, key: Key, alive: Collection[str], label: str) -> Content:
         click = Style.from_meta({"key": key.id})
         return Content.assemble(
-            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"), " ", (label.lower(), "dim")
+            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"),
+            " ",
+            (label.lower(), "dim"),
         ).stylize(click)
 
 
@@ -220,7 +232,9 @@ def key_line(id: str, glyphs: Glyphs, *, room: int = 4) -> Content:
     `id`: the key's id in the key table. `room`: the width in cells of the key's column.
     """
     key = BY_ID[id]
-    return Content.assemble((f"{key.footer(ascii=glyphs.ascii):<{room}}", "bold $text-accent"), (key.help, "dim"))
+    return Content.assemble(
+        (f"{key.footer(ascii=glyphs.ascii):<{room}}", "bold $text-accent"), (key.help, "dim")
+    )
 
 
 _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies", "3 Policy"))

@@ -56,7 +56,9 @@ class _Completer(Suggester):
 class Static(widgets.Static):
     """A widget that shows one or more lines of text."""
 
-    def __init__(self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None
+    ) -> None:
         super().__init__(_content(words), id=id, classes=classes)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
@@ -200,10 +202,14 @@ def _content(words: Words) -> Content:
     return words if isinstance(words, Content) else Content(words)
 
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
-_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d" + ("\U0001f000-\U0001faff")
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d" + (
+    "\U0001f000-\U0001faff"
+)
 _JOINING = re.compile("[\u200d\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 _CLUSTER = re.compile(
     f"(?:[{_EMOJI}]|[0-9#*](?=\ufe0f?\u20e3))"

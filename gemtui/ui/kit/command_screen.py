@@ -134,5 +134,8 @@ def _draw(row: CommandRow, look: Look) -> Pieces:
             Piece(own(f"Show all {row.keys} keys that work here"), look[Role.MUTED]),
         )
     keys = (Piece(own(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} "), look[Role.ACCENT]),)
-    words = (Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD), Piece(own(row.help), look[Role.MUTED]))
+    words = (
+        Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD),
+        Piece(own(row.help), look[Role.MUTED]),
+    )
     return two_ended(words, keys, look, Role.TEXT)

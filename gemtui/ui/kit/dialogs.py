@@ -24,7 +24,16 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.text import Clean, clean, clean_line, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.app_base import DialogScreen, FieldValues
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Entered, Input, Label, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import (
+    Button,
+    Dialog,
+    Entered,
+    Input,
+    Label,
+    Option,
+    OptionList,
+    Static,
+)
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
@@ -52,7 +61,9 @@ class ChooseScreen(DialogScreen[str]):
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0) -> None:
+    def __init__(
+        self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0
+    ) -> None:
         super().__init__()
         self.asked = Message().time
         self._question, self._about, self._choices, self._at = question, about, choices, at
@@ -123,7 +134,9 @@ class _QuestionScreen(DialogScreen[bool]):
     AUTO_FOCUS = "#no"
     _key = ""
 
-    def __init__(self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str) -> None:
+    def __init__(
+        self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
+    ) -> None:
         super().__init__()
         self.asked = Message().time
         self._question, self._about, self._lines = question, about, lines
@@ -289,7 +302,9 @@ class AskScreen(FieldScreen[str]):
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = "") -> None:
+    def __init__(
+        self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = ""
+    ) -> None:
         super().__init__(subject=f"{question} {subject}")
         self._question, self._value, self._problem = question, value, problem
 

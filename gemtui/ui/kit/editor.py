@@ -63,6 +63,8 @@ def open_git_tool(app: AppBase, folder: Path) -> None:
     program = find_program(words[0]) if words else None
     if program is None:
         name = words[0] if words else "git_tool"
-        app.show_message(f"{name} was not found on PATH. Set git_tool in gemtui's config file.", problem=True)
+        app.show_message(
+            f"{name} was not found on PATH. Set git_tool in gemtui's config file.", problem=True
+        )
     else:
         _run(app, words, program, folder)

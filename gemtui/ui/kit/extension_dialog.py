@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.extension.install import before_install, install_extension, removal_notes, remove_extension
+from gemtui.extension.install import (
+    before_install,
+    install_extension,
+    removal_notes,
+    remove_extension,
+)
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
@@ -66,7 +71,9 @@ async def _show(app: AppBase) -> None:
     choices += [Choice("remove", Clean("Remove it"), Clean("asks first"))]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
     if chosen == "install":
-        await _do(app, install_extension, "Installed. Its hooks run in every session started from now on.")
+        await _do(
+            app, install_extension, "Installed. Its hooks run in every session started from now on."
+        )
     elif chosen == "remove" and await _agreed(
         app, Clean("Remove the extension?"), removal_notes(), yes="Remove it", no="Keep it"
     ):
@@ -74,12 +81,16 @@ async def _show(app: AppBase) -> None:
 
 
 async def _install(app: AppBase) -> bool:
-    yes = await _agreed(app, Clean("Install the extension?"), before_install(), yes="Install it", no="Cancel")
+    yes = await _agreed(
+        app, Clean("Install the extension?"), before_install(), yes="Install it", no="Cancel"
+    )
     said = "Installed. Its hooks run in every session started from now on."
     return yes and await _do(app, install_extension, said)
 
 
-async def _agreed(app: AppBase, question: Clean, words: Iterable[str], *, yes: str, no: str) -> bool:
+async def _agreed(
+    app: AppBase, question: Clean, words: Iterable[str], *, yes: str, no: str
+) -> bool:
     lines = [line for each in words for line in (clean_line(each), Clean(""))]
     return await confirm(app, _TITLE, question, lines[:-1], yes=yes, no=no)
 

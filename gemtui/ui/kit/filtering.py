@@ -140,7 +140,12 @@ class SearchedRows(Vertical, Generic[Item]):
         """Posted when a list's matching rows may have changed."""
 
     def __init__(
-        self, draw: Callable[[Item, Look], Pieces], text: Callable[[Item], str], *, empty: Clean, id: str | None = None
+        self,
+        draw: Callable[[Item, Look], Pieces],
+        text: Callable[[Item], str],
+        *,
+        empty: Clean,
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id, classes="pane")
         self.rows = RowList(draw, empty=empty)
@@ -221,7 +226,9 @@ class SearchedRows(Vertical, Generic[Item]):
         self.post_message(self.Searched())
 
 
-async def matching_items(items: Sequence[Item], text: Callable[[Item], str], query: str) -> Sequence[Item]:
+async def matching_items(
+    items: Sequence[Item], text: Callable[[Item], str], query: str
+) -> Sequence[Item]:
     """Return the items whose text matches a search (see `matcher`).
 
     If there are `_MANY` items or more, they are searched on a background thread.

@@ -162,7 +162,13 @@ def _all(method: str, *rows: KeyRow) -> tuple[KeyRow, ...]:
 
 _BACK = ("close", "escape,q", OPEN, "Back", "Return to the previous screen")
 _CLOSE_FORM = ("close", "escape", OPEN, "Close", "Close, and keep what you typed")
-_PREVIOUS_PART = ("previous_part", "shift+tab", MOVE, "Previous part", "Go to the previous part of the pane")
+_PREVIOUS_PART = (
+    "previous_part",
+    "shift+tab",
+    MOVE,
+    "Previous part",
+    "Go to the previous part of the pane",
+)
 _OPEN_FILE = ("open_file", "o", OPEN, "Edit file", "Open the file in your editor")
 _HISTORY = ("history", "W", OPEN, "History", "List every write to this file in all sessions")
 _WHICH = ("which", "w", VIEW, "Scope", "Choose the sessions and the period")
@@ -182,7 +188,13 @@ _ANSWERS: tuple[KeyRow, ...] = (
     ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
     ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in all “Ask me” runs"),
     ("no", "n", CHANGE, "Deny", "Deny this call; the run continues"),
-    ("no_because", "r", CHANGE, "Deny with a reason", "Deny this call, with a reason for the model"),
+    (
+        "no_because",
+        "r",
+        CHANGE,
+        "Deny with a reason",
+        "Deny this call, with a reason for the model",
+    ),
     ("change", "e", CHANGE, "Edit", "Edit the command, file or arguments first"),
     ("stop_run", "x", CHANGE, "Stop run", "Deny this call and stop the run"),
 )
@@ -265,7 +277,12 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         *_HALF_PAGES,
         ("start", "home", MOVE, "Start", "Go to the first message"),
         ("follow", "end,G", MOVE, "Follow", "Go to the end and follow new messages"),
-        *_jumps("prompt", ("left_curly_bracket,ctrl+up", "right_curly_bracket,ctrl+down"), "Prompt", "prompt"),
+        *_jumps(
+            "prompt",
+            ("left_curly_bracket,ctrl+up", "right_curly_bracket,ctrl+down"),
+            "Prompt",
+            "prompt",
+        ),
         ("prompts", "P", MOVE, "Prompts", "List the prompts and jump to one"),
         *_jumps("tool", ("left_square_bracket", "right_square_bracket"), "Tool", "tool call"),
         *_jumps("failure", ("X", "x"), "Failed", "failed call"),
@@ -327,7 +344,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
     ),
     Where.HISTORY: (
         ("open", "enter", OPEN, "Open", "Open the session at this call"),
-        ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between the list and the change"),
+        (
+            "other_part",
+            "tab,shift+tab",
+            MOVE,
+            "Other part",
+            "Switch between the list and the change",
+        ),
         _OPEN_FILE,
         ("patch", "E", COPY, "Patch", "Export all changes to this file as a patch"),
         ("recover", "r", OPEN, "Recover", "Rebuild this file's text from sessions"),
@@ -343,13 +366,31 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         _BACK,
     ),
     Where.UNDO_FILE: (
-        ("next = turn(1)", "tab,right,l", VIEW, "Next version", "Show the next version of the file"),
-        ("previous = turn(-1)", "shift+tab,left,h", VIEW, "Previous version", "Show the previous version"),
+        (
+            "next = turn(1)",
+            "tab,right,l",
+            VIEW,
+            "Next version",
+            "Show the next version of the file",
+        ),
+        (
+            "previous = turn(-1)",
+            "shift+tab,left,h",
+            VIEW,
+            "Previous version",
+            "Show the previous version",
+        ),
         ("close", "escape,q", OPEN, "Back", "Return to the list"),
     ),
     Where.RECOVER: (("write", "enter,s", COPY, "Write", "Save the text to a new file"), _BACK),
     Where.REVIEW: (
-        ("mark", "space", CHANGE, "Revert or keep", "Mark this hunk or file to revert, or unmark it"),
+        (
+            "mark",
+            "space",
+            CHANGE,
+            "Revert or keep",
+            "Mark this hunk or file to revert, or unmark it",
+        ),
         ("mark_call", "a", CHANGE, "Mark call", "Mark everything that this call changed"),
         ("apply", "r", CHANGE, "Revert", "Revert what is marked (preview first)"),
         ("comment", "c", CHANGE, "Comment", "Comment on this line"),
@@ -411,7 +452,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("remove", "d,delete", CHANGE, "Remove", "Remove this worktree (asks first)"),
         ("review", "H", OPEN, "Review", "Review its changes hunk by hunk before applying"),
         ("each", "m", CHANGE, "Other models", "Run this worktree's prompt with other models"),
-        ("each_policy", "p", CHANGE, "Other policies", "Run this worktree's prompt with other policies"),
+        (
+            "each_policy",
+            "p",
+            CHANGE,
+            "Other policies",
+            "Run this worktree's prompt with other policies",
+        ),
         ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
         ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
         _BACK,
@@ -426,7 +473,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.QUEUE: (
         *_all(
             "act",
-            ("move_down", "J,shift+down", CHANGE, "Later", "Move this prompt down, to be sent later"),
+            (
+                "move_down",
+                "J,shift+down",
+                CHANGE,
+                "Later",
+                "Move this prompt down, to be sent later",
+            ),
             ("move_up", "K,shift+up", CHANGE, "Earlier", "Move this prompt up, to be sent earlier"),
             ("change", "e,enter", CHANGE, "Edit", "Edit this prompt"),
             ("drop", "d,delete", CHANGE, "Remove", "Remove this prompt from the queue"),
@@ -450,7 +503,10 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         _HISTORY,
         ("back", "escape", OPEN, "Back", "Return to the transcript"),
     ),
-    Where.OPTIONS: (("take", "ctrl+s", CHANGE, "Apply", "Use these options for the next runs"), _CLOSE_FORM),
+    Where.OPTIONS: (
+        ("take", "ctrl+s", CHANGE, "Apply", "Use these options for the next runs"),
+        _CLOSE_FORM,
+    ),
     Where.CONFIRM: (
         ("confirm", "y", CHANGE, "Yes", "Confirm the action"),
         ("close", "n,escape,q", OPEN, "No", "Cancel"),
@@ -514,7 +570,10 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         _CLOSE_FORM,
     ),
     Where.ROWS: (*_moves("row"), ("open", "enter,right,l", OPEN, "Open", "Open this row")),
-    Where.DRAWING: (*_scrolls("Scroll", "pagedown"), ("copy", "y", COPY, "Copy", "Copy everything")),
+    Where.DRAWING: (
+        *_scrolls("Scroll", "pagedown"),
+        ("copy", "y", COPY, "Copy", "Copy everything"),
+    ),
     Where.TRY: (
         ("recorded", "ctrl+l", OPEN, "Recorded", "Choose a tool call from a past session"),
         ("interactive", "ctrl+t", VIEW, "Headless", "Switch between headless and interactive"),

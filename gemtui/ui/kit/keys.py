@@ -51,7 +51,13 @@ class Key(Struct, frozen=True, kw_only=True):
     def binding(self) -> Binding:
         """The key as a Textual binding."""
         return Binding(
-            self.keys, self.call, self.label, show=False, priority=self.priority, tooltip=self.help, id=self.id
+            self.keys,
+            self.call,
+            self.label,
+            show=False,
+            priority=self.priority,
+            tooltip=self.help,
+            id=self.id,
         )
 
     def works(self, node: DOMNode) -> bool:
@@ -167,7 +173,9 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
         for key in _keys_of(node):
             names = set(key.keys.split(","))
             alive = {
-                name for name in names - taken if name in bound and (bound[name].node is node or name in _HANDED_ON)
+                name
+                for name in names - taken
+                if name in bound and (bound[name].node is node or name in _HANDED_ON)
             }
             if alive and key.works(node):
                 found.append((key, node))

@@ -39,7 +39,9 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     rows = {copy.folder.id: (copy.session_id, title, copy.size) for copy, title in of_runs}
     rows |= {each.name: (each.id, each.title, each.size) for each in kept[:_MOST]}
     if not rows:
-        app.show_message("No sessions are lost. Gemini CLI still has every session that gemtui has a copy of.")
+        app.show_message(
+            "No sessions are lost. Gemini CLI still has every session that gemtui has a copy of."
+        )
         return
     chosen = await app.push_screen_wait(
         ChooseScreen(
@@ -123,7 +125,10 @@ def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[Las
 
     The title is the session's own or, if it has none, the run's prompt.
     """
-    return [(copy, name_of(copy.session_id) or copy_title(copy) or _prompt(copy.folder)) for copy in last_copies(runs)]
+    return [
+        (copy, name_of(copy.session_id) or copy_title(copy) or _prompt(copy.folder))
+        for copy in last_copies(runs)
+    ]
 
 
 def _prompt(folder: RunFolder) -> str:

@@ -19,7 +19,9 @@ class Reading:
     of seconds between two partial results.
     """
 
-    def __init__(self, can_show: Callable[[], object] = lambda: True, *, every: float = 0.0) -> None:
+    def __init__(
+        self, can_show: Callable[[], object] = lambda: True, *, every: float = 0.0
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopped = Event()
         self._can_show, self._every, self._shown = can_show, every, monotonic()

@@ -247,7 +247,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         if fresh or self.chosen is None or self.chosen_key != before:
             self.report_cursor()
 
-    def put(self, items: Sequence[Item], keys: Iterable[object], otherwise: int, *, shows: bool) -> None:
+    def put(
+        self, items: Sequence[Item], keys: Iterable[object], otherwise: int, *, shows: bool
+    ) -> None:
         """Replace the rows without posting a message about the cursor.
 
         The cursor moves to the row with the first of `keys` that exists, or else to the row at

@@ -151,7 +151,12 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
         return not self.is_mounted or (not self.asking and self.can(action))
 
     def run_worker(
-        self, work: WorkType[ResultType], name: str | None = "", group: str = "default", *args: Any, **options: Any
+        self,
+        work: WorkType[ResultType],
+        name: str | None = "",
+        group: str = "default",
+        *args: Any,
+        **options: Any,
     ) -> Worker[ResultType]:
         """Run work in the background; if it may open a dialog, record when it started."""
         if group == DIALOG and name not in self.RARELY_ASKS:
@@ -228,7 +233,10 @@ def background(
         def begin(part: PartT, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
             screen: FullScreen[Any] = part.screen
             return screen.run_worker(
-                partial(method, part, *args, **kwargs), name=method.__name__, group=group, exclusive=exclusive
+                partial(method, part, *args, **kwargs),
+                name=method.__name__,
+                group=group,
+                exclusive=exclusive,
             )
 
         return begin

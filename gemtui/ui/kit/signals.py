@@ -6,13 +6,13 @@ wait forever and ignore every signal that is handled in the event loop. That's w
 handlers are used here: the first signal asks the app to exit cleanly, and if it doesn't, an alarm
 forces it to.
 
-On ctrl+z or `kill -TSTP`, the terminal is restored before gemtui stops, and set up again after `fg`.
-Textual does this inside its signal handlers, which has three problems. First, if a signal arrives
-while the event loop is writing to the terminal, the app deadlocks. Second, `kill -CONT` starts a
-second thread that reads keys. Third, Textual sends SIGSTOP to its own process alone, which hangs the
-terminal if no shell is waiting, or if another program of the same job is. Here, the handlers only
-wake the event loop, and the whole job is stopped with SIGTSTP, which the kernel ignores if there is
-no shell.
+On ctrl+z or `kill -TSTP`, the terminal is restored before gemtui stops, and set up again after
+`fg`. Textual does this inside its signal handlers, which has three problems. First, if a signal
+arrives while the event loop is writing to the terminal, the app deadlocks. Second, `kill -CONT`
+starts a second thread that reads keys. Third, Textual sends SIGSTOP to its own process alone, which
+hangs the terminal if no shell is waiting, or if another program of the same job is. Here, the
+handlers only wake the event loop, and the whole job is stopped with SIGTSTP, which the kernel
+ignores if there is no shell.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class ExitSignals:
     """
 
     def __init__(
-        self, leave: Callable[[int], object], attributes: list[Any] | None, stop: StopRequest | None = None
+        self,
+        leave: Callable[[int], object],
+        attributes: list[Any] | None,
+        stop: StopRequest | None = None,
     ) -> None:
         self._leave, self._stop = leave, StopRequest() if stop is None else stop
         self._loop = asyncio.get_running_loop()

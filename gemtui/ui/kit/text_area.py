@@ -89,7 +89,13 @@ class ChangeScreen(FormScreen[str]):
     AUTO_FOCUS = "TextArea"
 
     def __init__(
-        self, title: Clean, text: str, *, problem: Callable[[str], str], enter_takes: bool, subject: str = ""
+        self,
+        title: Clean,
+        text: str,
+        *,
+        problem: Callable[[str], str],
+        enter_takes: bool,
+        subject: str = "",
     ) -> None:
         super().__init__(subject=f"{title} {subject}")
         self._title, self._text, self._problem = title, text, problem

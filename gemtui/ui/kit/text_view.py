@@ -189,7 +189,9 @@ class RawScreen(FullScreen[None]):
 
     def on_mount(self) -> None:
         lines = self._text.count("\n") + 1
-        self.header.show_parts([Content.styled(self._heading, "bold")], [Content.styled(counted(lines, "line"), "dim")])
+        self.header.show_parts(
+            [Content.styled(self._heading, "bold")], [Content.styled(counted(lines, "line"), "dim")]
+        )
 
 
 def show_text(app: AppBase, title: str, text: str, *, what: str) -> None:

@@ -24,7 +24,9 @@ xterm sends them if its modifyOtherKeys is on.
 """
 
 
-def _keys_with_their_modifiers(self: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+def _keys_with_their_modifiers(
+    self: XTermParser, sequence: str, alt: bool = False
+) -> Iterable[events.Key]:
     """Yield the keys for an escape sequence, including two kinds Textual can't parse.
 
     ESC CR becomes alt+enter. The sequences that tmux and xterm send for keys with modifiers are
@@ -57,7 +59,9 @@ def _update_lines_if_they_have_cells(self: OptionList) -> None:
         _update_lines(self)
 
 
-def _get_height_of_a_cell_or_more(self: OptionList, container: Size, viewport: Size, width: int) -> int:
+def _get_height_of_a_cell_or_more(
+    self: OptionList, container: Size, viewport: Size, width: int
+) -> int:
     return _get_content_height(self, container, viewport, max(width, _around(self) + 1))
 
 

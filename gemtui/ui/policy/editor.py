@@ -53,7 +53,9 @@ class CommandPreview:
     notes: tuple[str, ...] = ()
 
 
-def command_preview(draft: Draft, machine: Machine, recipient: str, *, runs: Path, cwd: Path) -> CommandPreview:
+def command_preview(
+    draft: Draft, machine: Machine, recipient: str, *, runs: Path, cwd: Path
+) -> CommandPreview:
     """Return the command of a run in `cwd` with the draft's policy and mode.
 
     `draft`: the policy being edited. `machine`: facts about the installed Gemini CLI. `recipient`:

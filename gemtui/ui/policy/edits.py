@@ -137,7 +137,14 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
         side = "below" if above else "above"
         said = f"Priority changed to {found.priority}, to match the rule {side} it."
     lowered, passed = document.rules[place].rule, document.rules[other].rule
-    if not above and lowered and passed and lowered.decision is Decision.DENY is not passed.decision:
-        warning = f"Warning: the {decision_word(passed.decision)} rule above it now takes precedence."
+    if (
+        not above
+        and lowered
+        and passed
+        and lowered.decision is Decision.DENY is not passed.decision
+    ):
+        warning = (
+            f"Warning: the {decision_word(passed.decision)} rule above it now takes precedence."
+        )
         said = f"{warning} {said}".rstrip()
     return EditedDocument(found.document, f"move rule {place + 1}", found.place, said)

@@ -112,7 +112,9 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
     return answer == "yes"
 
 
-async def _write(app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool) -> bool:
+async def _write(
+    app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool
+) -> bool:
     try:
         saved = await asyncio.to_thread(store.save_policy, opened, document, force=force)
     except PolicyChanged:
@@ -166,7 +168,9 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
     """
     name = SUGGESTED
     while True:
-        asked = await app.push_screen_wait(AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem))
+        asked = await app.push_screen_wait(
+            AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem)
+        )
         if asked is None:
             return False
         name = asked.strip()
@@ -244,7 +248,10 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
             (Clean("Runs use the saved file, without your unsaved changes."),),
-            (Choice("save", Clean("Save and run")), Choice("saved", Clean("Run"), Clean("with the saved file"))),
+            (
+                Choice("save", Clean("Save and run")),
+                Choice("saved", Clean("Run"), Clean("with the saved file")),
+            ),
         )
     )
 

@@ -170,7 +170,11 @@ def _identity(rule: Rule) -> tuple[str, Decision, float, bool | None]:
 
 
 UNSET = "unset"
-_CAPABILITIES = {"file_write": "Write files", "shell_execute": "Run commands", "network_access": "Use the network"}
+_CAPABILITIES = {
+    "file_write": "Write files",
+    "shell_execute": "Run commands",
+    "network_access": "Use the network",
+}
 LISTS = {"only": "Only these", "approved": "Don't ask", "disallowed": "Never"}
 MEANINGS = {
     "allow": "Allowed without asking. Calls that other rules deny are still denied.",
@@ -258,7 +262,9 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The number of the policy's rules that this view can't show."""
 
     def __init__(self) -> None:
-        super().__init__(draw_level, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
+        super().__init__(
+            draw_level, stops=lambda field: bool(field.id), empty=Clean(""), id="levels"
+        )
 
     def show_levels(self, draft: Draft) -> None:
         """Show a draft's levels and lists, keeping the cursor on the same row."""
@@ -307,7 +313,9 @@ def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> Simple
     """Return the policy with one list of tools replaced; () removes the list."""
     if name == "only":
         return replace(simple, only=tools or None)
-    return replace(simple, approved=tools) if name == "approved" else replace(simple, disallowed=tools)
+    return (
+        replace(simple, approved=tools) if name == "approved" else replace(simple, disallowed=tools)
+    )
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:

@@ -52,7 +52,8 @@ def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
     """
     matches = matcher(words)
     made = (
-        _row(place, draft.entries[place], draft.document.problems[place]) for place in priority_order(draft.entries)
+        _row(place, draft.entries[place], draft.document.problems[place])
+        for place in priority_order(draft.entries)
     )
     return tuple(row for row in made if matches(_searched(row.entry)))
 
@@ -140,7 +141,9 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
     def __init__(self) -> None:
-        super().__init__(draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules")
+        super().__init__(
+            draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
+        )
 
     @property
     def place(self) -> int | None:

@@ -145,7 +145,9 @@ class RuleKeys(ScreenPart["PolicyScreen"]):
     async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
         if (place := self.screen.place) is not None:
             seen = self.screen.draft.document
-            await self.screen.edit(edits.edit_by_index(seen, lambda document: make(document, place)))
+            await self.screen.edit(
+                edits.edit_by_index(seen, lambda document: make(document, place))
+            )
 
     def action_undo(self) -> None:
         if self.screen.draft.can_undo:
@@ -413,7 +415,9 @@ class PolicyScreen(FullScreen[None]):
         """Show a screen of the simulator, and add the rules accepted there in a single edit."""
         app = self.gemtui
         history = CallHistory(app.start.home, cache=app.start.cache, name_of=app.name_of)
-        rules = await app.push_screen_wait(screen(Simulation(self.draft, self.editor.folder), history))
+        rules = await app.push_screen_wait(
+            screen(Simulation(self.draft, self.editor.folder), history)
+        )
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
         else:

@@ -127,7 +127,10 @@ def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
     A line with the sign "…" replaces lines that are left out.
     """
     near = {
-        each for at, line in enumerate(lines) if line.sign != " " for each in range(at - _AROUND, at + _AROUND + 1)
+        each
+        for at, line in enumerate(lines)
+        if line.sign != " "
+        for each in range(at - _AROUND, at + _AROUND + 1)
     } or set(range(MOST_LINES))
     shown = sorted(at for at in near if 0 <= at < len(lines))[:MOST_LINES]
     last = -1
@@ -246,11 +249,18 @@ class PolicySide(Vertical):
             yield Static(id="findings")
 
     def show_command(self, shown: CommandPreview) -> None:
-        self.query_one("#command-heading", Static).update(part_heading("Command", shown.recipient or OURS))
+        self.query_one("#command-heading", Static).update(
+            part_heading("Command", shown.recipient or OURS)
+        )
         self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
     def show(
-        self, draft: Draft, place: int | None, *, fixable: Collection[Finding] = (), more: Sequence[Finding] = ()
+        self,
+        draft: Draft,
+        place: int | None,
+        *,
+        fixable: Collection[Finding] = (),
+        more: Sequence[Finding] = (),
     ) -> None:
         """Show the draft's file and findings, with the file scrolled to a rule.
 
@@ -263,7 +273,9 @@ class PolicySide(Vertical):
             self._texts, self._marked = texts, text_diff(*texts)
         found = self._marked
         here = None if place is None or place >= len(draft.entries) else draft.entries[place]
-        lines = range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        lines = (
+            range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        )
         toml = self.query_one("#toml", LineView)
         toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
         if draft.changed and before is not None and before != texts[1]:
@@ -301,9 +313,13 @@ class PolicySide(Vertical):
             lines += [example_line(each, glyphs_of(self.app)) for each in ordered[:MOST_FINDINGS]]
         self.query_one("#examples", Static).update(Content("\n").join(lines))
 
-    def _say_findings(self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]) -> None:
+    def _say_findings(
+        self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
+    ) -> None:
         glyphs, found = glyphs_of(self.app), sorted(findings, key=lambda each: each.rule != rule)
-        self.query_one("#findings-heading", Static).update(part_heading("Findings", _counted(found)))
+        self.query_one("#findings-heading", Static).update(
+            part_heading("Findings", _counted(found))
+        )
         lines = [
             line
             for finding in found[:MOST_FINDINGS]

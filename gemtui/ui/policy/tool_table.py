@@ -77,7 +77,9 @@ class _Head(Widget):
         look = look_of(self.app, self.size.width)
         front = Piece(own(" " * GUTTER), look[Role.MUTED])
         line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
-        return strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
+        return (
+            strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
+        )
 
 
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
@@ -85,7 +87,10 @@ def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow
 
     Slow: call this on a background thread.
     """
-    engines = [Engine(policy, mode=mode, interactive=interactive, setup=setup) for interactive in (False, True)]
+    engines = [
+        Engine(policy, mode=mode, interactive=interactive, setup=setup)
+        for interactive in (False, True)
+    ]
     return tuple(
         ToolRow(
             tool=name,

@@ -31,7 +31,11 @@ _NAMED = 5
 """The maximum number of tools to list per decision; the pane's table lists all."""
 _FOLDERS = 200
 """The maximum number of the project's folders to offer as completions."""
-_STYLES = {Decision.ALLOW: "$text-success", Decision.ASK_USER: "$text-warning", Decision.DENY: "$text-error"}
+_STYLES = {
+    Decision.ALLOW: "$text-success",
+    Decision.ASK_USER: "$text-warning",
+    Decision.DENY: "$text-error",
+}
 
 
 class _Made(NamedTuple):
@@ -86,8 +90,12 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
         made = await asyncio.to_thread(_make, text, self._project, self._draft)
         glyphs = glyphs_of(self.app)
-        self.query_one("#made-rules", Static).update(Content("\n").join(_made_lines(made.sentences, glyphs)))
-        self.query_one("#all-tools", Static).update(Content("\n").join(_tool_lines(made.tools, self._draft)))
+        self.query_one("#made-rules", Static).update(
+            Content("\n").join(_made_lines(made.sentences, glyphs))
+        )
+        self.query_one("#all-tools", Static).update(
+            Content("\n").join(_tool_lines(made.tools, self._draft))
+        )
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
@@ -146,7 +154,9 @@ def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
 
 
 def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator[Content]:
-    yield Content.styled(f"All other calls in mode {draft.mode.value}, headless (ask means deny)", "bold")
+    yield Content.styled(
+        f"All other calls in mode {draft.mode.value}, headless (ask means deny)", "bold"
+    )
     for decision in Decision:
         names = [name for each, name in tools if each is decision]
         if names:

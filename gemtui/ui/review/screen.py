@@ -169,7 +169,11 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(row.sign, " ")
     text = tabless(visible(row.text.replace("\n", " ")))
-    pieces = (Piece(own(f"{row.line:>{_DIGITS}} "), muted), Piece(own(f"{sign} "), look[role]), Piece(text, look[role]))
+    pieces = (
+        Piece(own(f"{row.line:>{_DIGITS}} "), muted),
+        Piece(own(f"{sign} "), look[role]),
+        Piece(text, look[role]),
+    )
     if comment:
         pieces += (Piece(own("  "), muted), Piece(clean_line(comment), look[Role.ACCENT]))
     return pieces
@@ -180,7 +184,9 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
     return ReviewScreen(subject_of(summary), title)
 
 
-def review_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str) -> ReviewScreen:
+def review_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewScreen:
     """Return the screen to review a run's changes.
 
     `folder`: the folder that the run works in. `session`, `run`: their ids. `calls`: the tool calls
@@ -218,7 +224,9 @@ class ReviewScreen(FullScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        files = RowList[ReviewRow](self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list")
+        files = RowList[ReviewRow](
+            self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
+        )
         side = Vertical(
             BarLine(id="review-heading", classes="heading"),
             RowList[DiffRow](self._draw_line, id="review-diff"),
@@ -401,13 +409,19 @@ class ReviewScreen(FullScreen[str]):
 
         `idle`: whether no agent is working in the folder, so that they can be reverted now.
         """
-        words = [] if idle else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
+        words = (
+            []
+            if idle
+            else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
+        )
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):
                 path = clean_line(os.fsdecode(file.path))
                 line = f":{hunk.now}" if hunk.now else ""
                 words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
-            words += [clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)]
+            words += [
+                clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
+            ]
         return at_most(words, _MOST_LISTED)
 
     @work(exclusive=True, group="wait")
@@ -439,7 +453,11 @@ class ReviewScreen(FullScreen[str]):
 
     def _words_about(self, done: Reverted) -> str:
         files = counted(len(done.paths), "file")
-        words = f"Reverted hunks in {files}. To reverse this, run gemtui redo." if done.paths else "Nothing reverted."
+        words = (
+            f"Reverted hunks in {files}. To reverse this, run gemtui redo."
+            if done.paths
+            else "Nothing reverted."
+        )
         if not done.left:
             return words
         names = {
@@ -467,7 +485,9 @@ class ReviewScreen(FullScreen[str]):
         named = clean_line(f"{os.fsdecode(row.file.path)}:{row.line}")
         text = await self.app.push_screen_wait(
             AskScreen(
-                clean_line(f"Comment on {named}"), value="" if known is None else known.text, problem=lambda _: ""
+                clean_line(f"Comment on {named}"),
+                value="" if known is None else known.text,
+                problem=lambda _: "",
             )
         )
         if text is None:

@@ -13,7 +13,16 @@ from itertools import zip_longest
 from rich.style import Style
 
 from gemtui.policy.engine.decide import Considered, Explanation, Outcome
-from gemtui.policy.model.rules import Call, CallStatus, Decision, Finding, Reference, Rule, Severity, Tier
+from gemtui.policy.model.rules import (
+    Call,
+    CallStatus,
+    Decision,
+    Finding,
+    Reference,
+    Rule,
+    Severity,
+    Tier,
+)
 from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
@@ -21,7 +30,20 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, command_line, counted, ellipsis, relative, visible_line
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
-from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, Pieces, cut, flat, own, prefixed, two_ended, width_of, wrap
+from gemtui.ui.draw.lines import (
+    BLANK,
+    EMPTY,
+    Line,
+    Piece,
+    Pieces,
+    cut,
+    flat,
+    own,
+    prefixed,
+    two_ended,
+    width_of,
+    wrap,
+)
 from gemtui.ui.draw.theme import BOLD, Glyphs, Look, Role
 
 _ROLES = {Decision.ALLOW: Role.SUCCESS, Decision.ASK_USER: Role.WARNING, Decision.DENY: Role.ERROR}
@@ -40,7 +62,12 @@ def decision_symbol(decision: Decision, glyphs: Glyphs) -> Clean:
 def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     """Return a decision's symbol and its word, padded to `room` cells."""
     style = look[_ROLES[decision]]
-    return (Piece(own(f"{decision_symbol(decision, look.glyphs)} {decision_word(decision):<{room}}"), style),)
+    return (
+        Piece(
+            own(f"{decision_symbol(decision, look.glyphs)} {decision_word(decision):<{room}}"),
+            style,
+        ),
+    )
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
@@ -118,7 +145,9 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
         yield from _under(own(summary(rule)), look, role=Role.MUTED)
     yield from _under(flat(found.because[: LONG * 4]), look)
     yield BLANK
-    both = (("headless", found.headless), ("interactive", found.interactive)) if found.possible else ()
+    both = (
+        (("headless", found.headless), ("interactive", found.interactive)) if found.possible else ()
+    )
     for name, decision in both:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decision_pieces(decision, look)))
     yield from _named("offered", _offered(found), look)
@@ -149,10 +178,14 @@ def _under(text: Clean, look: Look, *, role: Role = Role.TEXT, indent: int = 2) 
 
 def _considered(found: Explanation, look: Look) -> Iterator[Line]:
     count = len(found.considered)
-    yield Line((
-        Piece(own("Rules considered"), look[Role.HEADING]),
-        Piece(own(f"  {count:,}, highest priority first" if count else "  none"), look[Role.MUTED]),
-    ))  # fmt: skip
+    yield Line(
+        (
+            Piece(own("Rules considered"), look[Role.HEADING]),
+            Piece(
+                own(f"  {count:,}, highest priority first" if count else "  none"), look[Role.MUTED]
+            ),
+        )
+    )
     for each, below in zip_longest(found.considered, found.considered[1:]):
         yield _rule_looked_at(each, found.rule, look)
         if below is None or below.why != each.why or below.matches:
@@ -412,7 +445,10 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
             return _proposal(row, look)
         case _:
             left = (
-                Piece(own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"), look[Role.WARNING]),
+                Piece(
+                    own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"),
+                    look[Role.WARNING],
+                ),
                 _muted(f"  {visible_line(row.why[:LONG])}", look),
             )
             return _both(left, (_muted(counted(row.calls, "call"), look),), look)

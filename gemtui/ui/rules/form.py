@@ -1,9 +1,9 @@
 """The form for editing a single rule, which is checked while the user types.
 
 A rule is converted to the values of text fields, and back. Names are separated by commas. Because a
-command prefix may contain commas, a single prefix is written as it is, but several are put in double
-quotes and separated by commas. A pattern that matches exactly the files under one folder is shown
-as that folder.
+command prefix may contain commas, a single prefix is written as it is, but several are put in
+double quotes and separated by commas. A pattern that matches exactly the files under one folder is
+shown as that folder.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ def _quoted(text: str) -> str:
 
 
 def _annotation_text(annotations: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items())
+    return ", ".join(
+        f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items()
+    )
 
 
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
@@ -261,7 +263,11 @@ _DECISIONS: dict[str, str] = {
     Decision.ASK_USER: "ask_user: you decide; headless runs deny it",
     Decision.DENY: "deny: never runs",
 }
-_SITUATIONS = {ANYWHERE: "headless and interactive", HEADLESS: "headless runs only", INTERACTIVE: "interactive only"}
+_SITUATIONS = {
+    ANYWHERE: "headless and interactive",
+    HEADLESS: "headless runs only",
+    INTERACTIVE: "interactive only",
+}
 _REDIRECTIONS = {UNSET: "Gemini CLI's default: ask", YES: "yes: > and < are allowed too", NO: "no"}
 LABELS = {
     "decision": "Decision",
@@ -332,7 +338,9 @@ def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
     except GemtuiError as error:
-        finding = Finding(file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error))
+        finding = Finding(
+            file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error)
+        )
         return RuleReview((finding,), None)
     found = changed.problems[-1 if place is None else place]
     return RuleReview(found, fixed(rule, found), fixable(rule, found))
@@ -350,7 +358,13 @@ class RuleForm(FormScreen[Rule]):
     AUTO_FOCUS = "#tools"
 
     def __init__(
-        self, document: Document, rule: Rule, *, project: Path, place: int | None = None, about: Clean = EMPTY
+        self,
+        document: Document,
+        rule: Rule,
+        *,
+        project: Path,
+        place: int | None = None,
+        about: Clean = EMPTY,
     ) -> None:
         super().__init__()
         self._document, self._rule, self._place, self._about = document, rule, place, about
@@ -360,7 +374,9 @@ class RuleForm(FormScreen[Rule]):
 
     def compose(self) -> ComposeResult:
         values = values_of(self._rule)
-        with Dialog(self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"):
+        with Dialog(
+            self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
+        ):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
@@ -425,7 +441,9 @@ class RuleForm(FormScreen[Rule]):
 
     def _found_lines(self) -> Iterator[Content]:
         glyphs = glyphs_of(self.app)
-        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[:MOST_FINDINGS]:
+        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
+            :MOST_FINDINGS
+        ]:
             sign, style = finding_sign(finding, glyphs)
             field = f"{finding.field}: " if finding.field else ""
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
@@ -527,7 +545,9 @@ def tool_hint(text: str) -> Content:
         return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   (right completes)"), "dim")
     meant = tool_catalog.nearest(last) if last else None
     if meant is not None:
-        return Content.styled(clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning")
+        return Content.styled(
+            clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning"
+        )
     if not split_names(text):
         return Content.styled("any tool", "dim")
     return Content("")

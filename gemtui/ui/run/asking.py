@@ -44,7 +44,9 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
 """The method of `Conversation` to call for each answer, by the answer's action."""
 
 
-async def _carry_out(app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked) -> None:
+async def _carry_out(
+    app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
+) -> None:
     """Carry out the user's answer to a run's question.
 
     `shown`: the question that was on screen, and the call as it was shown there. `action`: the
@@ -115,7 +117,9 @@ async def _revoke_newest(app: AppBase, talk: Conversation) -> None:
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
-        app.show_message(f"Revoked for this run, but the saved rule could not be removed: {message_of(error)}")
+        app.show_message(
+            f"Revoked for this run, but the saved rule could not be removed: {message_of(error)}"
+        )
         return
     if question is not None:
         like = await asyncio.to_thread(similar_calls, question.request, talk.cwd)
@@ -138,7 +142,9 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
         else:
             text = edit_text(app, now.text, now.name)
             if text is None:
-                title = "New contents of the file" if now.form is Form.FILE else "Arguments of the call"
+                title = (
+                    "New contents of the file" if now.form is Form.FILE else "Arguments of the call"
+                )
                 text = await _typed(app, now, title, subject, enter_takes=False)
         if text is None or (text == now.text and now.form is not Form.COMMAND):
             return
@@ -157,7 +163,9 @@ def _subject(talk: Conversation, shown: Asked) -> str:
     return f"{talk.cwd} {shown.question.number}"
 
 
-async def _typed(app: AppBase, now: Proposal, title: str, subject: str, *, enter_takes: bool) -> str | None:
+async def _typed(
+    app: AppBase, now: Proposal, title: str, subject: str, *, enter_takes: bool
+) -> str | None:
     def problem(text: str) -> str:
         try:
             now.changed(text)
@@ -165,7 +173,9 @@ async def _typed(app: AppBase, now: Proposal, title: str, subject: str, *, enter
             return str(error)
         return ""
 
-    screen = ChangeScreen(Clean(title), now.text, problem=problem, enter_takes=enter_takes, subject=subject)
+    screen = ChangeScreen(
+        Clean(title), now.text, problem=problem, enter_takes=enter_takes, subject=subject
+    )
     return await app.push_screen_wait(screen)
 
 

@@ -73,7 +73,9 @@ async def show_differing(app: AppBase, run: LiveRun) -> None:
         for number, each in found.items():
             path = visible_line(each.path[-60:])
             rows.append(Choice(f"view {number}", Clean("View"), path))
-            rows.append(Choice(f"back {number}", Clean("Restore the text from before the call"), path))
+            rows.append(
+                Choice(f"back {number}", Clean("Restore the text from before the call"), path)
+            )
         words = "After an approved call, these files have contents that you did not approve."
         about = (Clean(words),)
         title = Clean("Files that differ from what you approved")

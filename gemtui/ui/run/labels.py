@@ -111,7 +111,9 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
     if run.stage is Stage.KILLING:
-        return Content.styled(f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error")
+        return Content.styled(
+            f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
+        )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
     word, role = "running", "accent"
@@ -150,7 +152,9 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.seconds_since_event() >= WARN_AFTER and not run.waiting:
-        words = f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
+        words = (
+            f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
+        )
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
@@ -203,7 +207,9 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
         return None
     heading, lines = said
     leave = BY_ID["prompt.leave"].footer()
-    hints = [Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")]
+    hints = [
+        Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
+    ]
     for key in (BY_ID[id] for id in keys):
         face = key.footer(ascii=glyphs.ascii)
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
@@ -236,7 +242,9 @@ def active_runs_text(folders: Sequence[Path]) -> Clean:
     """
     where = " and ".join(dict.fromkeys(map(short_path, folders)))
     active = "1 run is" if len(folders) == 1 else f"{len(folders)} runs are"
-    return clean_line(f"{active} active in {where}. Press {BY_ID['run.runs'].footer()} to choose one.")
+    return clean_line(
+        f"{active} active in {where}. Press {BY_ID['run.runs'].footer()} to choose one."
+    )
 
 
 def cli_words(cli: Detected) -> Content:
@@ -295,7 +303,11 @@ def _stopped(run: LiveRun) -> str:
     if ended.killed:
         how = "The run did not stop on SIGTERM and was killed (SIGKILL)."
     others = ended.ended_others
-    more = f" {counted(others, 'leftover process', 'leftover processes')} stopped too." if others else ""
+    more = (
+        f" {counted(others, 'leftover process', 'leftover processes')} stopped too."
+        if others
+        else ""
+    )
     return f"{how}{more} The answer so far and the finished writes are kept."
 
 
@@ -330,7 +342,11 @@ def option_parts(
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
     word = mode_word(options, usual)
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
-    danger = any(each.dangerous(options.approval_mode) for each in run_options() if each.name == "approval_mode")
+    danger = any(
+        each.dangerous(options.approval_mode)
+        for each in run_options()
+        if each.name == "approval_mode"
+    )
     needed.append(mode.stylize(_LOUD) if danger else mode)
     needed += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
     if taken_away:
@@ -406,7 +422,12 @@ _LETTERS = {
 
 
 def write_row(
-    write: FileWrite, root: Path, glyphs: Glyphs, *, asked: Set[str] = frozenset(), queued: Set[str] = frozenset()
+    write: FileWrite,
+    root: Path,
+    glyphs: Glyphs,
+    *,
+    asked: Set[str] = frozenset(),
+    queued: Set[str] = frozenset(),
 ) -> Content:
     """Return a row for the list of changed files.
 

@@ -65,7 +65,9 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     BINDINGS = bindings(Where.RUN_LIST)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = (), search: str = "") -> None:
+    def __init__(
+        self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = (), search: str = ""
+    ) -> None:
         super().__init__()
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
@@ -194,7 +196,9 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             continue
         run = await registry.attach(wanted.run)
         if run is None:
-            app.show_message("This run can't be shown, because its files are corrupt.", problem=True)
+            app.show_message(
+                "This run can't be shown, because its files are corrupt.", problem=True
+            )
         return run
     app.show_message("No runs yet.")
     return None
@@ -211,4 +215,6 @@ async def _stop(app: AppBase, run: Run) -> None:
     app.show_message("Stopping (SIGTERM)")
     with app.reporting("The run's result could not be saved"):
         ended = await asyncio.to_thread(stop_run, run)
-        app.show_message("Stopped" if ended else "Some of the run's processes could not be stopped. Try again.")
+        app.show_message(
+            "Stopped" if ended else "Some of the run's processes could not be stopped. Try again."
+        )

@@ -19,7 +19,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from gemtui.agent.approval import AnswerSource, Away, Difference
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, Payload, ToolResult, ToolUse
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    Init,
+    Payload,
+    ToolResult,
+    ToolUse,
+)
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
@@ -161,9 +170,9 @@ class LiveRun:
 
     `home`: Gemini CLI's folder, which contains the run's session; None if it isn't to be read while
     the run works. `prompt`: the prompt it was started with. `began`: when the run was requested.
-    `before`: the conversation that it continues. `ours`: whether this gemtui process started it; if so, gemtui
-    asks about it before quitting. `past`: whether it had already ended when this gemtui process
-    opened it. `looked_at`: whether the user has seen its outcome.
+    `before`: the conversation that it continues. `ours`: whether this gemtui process started it; if
+    so, gemtui asks about it before quitting. `past`: whether it had already ended when this gemtui
+    process opened it. `looked_at`: whether the user has seen its outcome.
     """
 
     def __init__(
@@ -214,7 +223,10 @@ class LiveRun:
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called with this run when it has asked a question or received an answer."""
         self._unasked = UnaskedCalls()
-        self.conversation, self._answered = Conversation(run.gate, self.cwd, AnswerSource.PANE), AnsweredCalls()
+        self.conversation, self._answered = (
+            Conversation(run.gate, self.cwd, AnswerSource.PANE),
+            AnsweredCalls(),
+        )
         self._asked, self._reading = 0, asyncio.Lock()
         self.queue_state = QueueState()
         """The messages sent to the run, and its queue of prompts."""
@@ -263,7 +275,14 @@ class LiveRun:
     def revision(self) -> tuple[int, Stage, bool, int, int, int]:
         """A value that changes whenever the screen has something new to paint."""
         told = self.told is not None
-        return self._fold.revision, self.stage, told, self.files.revision, self._asked, self._tools_changed
+        return (
+            self._fold.revision,
+            self.stage,
+            told,
+            self.files.revision,
+            self._asked,
+            self._tools_changed,
+        )
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -653,4 +672,6 @@ def _after(first: Transcript, second: Transcript) -> Transcript:
     def read(index: int) -> Message:
         return first.read(index) if index < count else second.read(index - count)
 
-    return Transcript(outlines=(*first.outlines, *second.outlines), read=read, revision=second.revision)
+    return Transcript(
+        outlines=(*first.outlines, *second.outlines), read=read, revision=second.revision
+    )

@@ -51,7 +51,9 @@ class RunMode:
     the run starts; returns False to cancel it.
     """
 
-    def __init__(self, app: AppBase, *, may_start: Callable[[Sequence[Path]], Awaitable[bool]]) -> None:
+    def __init__(
+        self, app: AppBase, *, may_start: Callable[[Sequence[Path]], Awaitable[bool]]
+    ) -> None:
         self._app, self._may_start = app, may_start
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
@@ -147,7 +149,9 @@ class RunMode:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
         if orphans:
             whose = "A run" if len(orphans) == 1 else f"{len(orphans)} runs"
-            words = f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
+            words = (
+                f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
+            )
             self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
@@ -170,11 +174,14 @@ class RunMode:
         folder = summary.folder
         if folder is None or not is_folder(folder):
             self._app.show_message(
-                "This session can't be continued, because its folder no longer exists. If it was renamed, use gemtui "
+                "This session can't be continued, because its folder no longer exists. If it was "
+                "renamed, use gemtui "
                 "sessions move in a shell."
             )
         elif Flag.LIVE in summary.flags:
-            self._app.show_message("This session can't be continued yet, because it is still being written.")
+            self._app.show_message(
+                "This session can't be continued yet, because it is still being written."
+            )
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
@@ -186,7 +193,9 @@ class RunMode:
         If the chat's folder no longer exists, show a message instead.
         """
         if not await asyncio.to_thread(is_folder, chat.folder):
-            self._app.show_message("This chat can't be continued, because its folder no longer exists.")
+            self._app.show_message(
+                "This chat can't be continued, because its folder no longer exists."
+            )
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()
@@ -253,7 +262,9 @@ class RunMode:
             from gemtui.ui.run.labels import question_notice
 
             app.ring(question_notice(run))
-            app.show_message(f"A run needs your approval ({self._way_to(run)}): {clean_line(run.prompt[:50])}")
+            app.show_message(
+                f"A run needs your approval ({self._way_to(run)}): {clean_line(run.prompt[:50])}"
+            )
         self.changed.publish(None)
         app.signs_changed.publish(None)
 
@@ -293,10 +304,16 @@ class RunMode:
         runs = self._ours
         prompts = [run.prompt for run in runs] + [starting.prompt for starting in self._starting]
         asks = [run for run in runs if run.waiting]
-        which = "A run is still active" if len(prompts) == 1 else f"{len(prompts)} runs are still active"
+        which = (
+            "A run is still active"
+            if len(prompts) == 1
+            else f"{len(prompts)} runs are still active"
+        )
         asking = ""
         if asks:
-            asking = " and needs an answer" if len(prompts) == 1 else f"; {len(asks)} need an answer"
+            asking = (
+                " and needs an answer" if len(prompts) == 1 else f"; {len(asks)} need an answer"
+            )
         answer = await self._app.push_screen_wait(
             ChooseScreen(
                 clean(f"{which}{asking}."),

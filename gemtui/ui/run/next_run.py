@@ -56,7 +56,9 @@ def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
     if options.worktree:
         app.show_message("The next run will work in the folder itself, not in a worktree.")
     else:
-        app.show_message("The next run will work in a new git worktree. Press F7 to list worktrees.")
+        app.show_message(
+            "The next run will work in a new git worktree. Press F7 to list worktrees."
+        )
     return replace(options, worktree=not options.worktree)
 
 

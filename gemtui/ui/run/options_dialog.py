@@ -65,7 +65,9 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     BINDINGS = bindings(Where.OPTIONS)
     AUTO_FOCUS = "Input"
 
-    def __init__(self, options: AgentOptions, policies: Sequence[PolicyFile] = (), *, remembers: bool = False) -> None:
+    def __init__(
+        self, options: AgentOptions, policies: Sequence[PolicyFile] = (), *, remembers: bool = False
+    ) -> None:
         super().__init__()
         self._options, self._remembers = options, remembers
         self._texts = texts_of(options)

@@ -84,7 +84,10 @@ class WriteList(OptionList):
         chosen, at = self._chosen, self.highlighted or 0
         self.shown, self._asked, self._queued = run.files.rows, asked, queued
         self.clear_options()
-        rows = (write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued) for each in self.shown)
+        rows = (
+            write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
+            for each in self.shown
+        )
         self.add_options(map(Option, rows))
         paths = [each.path for each in self.shown]
         if chosen is not None and chosen.path in paths:
@@ -219,7 +222,9 @@ class RunPanes(Horizontal):
         self.view.show(run.transcript(), fresh=fresh, end=True)
         self.view.action_follow()
 
-    def prepare(self, before: Transcript | None, name: str | None = None, session: str | None = None) -> None:
+    def prepare(
+        self, before: Transcript | None, name: str | None = None, session: str | None = None
+    ) -> None:
         """Show no run, but the session that the next run will continue, if any.
 
         `before`: the session's conversation. `name`: the name the user gave to the session; used as
@@ -288,7 +293,9 @@ class RunPanes(Horizontal):
         """
         self.set_class(self.empty, "-nothing")
         if self.empty:
-            self.query_one("#nothing-yet", Static).update(no_run(folder, others, problem, glyphs_of(self.app)))
+            self.query_one("#nothing-yet", Static).update(
+                no_run(folder, others, problem, glyphs_of(self.app))
+            )
 
     def _say_heading(self, asked: str) -> None:
         """Show a prompt in the heading.
@@ -360,7 +367,9 @@ class RunPanes(Horizontal):
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
         own = None if self.run_shown is None else self.run_shown.own_transcript
-        return _denied_call(self.view.page.block) or (None if own is None else _last_denied_call(own))
+        return _denied_call(self.view.page.block) or (
+            None if own is None else _last_denied_call(own)
+        )
 
 
 class RunPane(FullScreen[None]):

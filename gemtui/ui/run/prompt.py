@@ -29,7 +29,15 @@ from gemtui.ui.kit.bars import LEAST
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import TextArea
-from gemtui.ui.run.prompt_sources import OWN, History, Offer, matching_paths, paths_below, slash_offers, slash_word
+from gemtui.ui.run.prompt_sources import (
+    OWN,
+    History,
+    Offer,
+    matching_paths,
+    paths_below,
+    slash_offers,
+    slash_word,
+)
 
 LONGEST = 50_000
 """How many characters can be typed; a prompt loaded from a file may be longer."""
@@ -280,7 +288,12 @@ class PromptBox(Vertical):
         yield self.area
 
     def show_hint(
-        self, what: Clean, folder: Path, needed: Sequence[Content], unusual: Sequence[Content], spent: Sequence[Content]
+        self,
+        what: Clean,
+        folder: Path,
+        needed: Sequence[Content],
+        unusual: Sequence[Content],
+        spent: Sequence[Content],
     ) -> None:
         """Show in the frame what enter does with the prompt, and the next run's options.
 
@@ -303,7 +316,9 @@ class PromptBox(Vertical):
         options = _with_fitting(needed, self._unusual, room - min(cells(path), _SHORTEST_PATH))
         if options.cell_length == gap.join([needed, *self._unusual]).cell_length:
             options = _with_fitting(options, self._spent, room - min(cells(path), LEAST))
-        path = fit_end(path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis))
+        path = fit_end(
+            path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis)
+        )
         options = options.truncate(max(room - cells(path), 0), ellipsis=True)
         name_frame(self, self._hint, gap.join([options, Content(path)]))
 

@@ -28,7 +28,15 @@ from gemtui.runs.gate.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible, visible_line
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
-from gemtui.ui.draw.text_rows import LINES, GutterRow, bounded_excerpt, line_count, note_line, text_rows, wrapped_rows
+from gemtui.ui.draw.text_rows import (
+    LINES,
+    GutterRow,
+    bounded_excerpt,
+    line_count,
+    note_line,
+    text_rows,
+    wrapped_rows,
+)
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role, glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
@@ -59,7 +67,9 @@ class Drawing(NamedTuple):
     left_out: str = ""
 
 
-def draw_proposal(proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look) -> Drawing:
+def draw_proposal(
+    proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
+) -> Drawing:
     """Render the warnings about a call, followed by everything the call would do.
 
     `project`: the absolute path of the run's folder, used to recognize paths and commands outside
@@ -333,7 +343,10 @@ class QuestionView(LineView, inherit_bindings=False):
 
 
 _ANSWERING = frozenset(
-    name for key in keys_of(Where.QUESTION) if key.group is Group.CHANGE for name in key.keys.split(",")
+    name
+    for key in keys_of(Where.QUESTION)
+    if key.group is Group.CHANGE
+    for name in key.keys.split(",")
 )
 
 
@@ -481,14 +494,18 @@ class QuestionPane(Vertical):
         if self.shown is not None and self.shown.changed is not None:
             left.insert(1, Content.styled("changed by you", "bold $text-accent"))
         several = len(self.waiting) > 1
-        place = Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
+        place = (
+            Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
+        )
         self.query_one("#question-title", BarLine).show_parts(left, [place])
 
     def show_progress(self) -> None:
         """Show how much of the call isn't visible, and whether its end has been seen."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
-        line.show_parts([Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")])
+        line.show_parts(
+            [Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")]
+        )
 
     def _more(self) -> Clean:
         yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
@@ -551,7 +568,11 @@ class QuestionPane(Vertical):
         It is shown because the user has edited the call, so that allowing it runs something else.
         """
         asked = shown.proposal
-        what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} with different arguments"
+        what = (
+            asked.text[:200]
+            if asked.form is Form.COMMAND
+            else f"{asked.tool} with different arguments"
+        )
         return Content.styled(visible_line(f"Gemini asked for: {what}"), "dim")
 
     def _say_keys(self) -> None:
@@ -604,7 +625,9 @@ class QuestionPane(Vertical):
         elif action == "whole":
             self.post_message(self.WholeRequested(shown))
         elif action in _SIMILAR and not shown.has_similar:
-            self._tell(f"No rule for similar calls: {shown.similar.words}. Press y to allow only this one.")
+            self._tell(
+                f"No rule for similar calls: {shown.similar.words}. Press y to allow only this one."
+            )
         elif action in YES and not self._is_read:
             self._read_on()
         else:

@@ -65,7 +65,10 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
                 yield Static(Content.assemble(" with  ", option_words(self._options)))
 
     def _rows(self) -> list[Option]:
-        return [Option(clean_line(f"{at}  {each.text[:200]}")) for at, each in enumerate(self._prompts, start=1)]
+        return [
+            Option(clean_line(f"{at}  {each.text[:200]}"))
+            for at, each in enumerate(self._prompts, start=1)
+        ]
 
     def on_mount(self) -> None:
         self.query_one(OptionList).highlighted = min(self._at, len(self._prompts) - 1)
@@ -101,7 +104,9 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
 
 
-async def show_queue(app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]) -> str | None:
+async def show_queue(
+    app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]
+) -> str | None:
     """Let the user edit a run's queue until they close the dialog.
 
     Returns a prompt's id if the user wants to send it now, or else None. `edited`: called with the
@@ -155,7 +160,9 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
             own("Edit the queued prompt"),
             prompt.text,
             problem=lambda text: (
-                "" if text.strip() else "An empty prompt can't be queued. To remove it, close this and press d."
+                ""
+                if text.strip()
+                else "An empty prompt can't be queued. To remove it, close this and press d."
             ),
             enter_takes=False,
             subject=prompt.id,

@@ -76,7 +76,12 @@ class RunRegistry:
         return tuple(run for run in self.runs if run.alive)
 
     async def start(
-        self, prompt: str, options: AgentOptions, *, before: Transcript | None = None, id: str | None = None
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        before: Transcript | None = None,
+        id: str | None = None,
     ) -> LiveRun:
         """Start a run and follow it; if this call is cancelled, end the run.
 
@@ -91,7 +96,9 @@ class RunRegistry:
         finally:
             self.starting.remove(starting)
 
-    async def _begin(self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None) -> LiveRun:
+    async def _begin(
+        self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None
+    ) -> LiveRun:
         began = self._clock()
         run = await self.adapter.begin(prompt, options, id=id)
         if options.wait_for_quota:
@@ -127,7 +134,9 @@ class RunRegistry:
         run, prompt = opened
         past = record.state is not RunState.RUNNING
         began = record.started
-        live = LiveRun(run, prompt, began=began, home=self._home, before=before, ours=False, past=past)
+        live = LiveRun(
+            run, prompt, began=began, home=self._home, before=before, ours=False, past=past
+        )
         return self._add(live)
 
     def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:
@@ -237,7 +246,9 @@ def _unattended(options: AgentOptions) -> AgentOptions:
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:
-        raise OptionError("settings or .env files have changed since you last saw them", option="cwd")
+        raise OptionError(
+            "settings or .env files have changed since you last saw them", option="cwd"
+        )
     known = trust_of(options.cwd)
     if options.trust or known is FolderTrust.CLI:
         return options

@@ -125,7 +125,9 @@ class RunKeys(RunPart):
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
         if run is not None and run.alive:
             key = BY_ID["run.stop"].footer()
-            app.show_message(f"The run is still working. Press {key} to stop it, or wait until it ends.")
+            app.show_message(
+                f"The run is still working. Press {key} to stop it, or wait until it ends."
+            )
             return None
         session = self._next.options.resume if run is None else run.session or run.resumes
         if session is None:
@@ -182,7 +184,9 @@ class RunKeys(RunPart):
         self.screen.prompt.focus()
 
 
-async def _show_command(app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions) -> None:
+async def _show_command(
+    app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
+) -> None:
     """Show the command line and the files that a run would use, or why it can't start.
 
     `prompt`, `options`: those of the run.
@@ -224,7 +228,9 @@ async def _prompt_from_file(app: AppBase, folder: Path) -> str | None:
     def problem(text: str) -> str:
         return "" if text.strip() and is_file(place(text)) else "File not found."
 
-    chosen = await app.push_screen_wait(AskScreen(Clean("Prompt from a file"), value="", problem=problem))
+    chosen = await app.push_screen_wait(
+        AskScreen(Clean("Prompt from a file"), value="", problem=problem)
+    )
     if chosen is None:
         return None
     with app.reporting():

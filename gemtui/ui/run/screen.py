@@ -59,8 +59,8 @@ _CLOCK = 7
 class RunScreen(RunPane):
     """Shows one run at a time; other runs continue and can be chosen from a list.
 
-    `folder`: the folder that gemtui was opened on. `may_start`: called with a run's policy files before
-    the run starts; returns False to cancel it. `changed`: published with None when a run has
+    `folder`: the folder that gemtui was opened on. `may_start`: called with a run's policy files
+    before the run starts; returns False to cancel it. `changed`: published with None when a run has
     started, or with the run when one has ended.
     """
 
@@ -168,7 +168,12 @@ class RunScreen(RunPane):
         self.prepare(folder)
 
     def prepare(
-        self, folder: Path, *, resume: str | None = None, before: Transcript | None = None, prompt: str = ""
+        self,
+        folder: Path,
+        *,
+        resume: str | None = None,
+        before: Transcript | None = None,
+        prompt: str = "",
     ) -> None:
         """Show an empty pane for a new run in this folder, or for continuing a session.
 
@@ -367,7 +372,9 @@ class RunScreen(RunPane):
 
     def _say_nothing_yet(self) -> None:
         others = [run.cwd for run in self._registry.alive]
-        self.panes.show_empty(self.next_run.folder, others, None if self._cli is None else self._cli.problem)
+        self.panes.show_empty(
+            self.next_run.folder, others, None if self._cli is None else self._cli.problem
+        )
 
     def show_state(self, run: LiveRun) -> None:
         """Show a run's state in the status line, the panes and the window title."""
@@ -390,7 +397,9 @@ class RunScreen(RunPane):
         words = prompt_words(run, self.options.resume)
         next_run, spent = self.next_run, self._spending.words()
         needed, unusual = option_parts(self.options, next_run.usual, next_run.taken_away)
-        self.query_one(PromptBox).show_hint(words, next_run.folder, needed, unusual, [*map(Content, spent)])
+        self.query_one(PromptBox).show_hint(
+            words, next_run.folder, needed, unusual, [*map(Content, spent)]
+        )
 
     @on(TranscriptMoved)
     def _moved(self) -> None:

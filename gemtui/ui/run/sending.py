@@ -118,7 +118,10 @@ class Sending(RunPart):
                 await (run.send_message(text) if now else run.queue(text, self._next.options))
             except OSError as error:
                 prompt.set_text("\n\n".join(filter(None, (text, prompt.text))))
-                app.show_message(f"Not queued: {message_of(error)}. Your text is back in the prompt.", problem=True)
+                app.show_message(
+                    f"Not queued: {message_of(error)}. Your text is back in the prompt.",
+                    problem=True,
+                )
             else:
                 self.screen.show_options()
                 app.show_message(SAID_NOW if now else QUEUED)

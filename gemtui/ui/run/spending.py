@@ -61,11 +61,18 @@ class Spending(RunPart):
         app, outlines = self.screen.gemtui, None if shown is None else shown.outlines
         if run is not None and run.told is None and self._recorded[0] == run.id:
             outlines = self._recorded[1] or outlines
-        return spent_words(outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget)
+        return spent_words(
+            outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget
+        )
 
 
 def spent_words(
-    shown: Sequence[Outline] | None, today: Sums | None, prices: Prices | None, now: datetime, *, day_budget: float = 0
+    shown: Sequence[Outline] | None,
+    today: Sums | None,
+    prices: Prices | None,
+    now: datetime,
+    *,
+    day_budget: float = 0,
 ) -> Iterator[str]:
     """Yield how full the context is, and the cost of the conversation and of the day.
 

@@ -29,7 +29,9 @@ MOST_TOLD = 6
 """Maximum number of lines about a folder's settings in a dialog before a run."""
 
 
-async def trusted(app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ) -> bool | None:
+async def trusted(
+    app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
+) -> bool | None:
     """Return whether a run needs Gemini CLI's option to trust the folder.
 
     Returns None if the run must not start, because the user refuses to trust the folder. The user
@@ -65,7 +67,11 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
         title = Clean("Before this run")
-        about = (clean_line(str(report.folder)), Clean(""), Clean("Settings that act without asking:"))
+        about = (
+            clean_line(str(report.folder)),
+            Clean(""),
+            Clean("Settings that act without asking:"),
+        )
         yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
@@ -74,7 +80,9 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     return True
 
 
-async def _agreed(app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report) -> bool:
+async def _agreed(
+    app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
+) -> bool:
     """Show the start of a report on what settings do in a run, and ask whether to run.
 
     The user can also open the full report. If they agree to run, it is recorded that they have seen
@@ -111,7 +119,9 @@ async def show_trusted(app: AppBase) -> None:
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
-        about = (Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),)
+        about = (
+            Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),
+        )
         chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
         if chosen is None:
             return
@@ -175,13 +185,17 @@ async def start_run(
         return run
 
 
-async def _without_gate(app: AppBase, options: AgentOptions, error: GateError) -> AgentOptions | None:
+async def _without_gate(
+    app: AppBase, options: AgentOptions, error: GateError
+) -> AgentOptions | None:
     """Explain why a run can't ask the user for approval, and offer alternatives.
 
     Returns the options for another attempt to start the run, or None to give up. `error`: why the
     run can't ask.
     """
-    install = Choice("install", Clean("Install the extension"), Clean("then start the run with Ask me on"))
+    install = Choice(
+        "install", Clean("Install the extension"), Clean("then start the run with Ask me on")
+    )
     answer = await app.push_screen_wait(
         ChooseScreen(
             Clean("This run can't ask for your approval"),
@@ -189,7 +203,11 @@ async def _without_gate(app: AppBase, options: AgentOptions, error: GateError) -
             (
                 Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
                 *((install,) if error.install else ()),
-                Choice("unasked", Clean("Run without asking"), Clean("calls that need approval are denied")),
+                Choice(
+                    "unasked",
+                    Clean("Run without asking"),
+                    Clean("calls that need approval are denied"),
+                ),
             ),
         )
     )

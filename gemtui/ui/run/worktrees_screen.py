@@ -35,7 +35,19 @@ from gemtui.runs.worktrees import (
 )
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.displays import content_diff
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, fit_end, fit_start, flat, own, two_ended, width_of
+from gemtui.ui.draw.lines import (
+    BLANK,
+    Line,
+    Piece,
+    Pieces,
+    cut,
+    fit_end,
+    fit_start,
+    flat,
+    own,
+    two_ended,
+    width_of,
+)
 from gemtui.ui.draw.text_rows import note_line, styled
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
@@ -176,7 +188,9 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
 # --- comparison --------------------------------------------------------------------------------
 
 
-def compared_lines(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Sequence[Line]:
+def compared_lines(
+    files: Sequence[ComparedFile], left: str, right: str, look: Look
+) -> Sequence[Line]:
     """Return the lines that compare two worktrees' changes, file by file.
 
     There are two columns if there is room for them. `left`, `right`: the worktrees' headings.
@@ -187,7 +201,9 @@ def compared_lines(files: Sequence[ComparedFile], left: str, right: str, look: L
         return tuple(_one_below_the_other(files, left, right, look))
     half = look.narrowed(look.width - (look.width - 3) // 2)
     return (
-        *_columns([_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look),
+        *_columns(
+            [_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look
+        ),
         *(line for each in files for line in _beside(each, half, look)),
     )
 
@@ -233,7 +249,9 @@ def _grounded(line: Line) -> Pieces:
     return tuple(Piece(each.text, ground + each.style) for each in line.pieces)
 
 
-def _one_below_the_other(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Iterator[Line]:
+def _one_below_the_other(
+    files: Sequence[ComparedFile], left: str, right: str, look: Look
+) -> Iterator[Line]:
     for file in files:
         if file.same and file.left is not None:
             yield _same(file.left, look)
@@ -291,7 +309,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         self._marked: str | None = None
 
     def compose(self) -> ComposeResult:
-        rows = RowList[WorktreeRow](self._draw, key=lambda row: row.worktree.name, empty=own("reading"))
+        rows = RowList[WorktreeRow](
+            self._draw, key=lambda row: row.worktree.name, empty=own("reading")
+        )
         side = LineView(what="the changes")
         yield from self.beside(rows, side)
 
@@ -316,7 +336,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         found = await asyncio.to_thread(_rows)
         if self._marked not in {row.worktree.name for row in found}:
             self._marked = None
-        self.rows.empty = own("No worktrees. Press F6 in the run pane to create one for the next run.")
+        self.rows.empty = own(
+            "No worktrees. Press F6 in the run pane to create one for the next run."
+        )
         self.rows.show(found)
         self._show_side(fresh=False)
         self.refresh_bindings()
@@ -373,7 +395,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
-            self.show_status("Move to another worktree to compare it with this one." if self._marked else "")
+            self.show_status(
+                "Move to another worktree to compare it with this one." if self._marked else ""
+            )
             self.rows.refresh()
             self._show_side(fresh=True)
 
@@ -389,7 +413,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             self._leave(Then.SHOW, row)
 
     @work(exclusive=True, group="leave")
-    async def _leave(self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = "") -> None:
+    async def _leave(
+        self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = ""
+    ) -> None:
         runs = await asyncio.to_thread(lambda: runs_of(row.worktree, list_runs(runs_dir())))
         self.dismiss(WorktreeChoice(then, row.worktree, runs, variants, prompt))
 
@@ -414,7 +440,11 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         known = await asyncio.to_thread(list_policies)
         ours = (each.path.stem for each in known if each.origin is Origin.OURS)
         text = await self.app.push_screen_wait(
-            AskScreen(Clean("Policies, separated by commas"), value=", ".join(ours), problem=_policies_problem)
+            AskScreen(
+                Clean("Policies, separated by commas"),
+                value=", ".join(ours),
+                problem=_policies_problem,
+            )
         )
         if text is not None:
             found = tuple({"policies": (find_policy(name),)} for name in _names(text))
@@ -482,7 +512,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         be done.
         """
         with self.gemtui.reporting("Not applied"):
-            return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run, stop=self.gemtui.stop)
+            return await asyncio.to_thread(
+                apply_worktree, worktree, dry_run=dry_run, stop=self.gemtui.stop
+            )
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
@@ -574,12 +606,18 @@ _DOES = {Action.RESTORE: "write", Action.REMOVE: "remove", Action.MERGE: "merge 
 
 def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
     """Return one line per file that says what applying would do to it."""
-    words = [clean_line(f"{does}  {path}") for action, does in _DOES.items() for path in planned.paths(action)]
+    words = [
+        clean_line(f"{does}  {path}")
+        for action, does in _DOES.items()
+        for path in planned.paths(action)
+    ]
     words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
     return at_most(words, _MOST_LISTED)
 
 
-async def carry_out(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
+async def carry_out(
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
+) -> None:
     """Carry out the user's choice for a worktree: show its run, or start new ones."""
     if wanted.then is Then.EACH:
         await _start_each(app, registry, screen, wanted)
@@ -593,7 +631,9 @@ async def carry_out(app: AppBase, registry: RunRegistry, screen: RunScreen, want
         screen.prompt.set_text(wanted.prompt)
 
 
-async def _start_each(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
+async def _start_each(
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
+) -> None:
     """Send a worktree's first prompt once per variant, and show the first new run.
 
     Each run gets a new worktree and its variant's options (see `WorktreeChoice`).

@@ -57,11 +57,18 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        with Dialog(clean_line(named(self._summary, self._marks).title), own("enter open   y copy id   esc close")):
+        with Dialog(
+            clean_line(named(self._summary, self._marks).title),
+            own("enter open   y copy id   esc close"),
+        ):
             mark = self._marks.get(self._summary.id)
             cut = glyphs_of(self.app).ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
-            more = (("now", _now(self._live)), ("clean-up", clean_line(self._fate)), ("undo", clean_line(self._undo)))
+            more = (
+                ("now", _now(self._live)),
+                ("clean-up", clean_line(self._fate)),
+                ("undo", clean_line(self._undo)),
+            )
             for name, value in (*marked, *summary_facts(self._summary), *more):
                 if value:
                     yield fact(name, value)
@@ -119,7 +126,10 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     """Yield facts about a session as names and values; unknown ones are empty."""
     yield "id", clean_line(summary.id)
-    yield ("project", clean_line(summary.project or f"unknown (stored in folder {summary.project_key})"))
+    yield (
+        "project",
+        clean_line(summary.project or f"unknown (stored in folder {summary.project_key})"),
+    )
     yield "started", _time(summary.started)
     yield "updated", _time(summary.when)
     yield "models", clean_line(", ".join(summary.models))
@@ -155,9 +165,13 @@ def _counts(summary: Summary) -> str:
 def _tokens(summary: Summary) -> str:
     tokens = summary.tokens
     known = (
-        ("in", tokens.input), ("cached", tokens.cached), ("out", tokens.output),
-        ("thoughts", tokens.thoughts), ("tool", tokens.tool), ("total", tokens.total),
-    )  # fmt: skip
+        ("in", tokens.input),
+        ("cached", tokens.cached),
+        ("out", tokens.output),
+        ("thoughts", tokens.thoughts),
+        ("tool", tokens.tool),
+        ("total", tokens.total),
+    )
     return ", ".join(f"{count:,} {name}" for name, count in known if count is not None)
 
 

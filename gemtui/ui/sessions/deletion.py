@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 _TO_TRASH = "It will be moved to the system's trash, from which you can restore it."
 _ALL_TO_TRASH = "They will be moved to the system's trash, from which you can restore them."
 _STAYS = "The vault keeps a copy, which stays in the list (marked kept) until you delete it too."
-_ONLY_KEPT = "Gemini CLI has already deleted it. The vault has the only copy, so this can't be undone."
+_ONLY_KEPT = (
+    "Gemini CLI has already deleted it. The vault has the only copy, so this can't be undone."
+)
 _NO_TRASH = "It can't be moved to the system's trash, so it would be deleted permanently."
 _LIVE = "It is still being written, so Gemini CLI may be using it."
 _LISTED = 500
@@ -91,7 +93,11 @@ class Deleting:
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
         asked = ConfirmForGoodScreen(
-            clean_line(f"Delete {many} permanently?"), about, lines, yes="Delete permanently", no="Keep"
+            clean_line(f"Delete {many} permanently?"),
+            about,
+            lines,
+            yes="Delete permanently",
+            no="Keep",
         )
         if not await self._app.push_screen_wait(asked):
             return
@@ -136,7 +142,9 @@ class Deleting:
                 owners.setdefault(item.path, at)
         return [each for at, each in enumerate(plans) if not _goes_with_another(each, at, owners)]
 
-    async def _carry_out(self, deletions: Sequence[Deletion], *, permanent: bool = False) -> list[tuple[Deletion, str]]:
+    async def _carry_out(
+        self, deletions: Sequence[Deletion], *, permanent: bool = False
+    ) -> list[tuple[Deletion, str]]:
         """Delete sessions; return those that couldn't be moved to the trash, with reasons.
 
         Each of these is returned as a plan for deleting the files that are left. `permanent`: don't
@@ -149,7 +157,9 @@ class Deleting:
             going = DeletedSession(deletion.session, self._home)
             self.gone.append(going)
             try:
-                done = await asyncio.to_thread(delete_planned, deletion, permanent=permanent, trash=going.trash)
+                done = await asyncio.to_thread(
+                    delete_planned, deletion, permanent=permanent, trash=going.trash
+                )
             except DeletionFailed as error:
                 rest = None if permanent else await asyncio.to_thread(_rest, deletion)
                 if rest is None:
@@ -221,7 +231,9 @@ class Deleting:
         A list shows the files that couldn't be restored, with the reason and where they are now.
         """
         waiting = [each for each in reversed(self.gone) if each.trash.items]
-        left = await asyncio.to_thread(lambda: [restore_trashed(each.trash, each.home) for each in waiting])
+        left = await asyncio.to_thread(
+            lambda: [restore_trashed(each.trash, each.home) for each in waiting]
+        )
         back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
         lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
         if lines:
@@ -239,7 +251,11 @@ class Deleting:
         words = [
             str(Deleted(paths=paths, trashed=trashed))
             for trashed in (True, False)
-            if (paths := tuple(path for each in self._done if each.trashed is trashed for path in each.paths))
+            if (
+                paths := tuple(
+                    path for each in self._done if each.trashed is trashed for path in each.paths
+                )
+            )
         ]
         if words:
             many = f"{len(self._done):,} sessions: " if len(self._done) > 1 else ""
@@ -255,7 +271,10 @@ class Deleting:
 
 
 def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> bool:
-    return all(any(owners.get(path, at) != at for path in (item.path, *item.path.parents)) for item in deletion.items)
+    return all(
+        any(owners.get(path, at) != at for path in (item.path, *item.path.parents))
+        for item in deletion.items
+    )
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
@@ -293,4 +312,6 @@ def _line(item: DeletionItem, home: Path) -> Clean:
 
 
 def _lies(item: Trashed) -> str:
-    return "" if item.place is None or not path_exists(item.place) else f" (it is now in {item.place})"
+    return (
+        "" if item.place is None or not path_exists(item.place) else f" (it is now in {item.place})"
+    )

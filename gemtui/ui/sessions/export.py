@@ -100,7 +100,10 @@ class ExportScreen(FieldScreen[Export]):
         with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
             yield OptionList(*(Option(own(text), id=format) for format, (_, text) in FORMS.items()))
-            yield Label(Content(f"{what.capitalize()} in {short_path(current_folder())}"), id="export-folder")
+            yield Label(
+                Content(f"{what.capitalize()} in {short_path(current_folder())}"),
+                id="export-folder",
+            )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield Tick(own("Redact secrets (space toggles)"), id="redact")
             with VerticalScroll(id="replaced", can_focus=True) as replaced:
@@ -184,7 +187,9 @@ def _replaced_line(each: Replaced) -> Clean:
     return clean_line(f"{counted(each.times, 'place')}: {each.shortened} -> {each.placeholder}")
 
 
-async def export_sessions(app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]) -> None:
+async def export_sessions(
+    app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
+) -> None:
     """Ask for a format and a file, and export the sessions.
 
     Several sessions are exported to a folder, one file each. `home`: Gemini CLI's folder, where
@@ -196,7 +201,11 @@ async def export_sessions(app: AppBase, sessions: Sequence[Summary], home: Path,
     title = clean_line(f"{len(sessions):,} sessions" if many else titled[0].title)
     stem = "gemini-sessions" if many else _stem(titled[0])
     screen = ExportScreen(
-        title, stem, previews=[partial(_preview, each) for each in titled], forbidden=resolved(home), folder=many
+        title,
+        stem,
+        previews=[partial(_preview, each) for each in titled],
+        forbidden=resolved(home),
+        folder=many,
     )
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
@@ -228,7 +237,9 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
         write_whole(chosen.path, data, durable=True, special=True, over=over)
 
 
-def _write_all(sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export) -> tuple[int, list[str]]:
+def _write_all(
+    sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
+) -> tuple[int, list[str]]:
     """Export each session to a new file of its own.
 
     Returns how many were exported, and why the others weren't. `titled`: the same sessions, with

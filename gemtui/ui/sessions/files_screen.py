@@ -24,7 +24,13 @@ from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem, SessionKind
-from gemtui.sessions.written_files import RecordedWrite, change_of, recorded_writes, writes_by_file, wrote_first
+from gemtui.sessions.written_files import (
+    RecordedWrite,
+    change_of,
+    recorded_writes,
+    writes_by_file,
+    wrote_first,
+)
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
@@ -57,7 +63,9 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
     until everything has been read. `marks`: the user's marks, by session id.
     """
 
-    def __init__(self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], *, id: str) -> None:
+    def __init__(
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], *, id: str
+    ) -> None:
         super().__init__(id=id)
         self._snapshot, self._home, self._marks = snapshot, home, marks
         self._news = asyncio.Event()
@@ -178,7 +186,12 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
     state: FilesState
 
     def __init__(
-        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], project: Path | None, state: FilesState
+        self,
+        snapshot: Snapshot,
+        home: Path,
+        marks: Mapping[str, Mark],
+        project: Path | None,
+        state: FilesState,
     ) -> None:
         super().__init__(snapshot, home, marks, id="files-screen")
         self.state = state
@@ -282,7 +295,9 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
             self.gemtui.show_message("There are no files in the list to export.")
             return
         if root is None:
-            self.gemtui.show_message("No patch can be made, because this file's project folder is unknown.")
+            self.gemtui.show_message(
+                "No patch can be made, because this file's project folder is unknown."
+            )
             return
         patching = Patching(
             root,
@@ -376,7 +391,9 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: HistoryPosition) -> None:
+    def __init__(
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: HistoryPosition
+    ) -> None:
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
         self._whole = False
@@ -391,7 +408,9 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
     def on_resize(self) -> None:
         path = Path(self.history.path)
-        self.header.show_parts(titled_path("History of", path, self.header_room, self.gemtui.glyphs))
+        self.header.show_parts(
+            titled_path("History of", path, self.header_room, self.gemtui.glyphs)
+        )
 
     # --- writes --------------------------------------------------------------------------------
 
@@ -470,7 +489,9 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
         if row is None or row.write.source.project is None:
-            self.gemtui.show_message("No patch can be made, because this session's folder is unknown.")
+            self.gemtui.show_message(
+                "No patch can be made, because this session's folder is unknown."
+            )
             return
         sources = {each.source.name: each.source for each in writes}
         root, only = Path(row.write.source.project), frozenset({self.history.path})

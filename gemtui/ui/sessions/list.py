@@ -113,7 +113,9 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         number of hidden sessions.
         """
         view, rows, snapshot = self.view, self.rows, self._snapshot
-        amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
+        amount = (
+            f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
+        )
         words = [amount, "all projects" if view.everywhere else "this project"]
         if snapshot is not None and not snapshot.complete:
             words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
@@ -356,7 +358,9 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
             self.post_message(CopyRequested(line, "the command that resumes this session"))
 
 
-def _empty_text(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs, *, typing: bool) -> tuple[str, ...]:
+def _empty_text(
+    view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs, *, typing: bool
+) -> tuple[str, ...]:
     """Return why the list is empty and which keys help, one paragraph per item.
 
     `typing`: whether the search field has the focus. Other keys would then type into the field, so
@@ -371,7 +375,9 @@ def _empty_text(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyph
     if query.note is not None:
         lines.append(f"{query.note}.")
     if rows.elsewhere:
-        lines.append(f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all.")
+        lines.append(
+            f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all."
+        )
     if rows.concealed and not view.query:
         lines.append(f"{rows.concealed} hidden. Press {_key('hidden')} to show all.")
     return tuple(lines)
@@ -527,7 +533,10 @@ def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> Choos
     """
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
-    choices = [Choice(each.first, _day(each.day, today), own(counted(each.count, "session"))) for each in days]
+    choices = [
+        Choice(each.first, _day(each.day, today), own(counted(each.count, "session")))
+        for each in days
+    ]
     places = {each.day: place for place, each in enumerate(days)}
     return ChooseScreen(own("Go to a day"), (), choices, at=places.get(at or today, 0))
 

@@ -140,5 +140,6 @@ def waiting_notice(live: LiveSession, title: str) -> Notification:
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""
     return Notification(
-        title=clean_line(f"gemtui: {project_name(live)}"), text=clean_line(f"{name}waiting for you: {asked[:200]}")
+        title=clean_line(f"gemtui: {project_name(live)}"),
+        text=clean_line(f"{name}waiting for you: {asked[:200]}"),
     )

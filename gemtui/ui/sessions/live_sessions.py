@@ -80,7 +80,9 @@ class LiveSessions(SessionsPart):
             return False
         read = screen.pane.summary if screen.reading or screen.side_by_side else None
         shown = screen.side_by_side or not screen.reading
-        return (read is not None and read.id == live.session) or (shown and screen.sessions.sees(live.session))
+        return (read is not None and read.id == live.session) or (
+            shown and screen.sessions.sees(live.session)
+        )
 
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:

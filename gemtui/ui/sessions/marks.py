@@ -74,7 +74,9 @@ class Marking:
     MarkError for invalid values.
     """
 
-    def __init__(self, app: AppBase, feed: MarksFeed, sessions: Sequence[Summary], edit: MarkEdit, done: str) -> None:
+    def __init__(
+        self, app: AppBase, feed: MarksFeed, sessions: Sequence[Summary], edit: MarkEdit, done: str
+    ) -> None:
         self._app, self._feed, self._sessions = app, feed, sessions
         self._change = feed.change(list(dict.fromkeys(each.id for each in sessions)), edit)
         self._done = done

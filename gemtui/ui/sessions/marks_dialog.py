@@ -55,7 +55,9 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        with Dialog(own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"):
+        with Dialog(
+            own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
+        ):
             mark = glyphs_of(self.app).ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
@@ -83,7 +85,9 @@ class MarksScreen(FormScreen[bool]):
     def _ticks(self) -> Iterator[Tick]:
         for state in ("pinned", "archived"):
             some = sum(getattr(mark, state) for mark in self._marks)
-            mixed = f" ({some:,} of {len(self._marks):,} are)" if some and not self._all(state) else ""
+            mixed = (
+                f" ({some:,} of {len(self._marks):,} are)" if some and not self._all(state) else ""
+            )
             yield Tick(own(state + mixed), self._all(state), id=state)
 
     def _words_about_tags(self) -> Clean:
@@ -122,7 +126,9 @@ class MarksScreen(FormScreen[bool]):
             return edit
         name, note = self.query_one("#name", Input).value, self.query_one(TextArea).text
         return replace(
-            edit, name=None if name == self._old_name else name, note=None if note == self._old_note else note
+            edit,
+            name=None if name == self._old_name else name,
+            note=None if note == self._old_note else note,
         )
 
     def _ticked(self, state: str) -> bool | None:

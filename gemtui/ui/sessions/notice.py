@@ -87,7 +87,11 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
     match snapshot.state:
         case StoreState.MISSING:
             heading = "No Gemini sessions here yet."
-            lines = [f"Gemini CLI stores sessions in  {place}/tmp", "That folder does not exist.", ""]
+            lines = [
+                f"Gemini CLI stores sessions in  {place}/tmp",
+                "That folder does not exist.",
+                "",
+            ]
             lines += _START
         case StoreState.NO_FOLDER:
             heading = "Gemini CLI can't store sessions here."

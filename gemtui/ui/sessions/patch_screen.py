@@ -75,7 +75,10 @@ class PatchView(LineView):
         self.post_message(CopyRequested(self.patch.text, "the patch"))
         if clean(self.patch.text) != self.patch.text:
             app = cast("AppBase", self.app)
-            app.show_message("Control characters in the patch can't be copied. Save the patch instead.", problem=True)
+            app.show_message(
+                "Control characters in the patch can't be copied. Save the patch instead.",
+                problem=True,
+            )
 
 
 class PatchScreen(SavedTextScreen):
@@ -134,14 +137,18 @@ class PatchScreen(SavedTextScreen):
         return free_name(file_name(self._patching.root.name), ".patch")
 
 
-def _made(patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Patch:
+def _made(
+    patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
+) -> Patch:
     """Return the whole patch.
 
     `patching`: what the patch covers. `progress`: called with the number of sessions read, and
     their total. `cancelled`: returns whether to stop. Blocking: call this on a background thread.
     """
     made, problems = ProjectPatch(patching.root), list[Problem]()
-    for each in recorded_changes(patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled):
+    for each in recorded_changes(
+        patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
+    ):
         if isinstance(each, Problem):
             problems.append(each)
         elif patching.only is None or each.path in patching.only:

@@ -251,7 +251,9 @@ class ReadPane(Vertical):
         self._marked = None
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
-    def go_to_hit(self, message: str, block: int, query: str, wanted: re.Pattern[str] | None) -> None:
+    def go_to_hit(
+        self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
+    ) -> None:
         """Move the cursor to a block as soon as it is loaded, and search from there.
 
         `message`, `block`: see `go_to_block`. `query`, `wanted`: see `SearchedView.find`.
@@ -290,7 +292,13 @@ class ReadPane(Vertical):
         has been loaded without finding the message.
         """
         reader, same = self._shown, transcript is self.view.page.transcript
-        return same and reader is not None and reader.complete and not reader.dropped and any(reader.lost.values())
+        return (
+            same
+            and reader is not None
+            and reader.complete
+            and not reader.dropped
+            and any(reader.lost.values())
+        )
 
     def forget(self, summary: Summary) -> None:
         """Clear the pane if this session is open."""

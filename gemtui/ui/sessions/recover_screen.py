@@ -67,7 +67,9 @@ class RecoverScreen(SavedTextScreen):
         self._read()
 
     def on_resize(self) -> None:
-        self.header.show_parts(titled_path("Recovered:", self._path, self.header_room, self.gemtui.glyphs))
+        self.header.show_parts(
+            titled_path("Recovered:", self._path, self.header_room, self.gemtui.glyphs)
+        )
 
     def _say(self) -> None:
         if self._found is None:
@@ -85,7 +87,9 @@ class RecoverScreen(SavedTextScreen):
     async def _read(self) -> None:
         reading, found = self.begin_reading(), None
         with self.gemtui.reporting("The file could not be rebuilt"):
-            found = await asyncio.to_thread(recover_file, self._path, self._sessions, cancelled=reading.is_stopped)
+            found = await asyncio.to_thread(
+                recover_file, self._path, self._sessions, cancelled=reading.is_stopped
+            )
         if found is None:
             self.dismiss()
             return
@@ -152,7 +156,10 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
     state = "known" if span.known else "guessed"
     source = span.source
     words = f"{source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
-    return (Piece(own(f"{mark} {where}  {state}  "), look[role]), Piece(clean_line(words), look[Role.MUTED]))
+    return (
+        Piece(own(f"{mark} {where}  {state}  "), look[role]),
+        Piece(clean_line(words), look[Role.MUTED]),
+    )
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:

@@ -15,7 +15,16 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.extension.live import AT_WORK, LiveState
-from gemtui.sessions.catalog.listing import DayHeading, Days, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
+from gemtui.sessions.catalog.listing import (
+    DayHeading,
+    Days,
+    Heading,
+    ListEntry,
+    ListQuery,
+    Row,
+    SessionRow,
+    Sort,
+)
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, counted, ellipsis, relative

@@ -46,7 +46,11 @@ class SavedTextScreen(FullScreen[None]):
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(
-            AskScreen(self.question(), value=offered, problem=lambda name: file_name_problem(name, forbidden=forbidden))
+            AskScreen(
+                self.question(),
+                value=offered,
+                problem=lambda name: file_name_problem(name, forbidden=forbidden),
+            )
         )
         if name is None or text is None:
             return

@@ -32,7 +32,12 @@ class Period(NamedTuple):
     days: int | None
 
 
-SPANS = (Period("all time", None), Period("30 days", 30), Period("7 days", 7), Period("24 hours", 1))
+SPANS = (
+    Period("all time", None),
+    Period("30 days", 30),
+    Period("7 days", 7),
+    Period("24 hours", 1),
+)
 
 
 def since(span: int, now: datetime) -> datetime | None:
@@ -42,10 +47,13 @@ def since(span: int, now: datetime) -> datetime | None:
 
 
 _LONGEST_PATH = 36
-"""Cells of a header for the folder that the scope is limited to, so that the period fits beside it."""
+"""Cells of a header for the folder that the scope is limited to, so that the period fits beside it.
+"""
 
 
-def scope_parts(title: str, project: Path | None, glyphs: Glyphs, span: int | None = None) -> list[Content]:
+def scope_parts(
+    title: str, project: Path | None, glyphs: Glyphs, span: int | None = None
+) -> list[Content]:
     """Return the parts of a header: a title, the scope and the period.
 
     `project`: the folder that the scope is limited to; None for all projects. `span`: the period's
@@ -87,7 +95,9 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
         """The list of results."""
         return self.query_one(SteeredRows)
 
-    def composed(self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None) -> ComposeResult:
+    def composed(
+        self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None
+    ) -> ComposeResult:
         """Yield the screen's widgets: header, search field, rows, status line and footer.
 
         `placeholder`: shown in the empty field. `complete`: suggests a completion for the text
@@ -96,7 +106,9 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
         line = clean_line(self.state.text)
         yield from self.framed(
             Horizontal(
-                Static(own("/")), Input(line, placeholder=clean_line(placeholder), complete=complete), id="search-line"
+                Static(own("/")),
+                Input(line, placeholder=clean_line(placeholder), complete=complete),
+                id="search-line",
             ),
             rows,
         )

@@ -24,7 +24,13 @@ from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, SubagentRequested, TranscriptMoved
+from gemtui.ui.kit.messages import (
+    BackRequested,
+    FileRequested,
+    HistoryRequested,
+    SubagentRequested,
+    TranscriptMoved,
+)
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.sessions.keeping import SessionKeeping
 from gemtui.ui.sessions.list import SessionList
@@ -81,9 +87,13 @@ class SessionsScreen(SessionsPane):
         )
 
     def compose(self) -> ComposeResult:
-        # The classes for the screen's size are set before the first layout, so that the widgets are styled only once.
+        # The classes for the screen's size are set before the first layout, so that the widgets are
+        # styled only once.
         width, height = self.app.size
-        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.app.VERTICAL_BREAKPOINTS)):
+        for size, points in (
+            (width, self.app.HORIZONTAL_BREAKPOINTS),
+            (height, self.app.VERTICAL_BREAKPOINTS),
+        ):
             self.add_class(*[name for least, name in points or () if least <= size][-1:])
         yield BarLine(id="header")
         with Horizontal(id="panes"):
@@ -141,7 +151,9 @@ class SessionsScreen(SessionsPane):
         if snapshot.renewed is not None and (before is None or before.renewed is None):
             self.gemtui.show_message(snapshot.renewed.what)
         project = str(self.start.project)
-        if first and not any(each.project == project and not each.hidden for each in snapshot.sessions):
+        if first and not any(
+            each.project == project and not each.hidden for each in snapshot.sessions
+        ):
             self.sessions.scope(everywhere=True)
         if first and not self.start.demo:
             self._live.follow()
@@ -179,7 +191,9 @@ class SessionsScreen(SessionsPane):
         """Ask for a different folder with Gemini CLI sessions, and show those."""
         from gemtui.ui.kit.dialogs import AskScreen
 
-        asked = AskScreen(clean_line("Gemini CLI's folder"), value=str(self.store.home), problem=_no_home)
+        asked = AskScreen(
+            clean_line("Gemini CLI's folder"), value=str(self.store.home), problem=_no_home
+        )
         typed = await self.gemtui.push_screen_wait(asked)
         if typed is not None:
             self.store.home = _home(typed)
@@ -295,7 +309,9 @@ class SessionsScreen(SessionsPane):
         if self.reading or self.side_by_side:
             words += self.pane.words
             position += self.pane.position
-        self.status.show_parts([Content(word) for word in words], [Content(word) for word in position])
+        self.status.show_parts(
+            [Content(word) for word in words], [Content(word) for word in position]
+        )
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self.marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))

@@ -132,7 +132,9 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         self._values = self._values_now()
 
     def compose(self) -> ComposeResult:
-        rows = SteeredRows[_Row](self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP)
+        rows = SteeredRows[_Row](
+            self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
+        )
         yield from self.composed(rows, own("search all sessions"), self._complete)
 
     def on_mount(self) -> None:
@@ -297,7 +299,9 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         if results is None or not results.query:
             self.show_status(indexing)
             return
-        words = [f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"]
+        words = [
+            f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
+        ]
         if not results.complete:
             words[0] += " so far"
             if results.unindexed:
@@ -384,7 +388,9 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
     """Render a hit: its author, and its line with the matches highlighted."""
     who = clean_line(hit.tool or _NAMES[hit.kind])
-    role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(hit.kind, Role.MUTED)
+    role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
+        hit.kind, Role.MUTED
+    )
     room = _WHO if look.width >= _WIDE else _WHO_NARROW
     name = cut((Piece(own(f"  {who}"), look[role]),), look, room)
     gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])

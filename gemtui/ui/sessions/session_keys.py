@@ -25,7 +25,12 @@ from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
-from gemtui.ui.undo.checkpoint_marks import FoundCheckpoints, find_checkpointed, last_prompt, prompt_at
+from gemtui.ui.undo.checkpoint_marks import (
+    FoundCheckpoints,
+    find_checkpointed,
+    last_prompt,
+    prompt_at,
+)
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
@@ -73,10 +78,14 @@ class SessionKeys(SessionsPart):
             return
         root, *others = {each.project for each in wanted}
         if others:
-            gemtui.show_message("The selected sessions belong to several projects, but a patch covers only one.")
+            gemtui.show_message(
+                "The selected sessions belong to several projects, but a patch covers only one."
+            )
             return
         if root is None:
-            gemtui.show_message("No patch can be made, because this session's project folder is unknown.")
+            gemtui.show_message(
+                "No patch can be made, because this session's project folder is unknown."
+            )
             return
 
         def sessions() -> list[Summary]:
@@ -96,7 +105,9 @@ class SessionKeys(SessionsPart):
         live = self._live.of(summary)
         now, words = screen.gemtui.clock(), ""
         if store.snapshot is not None:
-            words = await asyncio.to_thread(deletion_reason, summary, store.snapshot, os.environ, now)
+            words = await asyncio.to_thread(
+                deletion_reason, summary, store.snapshot, os.environ, now
+            )
         undo = await asyncio.to_thread(undo_words, summary, now)
         about = AboutScreen(summary, store.sessions, screen.marks.marks, live, words, undo)
         relative = await screen.gemtui.push_screen_wait(about)
@@ -121,7 +132,10 @@ class SessionKeys(SessionsPart):
             return
         from gemtui.ui.kit.text_view import show_text
 
-        lines = [f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}" for each in problems]
+        lines = [
+            f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}"
+            for each in problems
+        ]
         show_text(screen.gemtui, "Unreadable files", "\n".join(lines), what="the list")
 
 
@@ -288,7 +302,10 @@ class Continuing(SessionsPart):
         if found is not None:
             back, undo = BY_ID["sessions.redo"].footer(), BY_ID["sessions.undo_to"].footer()
             ways = {
-                "undo": f"On a session of this folder, press {undo} to finish it, or {back} to reverse it.",
+                "undo": (
+                    f"On a session of this folder, press {undo} to finish it, or {back} to "
+                    "reverse it."
+                ),
                 "redo": f"Press {back} on a session of this folder to finish it.",
             }
             other = f"To finish it, run: {found.finish}"
@@ -307,10 +324,14 @@ class Continuing(SessionsPart):
         summary = self._main_session()
         live = None if summary is None else self._live.of(summary)
         if live is not None and live.state in AT_WORK:
-            gemtui.show_message(f"Process {live.pid} is working in this session. Wait for it, or stop it there.")
+            gemtui.show_message(
+                f"Process {live.pid} is working in this session. Wait for it, or stop it there."
+            )
         elif summary is not None:
             number, folder = self._prompt_number(), summary.folder
-            request = UndoRequest(folder=folder, home=store.home, find=lambda: summary, number=number)
+            request = UndoRequest(
+                folder=folder, home=store.home, find=lambda: summary, number=number
+            )
             await gemtui.push_screen_wait(UndoScreen(request))
             store.reload()
 

@@ -89,7 +89,9 @@ class StatsScreen(FullScreen[None]):
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
-        found = activities(sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped)
+        found = activities(
+            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
+        )
         for done, (session, each) in enumerate(found, 1):
             if isinstance(each, FileActivity):
                 stats.add(session, each)
@@ -200,7 +202,11 @@ def _days(stats: Stats) -> dict[str, Sums]:
     if not stats.days:
         return {}
     last = max(stats.days)
-    days = [last - timedelta(days=back) for back in range(_DAYS) if last - timedelta(back) >= min(stats.days)]
+    days = [
+        last - timedelta(days=back)
+        for back in range(_DAYS)
+        if last - timedelta(back) >= min(stats.days)
+    ]
     return {_day(day): stats.days.get(day, Sums()) for day in days}
 
 
@@ -257,7 +263,9 @@ def _table(
     """
     if not groups:
         return
-    shown = [(ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)]
+    shown = [
+        (ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)
+    ]
     names = max(cells(Clean(title)), *(cells(name) for name, _ in shown))
     texts = [[column.head, *(column.cell(sums) for _, sums in shown)] for column in columns]
     widths = [max(map(len, column)) for column in texts]
@@ -276,7 +284,9 @@ def _table(
         yield Line((Piece(own(f"and {len(groups) - rows:,} more"), look[Role.MUTED]),))
 
 
-def _row(name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look) -> Line:
+def _row(
+    name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look
+) -> Line:
     front = Clean(name + " " * (room - cells(name)))
     rest = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widths, strict=True))
     pieces: Pieces = (Piece(front, style), Piece(own(rest), look[Role.MUTED]))  # type: ignore[arg-type]

@@ -105,11 +105,15 @@ class StoreFeed:
         def publish(snapshot: Snapshot) -> None:
             latest.put(self._prepared(snapshot))
 
-        return await asyncio.to_thread(lambda: self._prepared(index.load(publish=publish, cancelled=stopped)))
+        return await asyncio.to_thread(
+            lambda: self._prepared(index.load(publish=publish, cancelled=stopped))
+        )
 
     async def _update(self, index: Index, paths: frozenset[Path]) -> Snapshot:
         stopped = self._stopped.is_set
-        return await asyncio.to_thread(lambda: self._prepared(index.update(paths, cancelled=stopped)))
+        return await asyncio.to_thread(
+            lambda: self._prepared(index.update(paths, cancelled=stopped))
+        )
 
     def _prepared(self, snapshot: Snapshot) -> Snapshot:
         self._prepare(snapshot)
@@ -154,7 +158,9 @@ class OpenStore:
         """Return the session with this id, or None if there is none or it is hidden."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
-    async def follow(self, project: Path | None, marks: asyncio.Event, *, prepare: Callable[[Snapshot], None]) -> None:
+    async def follow(
+        self, project: Path | None, marks: asyncio.Event, *, prepare: Callable[[Snapshot], None]
+    ) -> None:
         """Load the store from the start, and follow it until cancelled.
 
         `project`: the project whose sessions are loaded first, or None. `marks`: an event that is

@@ -36,7 +36,8 @@ _WORDS = (
     "files without anything to resume, and all other files with the same id.",
     "",
     "With the vault on, gemtui keeps each session file in its own folder, too: as a copy and, "
-    "while it changes, as a hard link. Sessions that Gemini CLI deletes, even on your command, stay in the "
+    "while it changes, as a hard link. Sessions that Gemini CLI deletes, even on your command, "
+    "stay in the "
     "list, marked kept, and {key} restores them. gemtui itself never deletes them unasked.",
 )
 _MOST = 500
@@ -82,7 +83,10 @@ def _title(app: AppBase, session: Summary) -> str:
 
 def _hit_lines(app: AppBase, found: VaultStatus) -> Iterator[str]:
     for hit in found.listed[:_MOST]:
-        yield f"{relative(hit.session.when, app.clock()):>4}  {_title(app, hit.session)}: {hit.words()}"
+        yield (
+            f"{relative(hit.session.when, app.clock()):>4}  {_title(app, hit.session)}: "
+            f"{hit.words()}"
+        )
 
 
 async def _switch_on(app: AppBase) -> bool | None:
@@ -125,7 +129,9 @@ class VaultScreen(DialogScreen[Summary | str]):
                 yield fact("next", words)
             elif self._found.first is not None:
                 session, when = self._found.first
-                words = clean_line(f"{_title(self.gemtui, session)}, {deletion_date_text(when)}; {STOP}")
+                words = clean_line(
+                    f"{_title(self.gemtui, session)}, {deletion_date_text(when)}; {STOP}"
+                )
                 yield fact("next", words)
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))
@@ -133,7 +139,9 @@ class VaultScreen(DialogScreen[Summary | str]):
     def _row(self, what: str, session: Summary, why: str) -> Content:
         age = relative(session.when, self._now)
         cut = glyphs_of(self.app).ellipsis
-        title = ellipsis(clean_line(_title(self.gemtui, session)), _TITLE if why else 2 * _TITLE, mark=cut)
+        title = ellipsis(
+            clean_line(_title(self.gemtui, session)), _TITLE if why else 2 * _TITLE, mark=cut
+        )
         return Content.assemble((f"{what:<5}{age:>4}  ", "dim"), title, (f"  {why}", "dim"))
 
     @on(OptionList.OptionSelected)

@@ -100,7 +100,11 @@ class CallHistory:
     """
 
     def __init__(
-        self, home: Path, *, cache: Path | None, name_of: Callable[[str], str | None] = lambda _: None
+        self,
+        home: Path,
+        *,
+        cache: Path | None,
+        name_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._home, self._cache, self._name_of = home, cache, name_of
         self._sessions: dict[str, Summary] = {}
@@ -144,7 +148,9 @@ class CallHistory:
 
         `which`: the scope. `stopped`: returns whether to stop. Raises StoreUnreadable.
         """
-        sessions = sessions_with_calls(self.snapshot(), session=which.session, project=which.project)
+        sessions = sessions_with_calls(
+            self.snapshot(), session=which.session, project=which.project
+        )
         since = which.since
         if since is not None:
             sessions = tuple(each for each in sessions if each.when >= since)
@@ -180,7 +186,11 @@ class CallScan(Generic[State]):
     """
 
     def __init__(
-        self, history: CallHistory, which: CallScope, sink: CallSink[State], show: Callable[[ScanProgress, State], None]
+        self,
+        history: CallHistory,
+        which: CallScope,
+        sink: CallSink[State],
+        show: Callable[[ScanProgress, State], None],
     ) -> None:
         self._history, self._which, self._sink = history, which, sink
         self._reading = Reading(every=UPDATE_PAUSE)
@@ -204,7 +214,10 @@ class CallScan(Generic[State]):
             self._sink.feed(step.calls)
             problems = (*progress.problems, *([step.problem] if step.problem else []))
             progress = ScanProgress(
-                done=step.done, total=step.total, calls=progress.calls + len(step.calls), problems=problems[:1000]
+                done=step.done,
+                total=step.total,
+                calls=progress.calls + len(step.calls),
+                problems=problems[:1000],
             )
             if self._reading.is_due():
                 self._latest.put((progress, self._sink.state(False)))
@@ -238,7 +251,9 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
             yield f"{whose}, {ending}", CallScope(project=place, since=since)
 
 
-async def choose_scope(app: AppBase, history: CallHistory, now_shown: CallScope | None) -> CallScope | None:
+async def choose_scope(
+    app: AppBase, history: CallHistory, now_shown: CallScope | None
+) -> CallScope | None:
     """Let the user choose the scope (which calls to read); return None if cancelled.
 
     `now_shown`: the current scope, on which the cursor starts.
@@ -281,7 +296,9 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     def compose(self) -> ComposeResult:
         rows = SearchedRows[Summary](
-            session_row, lambda each: f"{each.title} {each.project} {each.id}", empty=Clean("reading")
+            session_row,
+            lambda each: f"{each.title} {each.project} {each.id}",
+            empty=Clean("reading"),
         )
         yield from self.framed(rows)
 

@@ -69,7 +69,9 @@ def found_text(found: SearchedRows[Reference]) -> str:
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
-async def _recorded(app: AppBase, history: CallHistory, reference: Reference | None) -> RecordedCall | None:
+async def _recorded(
+    app: AppBase, history: CallHistory, reference: Reference | None
+) -> RecordedCall | None:
     """Return a call including its arguments, which the reference doesn't contain.
 
     If the call's session is gone, a message says so and None is returned. None is also returned if
@@ -225,7 +227,9 @@ class CallScreen(SimulatorScreen):
     HEADING = "Call details"
     DEFAULT_CSS = "CallScreen LineView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, simulation: Simulation, history: CallHistory, recorded: RecordedCall) -> None:
+    def __init__(
+        self, simulation: Simulation, history: CallHistory, recorded: RecordedCall
+    ) -> None:
         super().__init__(simulation)
         self._history, self._recorded = history, recorded
         self._found: Explanation | None = None

@@ -239,7 +239,9 @@ class SimulatorScreen(FullScreen[Taken]):
     def show_context(self) -> None:
         """Show in the header which policy is simulated, in which mode and which situation."""
         simulation = self.simulation
-        name = clean_line(f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}")
+        name = clean_line(
+            f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
+        )
         self.header.show_parts(self.gemtui.tabs("app.policies"), [Content(name)])
         somebody = "interactive" if simulation.interactive else "headless"
         words = [Content.styled(f"mode {simulation.mode}, {somebody}", "not bold")]

@@ -22,7 +22,15 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.rules.draw import ProposalRow, RowHeading, SuggestRow, call_row, decision_pieces, rank, suggest_row
+from gemtui.ui.rules.draw import (
+    ProposalRow,
+    RowHeading,
+    SuggestRow,
+    call_row,
+    decision_pieces,
+    rank,
+    suggest_row,
+)
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress, ScanScreen
 from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text
 from gemtui.ui.simulator.simulation import Simulation
@@ -109,7 +117,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         said = [progress_text(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
-            said.insert(0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected")
+            said.insert(
+                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected"
+            )
         self.show_status(*said)
         self.refresh_bindings()
 
@@ -162,7 +172,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         found = row.suggestion if isinstance(row, ProposalRow) else row
         what = "this rule would allow" if isinstance(row, ProposalRow) else "get no rule"
         title = Clean(f"examples of calls that {what}")
-        screen = MatchingCallsScreen(self.simulation, self.history, title, found.examples, calls=found.calls)
+        screen = MatchingCallsScreen(
+            self.simulation, self.history, title, found.examples, calls=found.calls
+        )
         await self.look_into(screen)
 
 
@@ -176,7 +188,9 @@ def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
     def run() -> Evidence:
         if not made:
             mode, setup = simulation.mode, simulation.draft.setup
-            evidence = Evidence(simulation.policy, mode=mode, interactive=simulation.interactive, setup=setup)
+            evidence = Evidence(
+                simulation.policy, mode=mode, interactive=simulation.interactive, setup=setup
+            )
             made.append(evidence)
         return made[0]
 
@@ -226,7 +240,9 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
     lines += _named("evidence", own(seen), look)
     if found.opens:
-        lines += _named("also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING)
+        lines += _named(
+            "also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
+        )
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 
 
@@ -235,7 +251,9 @@ def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
 
     `find`: returns the session of an example, by id.
     """
-    first = (Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),)
+    first = (
+        Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
+    )
     lines = [*wrap(first, look.width)]
     lines += _named("left out", visible_line(found.why[: LONG * 4]), look)
     lines += _named("evidence", own(counted(found.calls, "call")), look)

@@ -332,13 +332,17 @@ class TryScreen(SimulatorScreen):
     }
     """
 
-    def __init__(self, simulation: Simulation, history: CallHistory, *, call: Call | None = None) -> None:
+    def __init__(
+        self, simulation: Simulation, history: CallHistory, *, call: Call | None = None
+    ) -> None:
         super().__init__(simulation)
         self._history, self._begin_with = history, call
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
-        others = [cli_name(each.server, each.name) for each in self.simulation.draft.setup.mcp_tools]
+        others = [
+            cli_name(each.server, each.name) for each in self.simulation.draft.setup.mcp_tools
+        ]
         form = Vertical(CallForm(others=others), id="try-call")
         yield Horizontal(form, PolicyAnswer(id="answer"), id="try-panes")
 

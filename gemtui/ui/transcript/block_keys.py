@@ -26,7 +26,14 @@ from gemtui.processes import FOLDER, IndependentProcess, find_program
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
 from gemtui.transcript.displays import has_line_numbers
-from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, stored_images
+from gemtui.transcript.media import (
+    MediaDamaged,
+    file_name_of,
+    image_bytes,
+    image_words,
+    media_type,
+    stored_images,
+)
 from gemtui.transcript.model import (
     Attachment,
     Block,
@@ -333,7 +340,12 @@ def open_content(name: str, content: bytes) -> None:
     write_new(path, content)
     nothing = subprocess.DEVNULL
     started = IndependentProcess(
-        [program, str(path)], stdin=nothing, stdout=nothing, stderr=nothing, cwd=FOLDER, start_new_session=True
+        [program, str(path)],
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        cwd=FOLDER,
+        start_new_session=True,
     )
     try:
         code = started.wait(_PATIENCE)

@@ -259,7 +259,9 @@ def _on_one_line(asked: str, look: Look) -> Clean:
     return visible_line(asked.strip().replace("\n", look.glyphs.line_end))
 
 
-def _end(call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look) -> Pieces:
+def _end(
+    call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
+) -> Pieces:
     """Return a call's state, counts and duration, as far as there is room for them.
 
     `word`: the state. `facts`: the counts. `asked`: the request. `room`: the number of cells for
@@ -472,7 +474,11 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
             yield from wrapped_rows([GutterRow(gutter, (Piece(text, look[role]),))], look)
         return
     difference = difference_from_original(call)
-    what = "Gemini's call (−) and your edited call (+)" if difference else "ran with different arguments"
+    what = (
+        "Gemini's call (−) and your edited call (+)"
+        if difference
+        else "ran with different arguments"
+    )
     yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
     if difference is not None and not folded:
         yield from draw_diff(difference, look, folded=False).lines
@@ -489,7 +495,15 @@ Very long lines are cut by this size, because rendering them takes too long.
 """
 TABLE = 300
 """Maximum number of rows of a table to render; they cost more than lines of text."""
-_QUIET = (ToolKind.READ, ToolKind.LIST, ToolKind.GLOB, ToolKind.SEARCH, ToolKind.WEB, ToolKind.MEMORY, ToolKind.TOPIC)
+_QUIET = (
+    ToolKind.READ,
+    ToolKind.LIST,
+    ToolKind.GLOB,
+    ToolKind.SEARCH,
+    ToolKind.WEB,
+    ToolKind.MEMORY,
+    ToolKind.TOPIC,
+)
 _PROSE = (
     ToolKind.WEB,
     ToolKind.AGENT,
@@ -541,7 +555,9 @@ def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
     kind, display = kind_of(call.name), shown_display(call)
     text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
-        body = text_rows(text, look, folded=folded, tail=_last_lines(call), language=_output_language(text))
+        body = text_rows(
+            text, look, folded=folded, tail=_last_lines(call), language=_output_language(text)
+        )
         return replace(body, facts=_exit(call, look))
     note = flat(replaced_line(call, display))
     lines = file_lines(call)
@@ -604,7 +620,9 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
         return replace(preview(after, look, total=len(lines)), facts=facts)
     gap = (left_out_line(missing, look),) if missing else ()
     cut = (cut_lines(look),) if any(_size(line) > LONG_LINE for line in (*first, *last)) else ()
-    return Body(lines=(*wrapped_rows(before, look), *gap, *wrapped_rows(after, look), *cut), facts=facts)
+    return Body(
+        lines=(*wrapped_rows(before, look), *gap, *wrapped_rows(after, look), *cut), facts=facts
+    )
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
@@ -620,7 +638,8 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
     return tuple(
-        Piece(tabless(flat_spaces(span.text[: LONG_LINE - start])), span_style(span, look)) for start, span in shown
+        Piece(tabless(flat_spaces(span.text[: LONG_LINE - start])), span_style(span, look))
+        for start, span in shown
     )
 
 
@@ -655,7 +674,9 @@ def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[GutterRow]:
 
 def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
     facts = (Piece(own(counted(len(display.files), "entry", "entries")), look[Role.MUTED]),)
-    rows = [GutterRow((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]]
+    rows = [
+        GutterRow((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]
+    ]
     for name, reason in display.skipped[:LINES]:
         text = own(f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}")
         rows.append(GutterRow((), styled(text, look[Role.WARNING])))

@@ -41,7 +41,12 @@ class Target(NamedTuple):
 
 
 NEXT_PROMPT = Target("prompt", lambda outline: outline.prompt, None, at_top=True)
-TOOL = Target("tool call", lambda outline: outline.calls > 0, lambda block: isinstance(block, ToolCall), at_top=False)
+TOOL = Target(
+    "tool call",
+    lambda outline: outline.calls > 0,
+    lambda block: isinstance(block, ToolCall),
+    at_top=False,
+)
 FAILURE = Target(
     "failed call",
     lambda outline: outline.calls > 0,
@@ -65,7 +70,9 @@ def next_target(transcript: Transcript, here: Cursor, target: Target, step: int)
     return None
 
 
-def _in_message(transcript: Transcript, message: int, here: Cursor, target: Target, step: int) -> Iterator[Cursor]:
+def _in_message(
+    transcript: Transcript, message: int, here: Cursor, target: Target, step: int
+) -> Iterator[Cursor]:
     if target.block is not None:
         blocks = list(enumerate(transcript.read(message).blocks))[::step]
         yield from (Cursor(message, number) for number, block in blocks if target.block(block))

@@ -49,7 +49,9 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     return Body(lines=lines, facts=facts)
 
 
-def change_counts(added: int | None, removed: int | None, look: Look, *, front: str = "") -> tuple[Piece, ...]:
+def change_counts(
+    added: int | None, removed: int | None, look: Look, *, front: str = ""
+) -> tuple[Piece, ...]:
     """Return the numbers of added and removed lines, such as `+6 −2`, if known.
 
     `front`: spaces to put before the number of added lines.
@@ -66,9 +68,9 @@ class Change(Struct, frozen=True):
     """A line of a diff.
 
     `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `number`: the 1-based line
-    number, in the old file for a removed line and otherwise in the new one; 0 if it is unknown. `differs`: the start
-    and end of the part of `text` that isn't in the corresponding removed or added line; None if
-    nothing is marked.
+    number, in the old file for a removed line and otherwise in the new one; 0 if it is unknown.
+    `differs`: the start and end of the part of `text` that isn't in the corresponding removed or
+    added line; None if nothing is marked.
     """
 
     sign: str
@@ -83,7 +85,10 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
     Headers and notes about missing newlines are left out.
     """
     return _compared(
-        [Change(line.sign, Clean(line.text), line.old if line.sign == "-" else line.new) for line in diff_lines(diff)]
+        [
+            Change(line.sign, Clean(line.text), line.old if line.sign == "-" else line.new)
+            for line in diff_lines(diff)
+        ]
     )
 
 
@@ -232,7 +237,9 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 def _alike(one: str, other: str) -> int:
     """Return how many characters at the start of two strings are equal."""
     pairs = zip(one, other, strict=False)
-    return next((n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+    return next(
+        (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )
 
 
 def _marked(change: Change, first: int, last: int) -> Change:

@@ -141,7 +141,11 @@ class Layout:
     """
 
     def __init__(
-        self, draw: Callable[[int], Drawn], guess: Callable[[Outline], int], *, room: int = CACHED_LINES
+        self,
+        draw: Callable[[int], Drawn],
+        guess: Callable[[Outline], int],
+        *,
+        room: int = CACHED_LINES,
     ) -> None:
         self._draw, self._guess, self._room = draw, guess, room
         self.outlines: Sequence[Outline] = ()

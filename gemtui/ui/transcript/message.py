@@ -57,7 +57,11 @@ Only text blocks with more than `_SHORT_TEXT` lines can be folded.
 _SHORT_FAILURE = 40
 _RECORD = 500
 """Estimated size in bytes of a record without its text: ids, times, token counts."""
-_LEVELS = {NoticeLevel.INFO: Role.MUTED, NoticeLevel.WARNING: Role.WARNING, NoticeLevel.ERROR: Role.ERROR}
+_LEVELS = {
+    NoticeLevel.INFO: Role.MUTED,
+    NoticeLevel.WARNING: Role.WARNING,
+    NoticeLevel.ERROR: Role.ERROR,
+}
 
 
 class DrawnBlock(Struct, frozen=True, kw_only=True):
@@ -117,7 +121,9 @@ class Drawn(Struct, frozen=True, kw_only=True):
         return len(self.strips)
 
 
-def draw_message(message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None) -> Drawn:
+def draw_message(
+    message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
+) -> Drawn:
     """Render a message as lines.
 
     `look`: the colours, the symbols, and the width. `folded`: called with a block's index; returns
@@ -242,7 +248,9 @@ def _apart(before: Block, block: Block) -> bool:
     return isinstance(before, Text) and isinstance(block, Text)
 
 
-def _block(block: Block, message: Message, beside: Pieces, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
+def _block(
+    block: Block, message: Message, beside: Pieces, look: Look, *, folded: bool
+) -> tuple[list[Line], bool]:
     inner = look.narrowed(2)
     match block:
         case ToolCall():
@@ -286,7 +294,9 @@ def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], b
     head = (Piece(own(f"{sign} "), look[Role.MUTED]), Piece(own(f"thought: {subject}"), style))
     lines = [Line(cut(head, look))]
     if not folded and foldable:
-        body = text_rows(block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True)
+        body = text_rows(
+            block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True
+        )
         lines += prefixed(body.lines, (Piece(own("  "), style),))
     return lines, foldable
 
@@ -307,7 +317,9 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
 
 def _notice(block: Notice, look: Look) -> list[Line]:
     role = _LEVELS[block.level]
-    sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(block.level)
+    sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(
+        block.level
+    )
     before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()
     role = Role.TEXT if sign else role
     lines = text_rows(block.text, look, folded=False, role=role, prose=True).lines

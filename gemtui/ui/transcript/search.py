@@ -84,7 +84,9 @@ class TranscriptSearch:
     the pattern from the query.
     """
 
-    def __init__(self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None) -> None:
+    def __init__(
+        self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None
+    ) -> None:
         self.query, self.origin = query, origin
         self.wanted = wanted or pattern(query)
         self.hits: list[TranscriptHit] = []
@@ -166,7 +168,9 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
     return hit.message, hit.block
 
 
-def match_spans(drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]) -> Iterator[tuple[MatchSpan, ...]]:
+def match_spans(
+    drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
+) -> Iterator[tuple[MatchSpan, ...]]:
     """Yield each match in the lines of a block.
 
     A match that continues on another line has several spans. `part`: the block's lines. The frame
@@ -208,7 +212,9 @@ class HitMarker:
         """Return the styles of the hits on a line; the current hit is emphasised."""
         now = self.current(place.message, place.drawn)
         found = (
-            StyledSpan(spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH])
+            StyledSpan(
+                spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH]
+            )
             for occurrences in self._spots(place.message, place.drawn).values()
             for spots in occurrences
             for spot in spots
@@ -240,7 +246,11 @@ class HitMarker:
             if len(self._known) >= KNOWN:
                 self._known.clear()
             parts = ((part.block, part) for part in drawn.parts)
-            found = {block: list(match_spans(drawn, part, self._pattern)) for block, part in parts if block is not None}
+            found = {
+                block: list(match_spans(drawn, part, self._pattern))
+                for block, part in parts
+                if block is not None
+            }
             known = self._known[message] = drawn, found
         return known[1]
 
@@ -346,11 +356,17 @@ class Finder:
         assert self._search is not None
         self._request += 1
         look_through = partial(
-            self._look_through, self._request, self._search.wanted, _from(self._view.page.transcript, first), first
+            self._look_through,
+            self._request,
+            self._search.wanted,
+            _from(self._view.page.transcript, first),
+            first,
         )
         self._view.run_worker(look_through, thread=True, exclusive=True, group="find")
 
-    def _look_through(self, request: int, wanted: re.Pattern[str], transcript: Transcript, first: int) -> None:
+    def _look_through(
+        self, request: int, wanted: re.Pattern[str], transcript: Transcript, first: int
+    ) -> None:
         """Search a transcript on a background thread, posting hits as they are found.
 
         `request`: the thread's number. `first`: the index in the view of the transcript's first
@@ -398,7 +414,9 @@ def _from(transcript: Transcript, first: int) -> Transcript:
     if not first:
         return transcript
     read = transcript.read
-    return replace(transcript, outlines=transcript.outlines[first:], read=lambda index: read(index + first))
+    return replace(
+        transcript, outlines=transcript.outlines[first:], read=lambda index: read(index + first)
+    )
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
@@ -462,7 +480,9 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
-            self.word = f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
+            self.word = (
+                f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
+            )
             self.refresh_page()
             return True
         return await super().handle_key(event)
@@ -510,7 +530,9 @@ class FindBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static(own("/"), classes="slash")
-        yield Input(visible_line(self._view.found.query), placeholder=own("find in this transcript"))
+        yield Input(
+            visible_line(self._view.found.query), placeholder=own("find in this transcript")
+        )
         yield Static(classes="count")
 
     def on_mount(self) -> None:

@@ -15,7 +15,12 @@ from textual.strip import Strip
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.messages import BackRequested, DroppedRequested, SubagentRequested, TranscriptMoved
+from gemtui.ui.kit.messages import (
+    BackRequested,
+    DroppedRequested,
+    SubagentRequested,
+    TranscriptMoved,
+)
 from gemtui.ui.kit.screens import HasParts
 from gemtui.ui.transcript.block_keys import BlockKeys
 from gemtui.ui.transcript.cursor import TARGETS, next_target
@@ -75,7 +80,13 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     # --- contents ------------------------------------------------------------------------------
 
     def show(
-        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False, news: bool = True
+        self,
+        transcript: Transcript,
+        *,
+        fresh: bool,
+        end: bool = False,
+        loading: bool = False,
+        news: bool = True,
     ) -> None:
         """Show a different transcript (`fresh`), or a newer state of the current one.
 

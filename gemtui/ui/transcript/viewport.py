@@ -50,7 +50,13 @@ class Viewport:
     # --- the transcript ---
 
     def show(
-        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False, news: bool = True
+        self,
+        transcript: Transcript,
+        *,
+        fresh: bool,
+        end: bool = False,
+        loading: bool = False,
+        news: bool = True,
     ) -> int:
         """Show a different transcript, or a newer state of the current one.
 

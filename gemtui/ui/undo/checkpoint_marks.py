@@ -124,7 +124,9 @@ def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> Che
         return CheckpointMarks()
     found = read_checkpoints(summary)
     shown = (at for at, each in enumerate(transcript.outlines) if each.is_current_prompt)
-    prompts = frozenset(count for count, at in enumerate(shown, 1) if numbers.get(at) in found.prompts)
+    prompts = frozenset(
+        count for count, at in enumerate(shown, 1) if numbers.get(at) in found.prompts
+    )
     return CheckpointMarks(prompts, found.calls)
 
 

@@ -109,7 +109,11 @@ def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool)
 
 def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
     kept = undone.to - 1
-    past = f"with {counted(kept, 'earlier prompt')}" if kept else "empty, because this is the first prompt"
+    past = (
+        f"with {counted(kept, 'earlier prompt')}"
+        if kept
+        else "empty, because this is the first prompt"
+    )
     words = [
         f"A new chat that ends just before prompt {undone.to}. This chat does not change.",
         "",
@@ -142,7 +146,9 @@ def _file_rows(undone: Undone, *, done: bool) -> Iterator[UndoRow]:
 
 
 def _note_row(note: str) -> UndoRow:
-    return UndoRow(sign="warning", role=Role.WARNING, word="note", name=clean_line(note), about=clean(note))
+    return UndoRow(
+        sign="warning", role=Role.WARNING, word="note", name=clean_line(note), about=clean(note)
+    )
 
 
 def totals_words(undone: Undone, *, done: bool) -> str:
@@ -243,7 +249,9 @@ def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
             return (note_line(words, look),)
         return _change_lines(name, texts.now, texts.result, look)
     return (
-        *_said(f"Left alone: {step.why}. Press enter to see its three versions.", look, Role.WARNING),
+        *_said(
+            f"Left alone: {step.why}. Press enter to see its three versions.", look, Role.WARNING
+        ),
         BLANK,
         *_said("Changed since the session:", look, Role.MUTED),
         *_change_lines(name, texts.left, texts.now, look),
@@ -260,7 +268,9 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
 def wrapped_lines(words: Clean, look: Look) -> list[Line]:
     """Return text as lines that fit the width."""
     lines = words.split("\n")
-    return [row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)]
+    return [
+        row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)
+    ]
 
 
 def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:
@@ -369,7 +379,9 @@ class UndoScreen(BesideScreen[None, UndoRow]):
     async def _do(self, plan: _Plan) -> None:
         what = "Redo" if self._is_redo else "Undo"
         with self.gemtui.reporting(f"{what} did not finish"):
-            undone = await asyncio.to_thread(_done, self._request, plan, self._scope, self.gemtui.stop)
+            undone = await asyncio.to_thread(
+                _done, self._request, plan, self._scope, self.gemtui.stop
+            )
             self._take(replace(plan, undone=undone), _Stage.DONE)
             return
         self._begin(_Stage.PLANNING)
@@ -550,7 +562,9 @@ def _planned(request: UndoRequest, scope: UndoScope) -> _Plan:
     )
 
 
-def _prompt_to_go_to(find: Callable[[], Summary], number: Number) -> tuple[Summary, list[Prompt], int]:
+def _prompt_to_go_to(
+    find: Callable[[], Summary], number: Number
+) -> tuple[Summary, list[Prompt], int]:
     """Return a session, its prompts, and the number of the one to go back to."""
     session = find()
     prompts = prompts_of(session)
@@ -617,7 +631,9 @@ class UndoFileScreen(FullScreen[None]):
         self._show()
 
 
-async def show_fork(app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path) -> None:
+async def show_fork(
+    app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
+) -> None:
     """Ask how to fork a session just before a prompt, fork it, and show the new chat.
 
     The chat is shown in the run pane. For the parameters, see `UndoRequest`.

@@ -46,10 +46,14 @@ def test_a_command_is_judged_as_by_the_cli(
     judgement: CommandSafety, commands: list[str], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(workspace.parent))
-    assert {command: judge(command, workspace=workspace) for command in commands} == dict.fromkeys(commands, judgement)
+    assert {command: judge(command, workspace=workspace) for command in commands} == dict.fromkeys(
+        commands, judgement
+    )
 
 
-def test_a_home_within_the_workspace_is_no_way_out(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_within_the_workspace_is_no_way_out(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(workspace / "sub"))
     assert judge("cat ~/b.txt", workspace=workspace) is SAFE
     assert judge("cd", workspace=workspace) is SAFE
@@ -61,7 +65,9 @@ def test_full_paths_within_the_workspace_are_safe(workspace: Path) -> None:
 
 
 @each_row("dir_path, judgement", TABLES["the_folder_of_a_command_counts"])
-def test_the_folder_of_a_command_counts(dir_path: str | None, judgement: CommandSafety, workspace: Path) -> None:
+def test_the_folder_of_a_command_counts(
+    dir_path: str | None, judgement: CommandSafety, workspace: Path
+) -> None:
     assert judge("ls", workspace=workspace, dir_path=dir_path) == judgement
 
 
@@ -91,8 +97,12 @@ def test_without_a_workspace_the_words_alone_count(command: str, judgement: Comm
 
 @given(
     st.lists(
-        st.sampled_from([command.split(" ")[0] for commands in JUDGED.values() for command in commands])
-        | st.sampled_from(("-f", "/etc", "..", "'", '"', "$x", "a\0b", "\ud800", "x" * 5000, "/" * 5000))
+        st.sampled_from(
+            [command.split(" ")[0] for commands in JUDGED.values() for command in commands]
+        )
+        | st.sampled_from(
+            ("-f", "/etc", "..", "'", '"', "$x", "a\0b", "\ud800", "x" * 5000, "/" * 5000)
+        )
         | st.text(max_size=5),
         max_size=6,
     ).map(" ".join),

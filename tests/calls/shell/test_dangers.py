@@ -25,9 +25,14 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
 
 @each_row(
     "command, quiet",
-    [*TABLES["arguments_of_usual_programs_that_run_something_are_marked"], ("sed " + "s/s/" * 4000, "sed '$!N;P;D' a")],
+    [
+        *TABLES["arguments_of_usual_programs_that_run_something_are_marked"],
+        ("sed " + "s/s/" * 4000, "sed '$!N;P;D' a"),
+    ],
 )
-def test_arguments_of_usual_programs_that_run_something_are_marked(command: str, quiet: str) -> None:
+def test_arguments_of_usual_programs_that_run_something_are_marked(
+    command: str, quiet: str
+) -> None:
     assert dangers(command)
     assert not dangers(quiet)
 
@@ -45,7 +50,9 @@ def project(project: Path) -> Path:
     return project
 
 
-@each_row("command, expected", TABLES["writes_beyond_the_project_and_to_what_runs_later_are_marked"])
+@each_row(
+    "command, expected", TABLES["writes_beyond_the_project_and_to_what_runs_later_are_marked"]
+)
 def test_writes_beyond_the_project_and_to_what_runs_later_are_marked(
     command: str, expected: str, project: Path
 ) -> None:

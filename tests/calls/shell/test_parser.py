@@ -37,7 +37,11 @@ def test_redirections_are_found(command: str, redirected: bool) -> None:
 
 
 def test_a_part_knows_whether_it_redirects_alone() -> None:
-    assert [p.redirected for p in parse_command("echo $(a > o) > x; b").parts] == [True, False, False]
+    assert [p.redirected for p in parse_command("echo $(a > o) > x; b").parts] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @each_row("command, inner", TABLES["wrappers_are_opened"])
@@ -62,7 +66,9 @@ def test_a_broken_substitution_gives_no_words(command: str) -> None:
         shell_words(command)
 
 
-_ODD = st.text(st.one_of(st.sampled_from("'\"\\$&;|<>()# \n\t`{}[]=a1*!~-"), st.characters()), max_size=60)
+_ODD = st.text(
+    st.one_of(st.sampled_from("'\"\\$&;|<>()# \n\t`{}[]=a1*!~-"), st.characters()), max_size=60
+)
 
 
 @given(_ODD)

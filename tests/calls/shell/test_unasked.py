@@ -82,7 +82,9 @@ def test_each_program_of_the_list_is_documented_with_what_it_could_do(name: str)
 
 
 @each_row("config, why", TABLES["git_is_asked_about_where_its_configuration_may_act"])
-def test_git_is_asked_about_where_its_configuration_may_act(project: Path, config: str, why: str) -> None:
+def test_git_is_asked_about_where_its_configuration_may_act(
+    project: Path, config: str, why: str
+) -> None:
     (project / ".git/config").write_bytes(config.encode())
     for command in ("git log", "git status", "ls | git show"):
         found = ask(command, project)
@@ -91,7 +93,9 @@ def test_git_is_asked_about_where_its_configuration_may_act(project: Path, confi
     assert ask("ls", project) is None
 
 
-def test_git_is_asked_about_outside_of_the_runs_own_repository(project: Path, tmp_path: Path) -> None:
+def test_git_is_asked_about_outside_of_the_runs_own_repository(
+    project: Path, tmp_path: Path
+) -> None:
     (project / "src/deep").mkdir()
     repository(project / "nested")
     for name in ("objects", "refs"):

@@ -64,7 +64,9 @@ def test_a_plain_policy_has_no_findings() -> None:
 
 
 @each_row("text, number, message", TABLES["toml_that_cant_be_read_names_its_line_and_rule"])
-def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, message: str) -> None:
+def test_toml_that_cant_be_read_names_its_line_and_rule(
+    text: str, number: int, message: str
+) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == number
     assert message in finding.message
@@ -73,7 +75,9 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, 
 
 
 @each_row("fields, field, message, way_out", TABLES["a_field_that_the_schema_refuses"])
-def test_a_field_that_the_schema_refuses(fields: str, field: str, message: str, way_out: str) -> None:
+def test_a_field_that_the_schema_refuses(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
     finding = only(rule(GLOB, 'decision = "allow"\npriority = 1\n') + rule(fields), Severity.ERROR)
     assert finding.rule == 2
     says(finding, field, message, way_out)
@@ -81,7 +85,9 @@ def test_a_field_that_the_schema_refuses(fields: str, field: str, message: str, 
 
 
 @each_row("text, field, message, way_out", TABLES["a_table_that_the_cli_does_not_look_at"])
-def test_a_table_that_the_cli_does_not_look_at(text: str, field: str, message: str, way_out: str) -> None:
+def test_a_table_that_the_cli_does_not_look_at(
+    text: str, field: str, message: str, way_out: str
+) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == 0
     says(finding, field, message, way_out)
@@ -102,16 +108,25 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
     [
         *TABLES["a_rule_that_does_not_do_what_it_says"],
         (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "ignores the rule", ""),
-        (f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}', "commandPrefix", "ignores the rule", ""),
+        (
+            f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}',
+            "commandPrefix",
+            "ignores the rule",
+            "",
+        ),
     ],
 )
-def test_a_rule_that_does_not_do_what_it_says(fields: str, field: str, message: str, way_out: str) -> None:
+def test_a_rule_that_does_not_do_what_it_says(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
     finding = only(rule(fields), Severity.ERROR)
     assert finding.rule == 1
     says(finding, field, message, way_out)
 
 
-@each_row("name", ["*", "mcp_*", "mcp_s_*", "mcp_un_der_*", "mcp_s_x", "generalist", "discovered_tool_x"])
+@each_row(
+    "name", ["*", "mcp_*", "mcp_s_*", "mcp_un_der_*", "mcp_s_x", "generalist", "discovered_tool_x"]
+)
 def test_names_that_rules_do_match(name: str) -> None:
     assert check_text(rule(f'toolName = "{name}"\n{DENY}'), "work.toml") == ()
 
@@ -120,7 +135,9 @@ def test_names_that_rules_do_match(name: str) -> None:
 
 
 @each_row("fields, field, message, way_out", TABLES["a_rule_that_was_hardly_meant_so"])
-def test_a_rule_that_was_hardly_meant_so(fields: str, field: str, message: str, way_out: str) -> None:
+def test_a_rule_that_was_hardly_meant_so(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
     finding = only(rule(fields), Severity.WARNING)
     assert finding.rule == 1
     says(finding, field, message, way_out)
@@ -192,7 +209,9 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
         ("loop.toml", "does not exist", ""),
     ],
 )
-def test_a_path_from_which_the_cli_reads_nothing(odd_place: Path, name: str, message: str, way_out: str) -> None:
+def test_a_path_from_which_the_cli_reads_nothing(
+    odd_place: Path, name: str, message: str, way_out: str
+) -> None:
     (finding,) = check_files([odd_place / name])
     assert (finding.file, finding.rule, finding.severity) == (odd_place / name, 0, Severity.ERROR)
     assert message in finding.message
@@ -234,7 +253,9 @@ def test_rules_are_compared_across_files(place: Path) -> None:
     (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 50")))
     (finding,) = check_files([place / "good.toml", place / "b.toml"])
     assert finding.file == place / "b.toml"
-    assert f"rule 1 of {place / 'good.toml'} (priority 100, deny) is checked first" in finding.message
+    assert (
+        f"rule 1 of {place / 'good.toml'} (priority 100, deny) is checked first" in finding.message
+    )
 
 
 def test_rules_of_a_file_that_is_dropped_stand_in_nobodys_way(place: Path) -> None:
@@ -274,6 +295,9 @@ def test_files_that_the_cli_dropped_are_named_as_dropped_and_no_others() -> None
         for name, text in texts.items():
             if not name.endswith(".toml") or text.startswith("-> "):
                 continue  # passed over, as is a symbolic link
-            dropped = any(f"error in {name}:" in line and ("parsing" in line or "Schema" in line) for line in stderr)
+            dropped = any(
+                f"error in {name}:" in line and ("parsing" in line or "Schema" in line)
+                for line in stderr
+            )
             found = any("ignores the whole file" in each.message for each in check_text(text, name))
             assert found == dropped, (id, name)

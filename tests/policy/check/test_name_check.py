@@ -25,7 +25,14 @@ ROVO = "atlassian-rovo-mcp-server"
 
 
 def deny(*tools: str, mcp: str | None = None, **more: Any) -> Rule:
-    return Rule(tools=tools, tool_list=len(tools) > 1, mcp_name=mcp, decision=Decision.DENY, priority=100, **more)
+    return Rule(
+        tools=tools,
+        tool_list=len(tools) > 1,
+        mcp_name=mcp,
+        decision=Decision.DENY,
+        priority=100,
+        **more,
+    )
 
 
 @each_row("rule, name, better", TABLES["a_name_that_no_tool_has"])
@@ -33,9 +40,17 @@ def deny(*tools: str, mcp: str | None = None, **more: Any) -> Rule:
 def test_a_rule_for_a_name_that_no_tool_has_is_an_error_with_the_right_name(
     rule: Rule, name: str, better: Rule | None, decision: Decision
 ) -> None:
-    said = [each for each in check_text(rules_to_toml([replace(rule, decision=decision)]), "deny.toml") if each.kind]
+    said = [
+        each
+        for each in check_text(rules_to_toml([replace(rule, decision=decision)]), "deny.toml")
+        if each.kind
+    ]
     (finding,) = said
-    assert (finding.kind, finding.severity, finding.rule) == (FindingKind.NEVER_MATCHES, Severity.ERROR, 1)
+    assert (finding.kind, finding.severity, finding.rule) == (
+        FindingKind.NEVER_MATCHES,
+        Severity.ERROR,
+        1,
+    )
     assert name in f"{finding.message}: {finding.way_out}"
     if decision is Decision.DENY:
         assert fixed(rule) == better
@@ -61,11 +76,20 @@ NAMES = st.text(st.sampled_from("abmcp_ .-:/é*0"), min_size=1, max_size=50)
 
 
 @given(server=NAMES.filter(lambda name: name != "*"), tool=NAMES.filter(lambda name: name != "*"))
-def test_a_deny_of_any_servers_tool_hides_it_or_is_corrected_so_that_it_does(server: str, tool: str) -> None:
-    setup, call = Setup(mcp_tools=(McpTool(server=server, name=tool),)), Call(cli_name(server, tool))
+def test_a_deny_of_any_servers_tool_hides_it_or_is_corrected_so_that_it_does(
+    server: str, tool: str
+) -> None:
+    setup, call = (
+        Setup(mcp_tools=(McpTool(server=server, name=tool),)),
+        Call(cli_name(server, tool)),
+    )
 
     def hides(rule: Rule) -> bool:
-        return not Engine(Policy(rules=(rule,)), mode=ApprovalMode.YOLO, setup=setup).outcome(call).offered
+        return (
+            not Engine(Policy(rules=(rule,)), mode=ApprovalMode.YOLO, setup=setup)
+            .outcome(call)
+            .offered
+        )
 
     one, every = deny(tool, mcp=server), deny("*", mcp=server)
     for rule in (one, every):
@@ -91,6 +115,8 @@ def test_two_tools_with_one_name_are_told_where_rules_name_both(pair: tuple[Rule
 
 
 @each_row("rule, settings", TABLES["two_tools_with_one_name_are_told_where_the_settings_name_them"])
-def test_two_tools_with_one_name_are_told_where_the_settings_name_them(rule: Rule, settings: Mapping[str, Any]) -> None:
+def test_two_tools_with_one_name_are_told_where_the_settings_name_them(
+    rule: Rule, settings: Mapping[str, Any]
+) -> None:
     ((draft,),) = same_names((rule,), {"mcpServers": settings}).values()
     assert (draft.kind, draft.severity) == (FindingKind.SAME_NAME, Severity.WARNING)

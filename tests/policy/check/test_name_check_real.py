@@ -1,4 +1,6 @@
-"""What the CLI offers of MCP servers with odd names, under rules as they are and as they are fixed."""
+"""What the CLI offers of MCP servers with odd names, under rules as they are and as they are
+fixed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ SERVERS = {
     "docs": ("a/b", "fine", "full"),
     "büro": ("löschen",),
 }
-TOOLS = {cli_name(server, tool): McpTool(server=server, name=tool) for server in SERVERS for tool in SERVERS[server]}
+TOOLS = {
+    cli_name(server, tool): McpTool(server=server, name=tool)
+    for server in SERVERS
+    for tool in SERVERS[server]
+}
 DENIED = [(server, tool) for server, tools in SERVERS.items() for tool in tools]
 
 
@@ -41,12 +47,17 @@ RULES = [
 
 
 def _offered(gemini: GeminiCli, policy: Path) -> set[str]:
-    with ModelServer([answer(text("Done."))]) as model, gemini.start(model, "go", f"--policy={policy}") as run:
+    with (
+        ModelServer([answer(text("Done."))]) as model,
+        gemini.start(model, "go", f"--policy={policy}") as run,
+    ):
         run.finish()
         return {tool for tool in model.asked[0].tools if tool.startswith("mcp_")}
 
 
-def test_rules_for_names_that_no_tool_has_deny_nothing_and_fixed_they_deny_all(gemini: GeminiCli) -> None:
+def test_rules_for_names_that_no_tool_has_deny_nothing_and_fixed_they_deny_all(
+    gemini: GeminiCli,
+) -> None:
     put_server(gemini, SERVERS)
     settings = json.loads((gemini.store / "settings.json").read_text())
     setup = Setup(settings=settings, mcp_tools=tuple(TOOLS.values()))
@@ -55,7 +66,9 @@ def test_rules_for_names_that_no_tool_has_deny_nothing_and_fixed_they_deny_all(g
     for name, rules, expected in (("as-is", RULES, set(TOOLS) - hidden), ("fixed", better, set())):
         policy = gemini.folder / f"{name}.toml"
         policy.write_text(rules_to_toml(rules))
-        never = [each.rule for each in check_files([policy]) if each.kind is FindingKind.NEVER_MATCHES]
+        never = [
+            each.rule for each in check_files([policy]) if each.kind is FindingKind.NEVER_MATCHES
+        ]
         assert never == ([*range(3, len(RULES) + 1)] if expected else [])
         engine = Engine(Policy.load(policy), mode=ApprovalMode.YOLO, setup=setup)
         assert {tool for tool in TOOLS if engine.outcome(Call(tool)).offered} == expected

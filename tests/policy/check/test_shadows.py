@@ -49,7 +49,9 @@ def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule
 
 def test_the_order_of_the_file_does_not_matter_where_priorities_differ() -> None:
     found = said(rule(ALLOW, 100, "glob"), rule(DENY, 300, "glob"))
-    assert found == [(1, "this rule never applies, because rule 2 (priority 300, deny) is checked first")]
+    assert found == [
+        (1, "this rule never applies, because rule 2 (priority 300, deny) is checked first")
+    ]
 
 
 def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
@@ -78,9 +80,17 @@ def test_rules_that_never_meet_are_no_tie(first: Rule, second: Rule) -> None:
 # --- against the engine --------------------------------------------------------------------------
 
 TOOLS = [
-    "*", "glob", "grep_search", "search_file_content", "mcp_*", "mcp_s_*", "mcp_s_x", "mcp_t_x",
-    "generalist", "invoke_agent",
-]  # fmt: skip
+    "*",
+    "glob",
+    "grep_search",
+    "search_file_content",
+    "mcp_*",
+    "mcp_s_*",
+    "mcp_s_x",
+    "mcp_t_x",
+    "generalist",
+    "invoke_agent",
+]
 PREFIXES = ["git", "git push", "npm", "ls"]
 CALLS = [
     *(
@@ -99,9 +109,15 @@ SETUP = Setup(mcp_tools=tuple(McpTool(server=s, name=n) for s in "st" for n in "
 RULE = st.builds(
     lambda what, **fields: Rule(source="work.toml", **what, **fields),
     st.one_of(
-        st.lists(st.sampled_from(TOOLS), min_size=1, max_size=2).map(lambda tools: {"tools": tuple(tools)}),
+        st.lists(st.sampled_from(TOOLS), min_size=1, max_size=2).map(
+            lambda tools: {"tools": tuple(tools)}
+        ),
         st.lists(st.sampled_from(PREFIXES), max_size=2).map(
-            lambda found: {"tools": (SHELL,), "command_prefixes": tuple(found), "prefix_list": bool(found)}
+            lambda found: {
+                "tools": (SHELL,),
+                "command_prefixes": tuple(found),
+                "prefix_list": bool(found),
+            }
         ),
         st.sampled_from("x*").map(lambda tool: {"tools": (tool,), "mcp_name": "s"}),
     ),
@@ -121,7 +137,9 @@ def test_no_call_is_decided_by_a_rule_that_never_applies(
 ) -> None:
     every = numbered(rules)
     dead = {
-        place + 1 for place, found in related(every).items() if any("never applies" in one.message for one in found)
+        place + 1
+        for place, found in related(every).items()
+        if any("never applies" in one.message for one in found)
     }
     engine = Engine(of(every), mode=mode, interactive=interactive, setup=SETUP)
     for call in CALLS if dead else ():
@@ -132,8 +150,16 @@ def test_no_call_is_decided_by_a_rule_that_never_applies(
 def test_many_rules_with_many_tools_each_are_compared_by_what_they_share() -> None:
     """Pair by pair, tool by tool, this would take minutes."""
     rules = [
-        rule(DENY if number % 2 else ALLOW, 100, *(f"t{number}_{each}" for each in range(20))) for number in range(400)
+        rule(DENY if number % 2 else ALLOW, 100, *(f"t{number}_{each}" for each in range(20)))
+        for number in range(400)
     ]
     assert said(*rules, rule(ASK, 100, "t7_7")) == [
-        (401, "this rule never applies, because rule 8 (priority 100, deny) is loaded first and has the same priority")
+        (
+            401,
+            (
+                "this rule never applies, because rule 8 (priority 100, deny) is loaded first and "
+                "has "
+                "the same priority"
+            ),
+        )
     ]

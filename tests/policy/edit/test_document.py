@@ -172,7 +172,9 @@ def test_a_change_of_a_rule_changes_its_own_lines(
 ) -> None:
     expected = text or FILE
     document, rule = opened(expected, index, end)
-    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    values: Any = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
     changed = document.replace(index, replace(rule, **values))
     for before, after in changes:
         assert before in expected
@@ -190,7 +192,10 @@ def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
 
 
 def test_dotted_keys_are_one_value() -> None:
-    _, rule = opened('[[rule]]\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\ndecision = "deny"\npriority = 1\n')
+    _, rule = opened(
+        '[[rule]]\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\ndecision = "deny"\npriority '
+        "= 1\n"
+    )
     assert rule.annotations == {"a": 1, "b": 2}
 
 
@@ -211,7 +216,11 @@ def test_half_a_character_is_refused_with_a_reason() -> None:
 
 # --- structure -----------------------------------------------------------------------------------
 
-TOOLS = [("run_shell_command", "allow"), ("['write_file', 'replace']", "deny"), ("web_fetch", "ask_user")]
+TOOLS = [
+    ("run_shell_command", "allow"),
+    ("['write_file', 'replace']", "deny"),
+    ("web_fetch", "ask_user"),
+]
 
 
 @ENDS
@@ -221,7 +230,9 @@ def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
     added = document.add(ALLOW, at)
     place = 3 if at is None else at
     assert tools(added)[place] == ("read_file",)
-    assert [e.text for i, e in enumerate(added.rules) if i != place] == [each.text for each in document.rules]
+    assert [e.text for i, e in enumerate(added.rules) if i != place] == [
+        each.text for each in document.rules
+    ]
     assert added.text.count("\n") == added.text.count(end)
     assert added.remove(place).text == document.text
 
@@ -342,7 +353,9 @@ LINES = st.sampled_from(TABLES["lines"])
     st.lists(EDITS, min_size=1, max_size=6),
     st.data(),
 )
-def test_edits_leave_what_the_whole_text_says(text: str, edits: list[str], data: st.DataObject) -> None:
+def test_edits_leave_what_the_whole_text_says(
+    text: str, edits: list[str], data: st.DataObject
+) -> None:
     document = Document.parse(text)
     same(document, document)
     for edit in edits:

@@ -109,7 +109,9 @@ def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> No
     assert list(users.iterdir()) == [path]  # and nothing was backed up
 
 
-def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path, opened: Opened) -> None:
+def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(
+    users: Path, opened: Opened
+) -> None:
     path = opened.file.path
     path.chmod(0o640)
     saved = store.save_policy(opened, opened.document.add(RULE))
@@ -150,7 +152,9 @@ def test_a_file_that_is_gone_is_not_made_again_unasked(opened: Opened) -> None:
     assert path.read_text() == TEXT
 
 
-def test_a_symbolic_link_stays_one_and_another_target_is_a_change(users: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_stays_one_and_another_target_is_a_change(
+    users: Path, tmp_path: Path
+) -> None:
     target, other = tmp_path / "dotfiles.toml", tmp_path / "other.toml"
     for each in (target, other):
         each.write_text(TEXT)
@@ -168,7 +172,9 @@ def test_a_symbolic_link_stays_one_and_another_target_is_a_change(users: Path, t
     assert other.read_text() == TEXT
 
 
-def test_a_backup_goes_through_no_symbolic_link(users: Path, opened: Opened, tmp_path: Path) -> None:
+def test_a_backup_goes_through_no_symbolic_link(
+    users: Path, opened: Opened, tmp_path: Path
+) -> None:
     precious = tmp_path / "precious"
     precious.write_text("precious")
     (users / "u.toml.bak").symlink_to(precious)
@@ -214,7 +220,9 @@ def test_half_a_character_is_not_written(own_places: None) -> None:
         (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "larger than 4 MiB"),
     ],
 )
-def test_what_cant_be_opened_says_why(tmp_path: Path, make: object, error: type[PolicyError], message: str) -> None:
+def test_what_cant_be_opened_says_why(
+    tmp_path: Path, make: object, error: type[PolicyError], message: str
+) -> None:
     path = tmp_path / "x.toml"
     assert callable(make)
     make(path)
@@ -241,7 +249,10 @@ def test_a_new_policy_is_for_its_user_alone(own_places: None) -> None:
     assert store.create("other.toml").file.name == "other"
 
 
-@each_row("name, message", [*TABLES["a_name_that_is_none_is_refused_with_one_that_fits"], ("x" * 300, "use x")])
+@each_row(
+    "name, message",
+    [*TABLES["a_name_that_is_none_is_refused_with_one_that_fits"], ("x" * 300, "use x")],
+)
 def test_a_name_that_is_none_is_refused_with_one_that_fits(name: str, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         store.create(name, TEXT)
@@ -307,7 +318,9 @@ def test_a_full_disk_leaves_the_old_file(opened: Opened, monkeypatch: pytest.Mon
     assert path.read_text() == TEXT
 
 
-def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users: Path, opened: Opened) -> None:
+def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(
+    users: Path, opened: Opened
+) -> None:
     path = opened.file.path
     os.mkfifo(users / "u.toml.bak")
     with pytest.raises(OSError, match="not a regular file") as caught:

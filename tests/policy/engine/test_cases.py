@@ -24,11 +24,18 @@ def _expected(case: Case) -> tuple[str, str, bool | None, str | None]:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[run[0].run for run in RUNS])
-def test_the_calls_of_an_observed_run_come_out_as_observed(run: tuple[Case, ...], tmp_path: Path) -> None:
+def test_the_calls_of_an_observed_run_come_out_as_observed(
+    run: tuple[Case, ...], tmp_path: Path
+) -> None:
     answers = Run(run[0], tmp_path / "home").answers(run)
     told = [case for case in run if case.scope == "engine"]
     ours = [
-        (case.id, answer.outcome, answer.offered, None if case.interactive else answer.explained.message)
+        (
+            case.id,
+            answer.outcome,
+            answer.offered,
+            None if case.interactive else answer.explained.message,
+        )
         for case, answer in zip(run, answers, strict=True)
         if case.scope == "engine"
     ]

@@ -20,7 +20,9 @@ SERVERS = {"mcpServers": {"srv": {"command": "x"}, "un_der": {"command": "x"}}}
 
 def rule(tool: str, decision: Decision = ALLOW, priority: int = 100, **more: Any) -> Rule:
     """A rule of a user's file."""
-    return Rule(tools=(tool,), decision=decision, priority=priority, source="a.toml", index=1, **more)
+    return Rule(
+        tools=(tool,), decision=decision, priority=priority, source="a.toml", index=1, **more
+    )
 
 
 def said(
@@ -42,7 +44,9 @@ def said(
 @each_row("promise, cases", table("policy/decisions.json", rule_or_call).items())
 def test_a_call_is_decided_as_promised(promise: str, cases: list[dict[str, Any]]) -> None:
     for case in cases:
-        setup = Setup(settings=case.get("settings", {}), allowed_tools=tuple(case.get("allowed_tools", ())))
+        setup = Setup(
+            settings=case.get("settings", {}), allowed_tools=tuple(case.get("allowed_tools", ()))
+        )
         mode, interactive = case.get("mode", "default"), case.get("interactive", False)
         answer = decide(of(case.get("rules", ())), case["call"], mode, interactive, setup=setup)
         expected = case["answer"]
@@ -83,9 +87,13 @@ def test_settings_of_a_server_may_be_anything(field: str, value: object) -> None
 
 
 @each_row("mode, offered, hidden", TABLES["each_mode_offers_its_tools_and_hides_the_others"])
-def test_each_mode_offers_its_tools_and_hides_the_others(mode: str, offered: list[str], hidden: list[str]) -> None:
+def test_each_mode_offers_its_tools_and_hides_the_others(
+    mode: str, offered: list[str], hidden: list[str]
+) -> None:
     engine = Engine(Policy(), mode=ApprovalMode(mode))
-    assert [name for name in (*offered, *hidden) if engine.outcome(Call(tool=name)).offered] == offered
+    assert [
+        name for name in (*offered, *hidden) if engine.outcome(Call(tool=name)).offered
+    ] == offered
 
 
 @each_row("broken", [{"tools": ("",)}, {"mcp_name": ""}, {"subagent": ""}])
@@ -164,7 +172,9 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
 
 
 def test_words_from_elsewhere_are_harmless_in_an_explanation() -> None:
-    one = Rule(tools=("read_file",), decision=ASK, priority=1, source="a\x1b[31m\u202e.toml", index=2)
+    one = Rule(
+        tools=("read_file",), decision=ASK, priority=1, source="a\x1b[31m\u202e.toml", index=2
+    )
     answer = said(one, tool="read_file")
     assert "\x1b" not in answer.because
     assert "\u202e" not in answer.because

@@ -51,7 +51,9 @@ def test_the_sample_holds_every_outcome_headless_and_interactive() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLE))
-def test_the_real_cli_decides_as_recorded_and_as_we_do(gemini_program: Path, tmp_path: Path, name: str) -> None:
+def test_the_real_cli_decides_as_recorded_and_as_we_do(
+    gemini_program: Path, tmp_path: Path, name: str
+) -> None:
     run: tuple[Case, ...] = RUNS[name]
     found = observe_run(gemini_program, tmp_path / "place", run)
     differing = [each for each in found if each.changed or each.missed or each.problem]

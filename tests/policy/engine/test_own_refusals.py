@@ -41,12 +41,16 @@ def project(gemini: GeminiCli) -> Path:
     return gemini.project
 
 
-def test_the_tools_of_the_real_cli_refuse_what_we_say_they_do(gemini: GeminiCli, project: Path) -> None:
+def test_the_tools_of_the_real_cli_refuse_what_we_say_they_do(
+    gemini: GeminiCli, project: Path
+) -> None:
     """All of them in one run, in which the policy allows everything."""
     made = (*REFUSED, *DONE)
     turns = [answer(*(call(each.tool, **each.args) for each in made)), answer(text("Done."))]
     with ModelServer(turns) as model, gemini.start(model, "go") as run:
-        found = {event["tool_id"]: event for event in run.finish() if event["type"] == "tool_result"}
+        found = {
+            event["tool_id"]: event for event in run.finish() if event["type"] == "tool_result"
+        }
     refused = [name(one) for one, event in zip(made, found.values(), strict=True) if _is(event)]
     assert refused == list(map(name, REFUSED))
     setup = Setup(workspace=project)
@@ -63,7 +67,10 @@ def _is(event: dict[str, Any]) -> bool:
 def test_a_refusal_of_the_tool_is_a_deny_headless_and_says_why() -> None:
     said = decide(Policy(), Call("run_shell_command", {"command": "a `b`"}), "yolo")
     assert (said.decision, said.headless) == (Decision.ALLOW, Decision.DENY)
-    assert said.tool_refuses == "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
+    assert (
+        said.tool_refuses
+        == "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
+    )
     assert "whatever the policy says: it does not accept command substitution" in said.because
 
 
@@ -77,7 +84,9 @@ def test_without_a_workspace_only_relative_paths_are_judged() -> None:
     assert not refused("/srv/node_modules/app/a.txt")
 
 
-def test_folders_that_the_settings_add_are_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_the_settings_add_are_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`~` is a home there, `~name` a folder of that name."""
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
@@ -95,12 +104,29 @@ def test_folders_that_the_settings_add_are_inside(tmp_path: Path, monkeypatch: p
         assert (said.tool_refuses is not None) is refuses, path
 
 
-PIECES = ("a", ".git", ".GIT", ".env ", "node_modules.", "gha-creds-1.json", "git~1", "..", ".",
-          "", "~", "NODE_MODULES:x", "\0", "src", "/")  # fmt: skip
+PIECES = (
+    "a",
+    ".git",
+    ".GIT",
+    ".env ",
+    "node_modules.",
+    "gha-creds-1.json",
+    "git~1",
+    "..",
+    ".",
+    "",
+    "~",
+    "NODE_MODULES:x",
+    "\0",
+    "src",
+    "/",
+)
 
 
 @given(st.lists(st.sampled_from(PIECES)), st.sampled_from("/\\"))
-def test_recorded_paths_are_refused_by_every_name_that_live_ones_are(pieces: list[str], separator: str) -> None:
+def test_recorded_paths_are_refused_by_every_name_that_live_ones_are(
+    pieces: list[str], separator: str
+) -> None:
     path = separator.join(pieces)
     read = Call(tool="read_file", args={"file_path": path})
     inside = os.path.normpath(path.replace("\0", ""))

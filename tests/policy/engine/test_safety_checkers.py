@@ -60,7 +60,10 @@ def test_the_real_cli_asks_the_checkers_as_we_do(gemini: GeminiCli) -> None:
     file = gemini.folder / "checkers.toml"
     file.write_text(POLICY)
     made = answer(*(call(each.tool, **each.args) for each, _ in CALLS))
-    with ModelServer([made, answer(text("Done."))]) as model, gemini.start(model, "go", f"--policy={file}") as run:
+    with (
+        ModelServer([made, answer(text("Done."))]) as model,
+        gemini.start(model, "go", f"--policy={file}") as run,
+    ):
         results = [event for event in run.finish() if event["type"] == "tool_result"]
     assert [_seen(event) for event in results] == [decision for _, decision in CALLS]
     setup = Setup(workspace=gemini.project)
@@ -100,7 +103,10 @@ def test_auto_edit_has_such_a_checker_of_its_own(tmp_path: Path) -> None:
 
 @each_row(
     "checker, said",
-    [(UNKNOWN, "no external checker"), (f"{ALLOWED_PATH}required_context = ['history']\n", "environment")],
+    [
+        (UNKNOWN, "no external checker"),
+        (f"{ALLOWED_PATH}required_context = ['history']\n", "environment"),
+    ],
 )
 def test_a_checker_that_refuses_everything_is_told(checker: str, said: str) -> None:
     (found,) = check_text(f'[[safety_checker]]\ntoolName = "*"\n{checker}', "work.toml")

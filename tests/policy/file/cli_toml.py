@@ -51,7 +51,10 @@ class CliToml:
         source = folder / "toml.js"
         source.write_text(text[text.index(_BEGIN) : text.index(_END)], "utf-8")
         self._child = subprocess.Popen(
-            ["node", "-e", _CHILD, str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            ["node", "-e", _CHILD, str(source)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
         )
 
     def read(self, text: str) -> Any:
@@ -65,7 +68,10 @@ class CliToml:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._child:
             self._child.terminate()

@@ -44,7 +44,9 @@ def test_every_combination_of_levels(levels: tuple[Level, Level, Level]) -> None
     assert all(rule["interactive"] is False for rule in read)
 
 
-def permissions(mode: str | None = None, levels: dict[str, str] | None = None, **tools: list[str]) -> Permissions:
+def permissions(
+    mode: str | None = None, levels: dict[str, str] | None = None, **tools: list[str]
+) -> Permissions:
     """Permissions as a table has them."""
     return Permissions(
         mode=None if mode is None else ApprovalMode(mode),
@@ -54,7 +56,9 @@ def permissions(mode: str | None = None, levels: dict[str, str] | None = None, *
 
 
 @each_row("promise, case", table("policy/permissions.json").items())
-def test_permissions_become_the_promised_rules(promise: str, case: tuple[dict[str, Any], list[Any]]) -> None:
+def test_permissions_become_the_promised_rules(
+    promise: str, case: tuple[dict[str, Any], list[Any]]
+) -> None:
     fields, expected = case
     assert [list(rule) for rule in short(rules(permissions(**fields)))] == expected, promise
 
@@ -68,7 +72,9 @@ def test_empty_levels_ask_for_all() -> None:
 @each_row("mode", ApprovalMode)
 @each_row("level", Level)
 @each_row("named", TOOLS)
-def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(mode: ApprovalMode, level: Level, named: str) -> None:
+def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(
+    mode: ApprovalMode, level: Level, named: str
+) -> None:
     found = rules(Permissions(mode=mode, levels=PermissionPolicy(**{named: level})))
     kept = level is not Level.ALLOW or mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
     assert {rule.tools[0] for rule in found} == (set(TOOLS[named]) if kept else set())
@@ -91,7 +97,9 @@ PORTABLE = {
 
 @each_row("name", [*PORTABLE, "YOLO", "Yolo", " yolo", "auto-edit", "y", "true", ""])
 def test_a_run_accepts_only_the_modes_own_names(name: str) -> None:
-    with pytest.raises(OptionError, match="approval_mode must be one of default, auto_edit, plan, yolo, not") as error:
+    with pytest.raises(
+        OptionError, match="approval_mode must be one of default, auto_edit, plan, yolo, not"
+    ) as error:
         AgentOptions(approval_mode=name)
     assert repr(name) in str(error.value)
 
@@ -116,7 +124,9 @@ def test_decisions_accept_only_the_modes_own_names_and_those_in_rules(name: str)
         rule_mode(name)
 
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12)
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12
+)
 
 
 @given(name=NAMES | st.just('q"b\\s\nl\x01\x7f🙂'))
@@ -134,7 +144,9 @@ def test_any_name_makes_valid_toml_that_reads_back(name: str) -> None:
     ],
 )
 @each_row("option", ["only_tools", "approved_tools", "disallowed_tools"])
-def test_a_run_refuses_names_of_mcp_tools_that_gemini_cli_never_uses(name: str, called: str, option: str) -> None:
+def test_a_run_refuses_names_of_mcp_tools_that_gemini_cli_never_uses(
+    name: str, called: str, option: str
+) -> None:
     with pytest.raises(OptionError, match=f"did you mean {re.escape(called)}"):
         with_values(AgentOptions(), {option: [name]})
     assert option_value(with_values(AgentOptions(), {option: [called]}), option) == (called,)

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from gemtui import ApprovalMode, Call, Decision, Level, OptionError, PermissionPolicy, Policy, Setup, decide
+from gemtui import (
+    ApprovalMode,
+    Call,
+    Decision,
+    Level,
+    OptionError,
+    PermissionPolicy,
+    Policy,
+    Setup,
+    decide,
+)
 from tests.rows import each_row
 
 WORK = """
@@ -94,7 +104,10 @@ def test_a_mode_may_be_spelled_as_in_rules(work: Policy, mode: str) -> None:
 def test_settings_and_flags_come_by_the_setup(work: Policy) -> None:
     call = Call("web_fetch", {"prompt": "x"})
     assert decide(work, call).headless is Decision.DENY
-    for setup in (Setup(settings={"tools": {"allowed": ["web_fetch"]}}), Setup(allowed_tools=("web_fetch",))):
+    for setup in (
+        Setup(settings={"tools": {"allowed": ["web_fetch"]}}),
+        Setup(allowed_tools=("web_fetch",)),
+    ):
         assert decide(work, call, setup=setup).headless is Decision.ALLOW
 
 

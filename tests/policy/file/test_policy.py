@@ -87,16 +87,24 @@ def test_one_path_will_do(tmp_path: Path) -> None:
         ("x" * 300 + ".toml", "it can't be read (File name too long)"),
     ],
 )
-def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(
+    tmp_path: Path, name: str, said: str
+) -> None:
     (tmp_path / "a.txt").write_text(RULE.format(tool="glob"))
     found = Policy.load([tmp_path / name])
     assert found.rules == ()
     (finding,) = found.findings
-    assert (finding.file, finding.rule, finding.severity) == (str(tmp_path / name), 0, Severity.ERROR)
+    assert (finding.file, finding.rule, finding.severity) == (
+        str(tmp_path / name),
+        0,
+        Severity.ERROR,
+    )
     assert finding.message == f"{said}, so no rules are read from it"
 
 
-def test_a_folder_that_can_not_be_read_gives_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_can_not_be_read_gives_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(path: Path) -> NoReturn:
         raise PermissionError(13, "Permission denied", str(path))
 

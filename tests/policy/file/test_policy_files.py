@@ -12,7 +12,12 @@ from gemtui.commands.doctor import look_at_policies
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit import store
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.policy_files import is_empty_folder, policies_dir, policy_entries, policy_files
+from gemtui.policy.file.policy_files import (
+    is_empty_folder,
+    policies_dir,
+    policy_entries,
+    policy_files,
+)
 
 RULE = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 
@@ -56,7 +61,9 @@ def test_all_that_list_policies_name_the_files_that_the_cli_reads(
     assert place.files == 2
     passed_over = {Path(each.file).name for each in check_files([users]) if "skips" in each.message}
     assert passed_over == {"UP.TOML", "gone.toml", "link.toml"}
-    (settings,) = (each for each in store.list_policies([users / "link.toml"]) if each.name == "link")
+    (settings,) = (
+        each for each in store.list_policies([users / "link.toml"]) if each.name == "link"
+    )
     assert settings.path == users / "link.toml"  # named by itself, the CLI reads it
 
 

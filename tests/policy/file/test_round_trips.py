@@ -38,10 +38,14 @@ def test_a_policy_comes_back_from_its_toml(rules: list[Rule]) -> None:
 
 @settings(deadline=None)
 @given(RULES, RULES, st.data())
-def test_any_rule_becomes_any_other_and_nothing_else_changes(old: Rule, new: Rule, data: st.DataObject) -> None:
+def test_any_rule_becomes_any_other_and_nothing_else_changes(
+    old: Rule, new: Rule, data: st.DataObject
+) -> None:
     comment = data.draw(st.sampled_from(["", "# note\n", "\n# loose\n\n"]))
     end = data.draw(st.sampled_from(["\n", "\r\n"]))
-    text = "".join((rules_to_toml([ALLOW]), comment, rules_to_toml([old]), comment, rules_to_toml([ALLOW])))
+    text = "".join(
+        (rules_to_toml([ALLOW]), comment, rules_to_toml([old]), comment, rules_to_toml([ALLOW]))
+    )
     document = Document.parse(text.replace("\n", end))
     changed = document.replace(1, new)
     assert told(changed.rules[1].rule) == new

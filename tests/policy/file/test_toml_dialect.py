@@ -143,5 +143,7 @@ def _read(text: str) -> Any:
 @example(text="a.b = 1\n[a]\nc = 2\n[a]\n")
 @example(text="[a.b]\n[a]\nb.c = 1\n")
 @example(text="a = { b.c = 1, b.d = [1_], }\n")
-def test_every_file_is_read_or_refused_as_by_the_cli_s_own_reader(cli_toml: CliToml, text: str) -> None:
+def test_every_file_is_read_or_refused_as_by_the_cli_s_own_reader(
+    cli_toml: CliToml, text: str
+) -> None:
     assert _read(text) == _sorted(cli_toml.read(text))

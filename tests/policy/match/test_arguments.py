@@ -50,7 +50,9 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_value_is_the_json_of_it_with_sorted_keys(value: Any) -> None:
-    assert json_text(value) == json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert json_text(value) == json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -61,8 +63,13 @@ def test_a_number_says_the_same_value_again(number: float) -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_numbers_are_those_of_javascript_itself() -> None:
     numbers = [
-        sign * digit * 10.0**power for sign in (1, -1) for digit in (1, 1.5, 123456789.125) for power in range(-25, 25)
+        sign * digit * 10.0**power
+        for sign in (1, -1)
+        for digit in (1, 1.5, 123456789.125)
+        for power in range(-25, 25)
     ]
     script = "process.stdout.write(JSON.stringify(JSON.parse(process.argv[1])))"
-    done = subprocess.run(["node", "-e", script, json.dumps(numbers)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["node", "-e", script, json.dumps(numbers)], capture_output=True, text=True, check=True
+    )
     assert f"[{','.join(map(json_text, numbers))}]" == done.stdout

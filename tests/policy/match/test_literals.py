@@ -26,7 +26,13 @@ def test_a_pattern_is_found_where_javascript_finds_it(pieces: list[str], text: s
 
 @given(TEXTS, TEXTS)
 def test_a_prefix_is_found_where_its_pattern_is(prefix: str, rest: str) -> None:
-    rule = Rule(decision=Decision.ALLOW, priority=1, tools=("*",), command_prefixes=(prefix,), prefix_list=True)
+    rule = Rule(
+        decision=Decision.ALLOW,
+        priority=1,
+        tools=("*",),
+        command_prefixes=(prefix,),
+        prefix_list=True,
+    )
     (one,) = compile_rules([rule])
     assert one.pattern is not None
     text = '{\0"command":"' + prefix.replace("\\", "\\\\").replace('"', '\\"') + rest + '"\0}'

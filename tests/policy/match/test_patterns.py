@@ -77,7 +77,9 @@ def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
         (".*.*.*[xy]", "a" * 20_000),
     ],
 )
-def test_a_pattern_that_would_run_for_ever_is_stopped(pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_that_would_run_for_ever_is_stopped(
+    pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(patterns, "LIMIT", 0.2)
     with pytest.raises(PatternTimeout, match=r"took longer than 0\.2 s") as caught:
         patterns.Pattern(pattern).matches(text)
@@ -112,7 +114,9 @@ def test_a_process_that_died_is_started_anew() -> None:
     assert pattern.matches("a" * 60 + "b")
 
 
-def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -139,7 +143,9 @@ def test_the_process_ends_with_the_program() -> None:
         "assert patterns.Pattern('(a|a)*[bc]').matches('a' * 60 + 'b')\n"
         "print(pattern_process._PROCESS._worker.pid)\n"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
@@ -181,7 +187,11 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(deadline=None, max_examples=some_of(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=some_of(300),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     pattern=st.recursive(_ATOMS, _larger, max_leaves=8),
     unit=st.sampled_from(["a", "b", "ab", "aab"]),

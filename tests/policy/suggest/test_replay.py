@@ -38,7 +38,9 @@ priority = 100
 
 def recorded(tool: str, number: int = 0, **args: str) -> RecordedCall:
     call = Call(tool=tool, args=args)
-    return RecordedCall(call=call, session=f"s{number % 3}", id=f"c{number}", ended=CallStatus.SUCCEEDED)
+    return RecordedCall(
+        call=call, session=f"s{number % 3}", id=f"c{number}", ended=CallStatus.SUCCEEDED
+    )
 
 
 def shell(command: str, number: int = 0) -> RecordedCall:
@@ -72,8 +74,12 @@ def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -
 def test_every_call_has_one_verdict(engine: Engine) -> None:
     counts = replay(CALLS, engine)
     assert (counts.calls, counts.allow, counts.ask_user, counts.deny, counts.not_offered) == (
-        9, 4, 1, 2, 2,
-    )  # fmt: skip
+        9,
+        4,
+        1,
+        2,
+        2,
+    )
     assert sum(share.calls for share in counts.by_rule) == counts.calls
     for decision in ReplayDecision:
         shares = [share for share in counts.by_rule if share.decision is decision]
@@ -128,7 +134,11 @@ def test_nothing_is_nothing(engine: Engine) -> None:
 
 
 def test_what_the_tool_itself_refuses_is_counted_apart() -> None:
-    calls = [shell("git log $(git x)"), shell("git push `x`"), recorded("read_file", file_path=".env")]
+    calls = [
+        shell("git log $(git x)"),
+        shell("git push `x`"),
+        recorded("read_file", file_path=".env"),
+    ]
     found = replay(calls, Engine(Policy.parse(RULES)))
     assert (found.allow, found.deny, found.tool_refuses) == (0, 1, 2)
     (share,) = (each for each in found.by_rule if each.decision is ReplayDecision.TOOL_REFUSES)

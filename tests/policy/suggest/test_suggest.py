@@ -19,12 +19,16 @@ HOME = Path("/home/dev/app")
 PLAIN = Policy()
 
 
-def made(tool: str, session: str = "s", ended: CallStatus = CallStatus.SUCCEEDED, **args: Any) -> RecordedCall:
+def made(
+    tool: str, session: str = "s", ended: CallStatus = CallStatus.SUCCEEDED, **args: Any
+) -> RecordedCall:
     call = Call(tool=tool, args=args)
     return RecordedCall(call=call, session=session, id="c", ended=ended, project=HOME)
 
 
-def shell(command: str, session: str = "s", ended: CallStatus = CallStatus.SUCCEEDED) -> RecordedCall:
+def shell(
+    command: str, session: str = "s", ended: CallStatus = CallStatus.SUCCEEDED
+) -> RecordedCall:
     return made("run_shell_command", session, ended, command=command)
 
 
@@ -74,7 +78,12 @@ def allows(engine: Engine, calls: Iterable[RecordedCall]) -> list[bool]:
 
 
 def test_commands_by_prefix_with_their_evidence() -> None:
-    calls = [shell("pytest -q"), shell("pytest tests/x.py", "t"), shell("git status", "t"), shell("git diff HEAD", "t")]
+    calls = [
+        shell("pytest -q"),
+        shell("pytest tests/x.py", "t"),
+        shell("git status", "t"),
+        shell("git diff HEAD", "t"),
+    ]
     found = suggest(calls, PLAIN)
     assert (found.calls, found.succeeded, found.allowed) == (4, 4, 0)
     assert prefixes(found) == {"pytest", "git status", "git diff"}
@@ -83,7 +92,10 @@ def test_commands_by_prefix_with_their_evidence() -> None:
     assert by_program["pytest"].sessions == 2
     assert by_program["git diff"].sessions == 1
     assert by_program["git diff"].rule.prefix_list
-    assert [each.argument for each in by_program["pytest"].examples] == ["pytest -q", "pytest tests/x.py"]
+    assert [each.argument for each in by_program["pytest"].examples] == [
+        "pytest -q",
+        "pytest tests/x.py",
+    ]
     assert "git diff, git status with any arguments" in by_program["git diff"].opens
     assert all(allows(with_them(found), calls))
 
@@ -209,7 +221,8 @@ def test_what_is_allowed_already_needs_no_rule() -> None:
     found = suggest(calls, PLAIN, mode=ApprovalMode.YOLO)
     assert (found.allowed, found.suggestions) == (3, ())
     own = Policy.parse(
-        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "ls"\ndecision = "allow"\npriority = 5\n'
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "ls"\ndecision = '
+        '"allow"\npriority = 5\n'
     )
     found = suggest([shell("ls"), shell("ls && pytest")], own)
     assert found.allowed == 1
@@ -221,7 +234,10 @@ def test_tools_by_their_full_names() -> None:
     setup = Setup(settings={"mcpServers": {"weather": {"command": "x"}}})
     calls = [made("mcp_weather_get_forecast", city="Oslo"), made("web_fetch", prompt="http://x")]
     found = suggest(calls, PLAIN, setup=setup)
-    assert {each.rule.tools for each in found.suggestions} == {("mcp_weather_get_forecast",), ("web_fetch",)}
+    assert {each.rule.tools for each in found.suggestions} == {
+        ("mcp_weather_get_forecast",),
+        ("web_fetch",),
+    }
     engine = with_them(found, setup=setup)
     assert all(allows(engine, calls))
     assert allows(engine, [made("mcp_weather_set_alarm")]) == [False]
@@ -251,7 +267,10 @@ def test_rules_count_in_the_mode_that_was_asked_for(mode: ApprovalMode) -> None:
 
 def test_a_deny_on_purpose_stands() -> None:
     policy = Policy.parse(
-        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "pytest"\ndecision = "deny"\npriority = 5\n',
+        (
+            '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "pytest"\ndecision = '
+            '"deny"\npriority = 5\n'
+        ),
         source="mine.toml",
     )
     found = suggest([shell("pytest"), shell("ls")], policy)
@@ -283,7 +302,9 @@ def test_nothing_is_proposed_above_a_rule_that_guards() -> None:
 
 @each_row("tool, decision", TABLES["what_is_asked_about_or_shut_with_all_else_is_overruled"])
 def test_what_is_asked_about_or_shut_with_all_else_is_overruled(tool: str, decision: str) -> None:
-    policy = Policy.parse(f'[[rule]]\ntoolName = "{tool}"\ndecision = "{decision}"\npriority = 500\n')
+    policy = Policy.parse(
+        f'[[rule]]\ntoolName = "{tool}"\ndecision = "{decision}"\npriority = 500\n'
+    )
     found = suggest([shell("pytest")], policy)
     assert only(found).priority == 501
     assert all(allows(with_them(found, policy), [shell("pytest")]))

@@ -1,4 +1,6 @@
-"""Measure gemtui and print a Markdown table: `python -m tests.tools.bench`; `--help` has the options."""
+"""Measure gemtui and print a Markdown table: `python -m tests.tools.bench`; `--help` has the
+options.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,21 @@ from tests.tools.bench.measure import Row
 from tests.tools.bench.record import HEAD, beside, figures, line, record, recorded
 
 PARTS = (
-    "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
-    "stops", "run", "hooks", "checkpoints",
-)  # fmt: skip
+    "start",
+    "rest",
+    "list",
+    "stores",
+    "search",
+    "session",
+    "open",
+    "policies",
+    "edits",
+    "huge",
+    "stops",
+    "run",
+    "hooks",
+    "checkpoints",
+)
 OPTED = ("huge", "run", "hooks", "checkpoints")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000

@@ -83,7 +83,9 @@ def _hooks(words: tuple[str, ...], stdin: bytes, environ: Mapping[str, str]) -> 
 def _gate(folder: Path) -> Iterator[Mapping[str, str]]:
     """The gate of a run in yolo mode; the variables that lead hooks there."""
     run = RunFolder.create(folder / "runs", "run")
-    request = Request(id="run", argv=("gemini",), cwd=str(folder), environ={}, about={"approval_mode": "yolo"})
+    request = Request(
+        id="run", argv=("gemini",), cwd=str(folder), environ={}, about={"approval_mode": "yolo"}
+    )
     gate = Gate(run, request)
     try:
         yield gate.open(folder)
@@ -112,7 +114,10 @@ def _runs(folder: Path, extension: Path, repeat: int) -> Iterator[Row]:
     )
     pairs = [[_run(plain), _run(hooked)] for _ in range(repeat)]
     without, with_it = medians(pairs)
-    for what, cost, least in (("right after the installation", pairs[0][1], pairs[0][0]), ("later", with_it, without)):
+    for what, cost, least in (
+        ("right after the installation", pairs[0][1], pairs[0][0]),
+        ("later", with_it, without),
+    ):
         yield Row(
             what=f"a run of {CALLS} tool calls with the extension, {what}",
             cost=cost,
@@ -126,7 +131,8 @@ def _run(cli: GeminiCli) -> Cost:
     shutil.rmtree(cli.project)
     cli.project.mkdir()
     writes = [
-        answer(call("write_file", file_path=str(cli.project / f"{n}.txt"), content="hello")) for n in range(CALLS)
+        answer(call("write_file", file_path=str(cli.project / f"{n}.txt"), content="hello"))
+        for n in range(CALLS)
     ]
     with ModelServer([*writes, answer(text("Done."))]) as model:
         began = time.perf_counter()

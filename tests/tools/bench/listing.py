@@ -39,5 +39,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
 def _run(words: Sequence[str], home: Path) -> Cost:
     """A process from its start to its end."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, *words], env=environ(home), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [sys.executable, *words], env=environ(home), stdout=subprocess.DEVNULL, check=True
+    )
     return Cost(seconds=time.perf_counter() - began, memory=0)

@@ -98,7 +98,9 @@ class Author:
             "timestamp": self._now(),
             "type": "gemini",
             "content": content,
-            "thoughts": [{"subject": subject, "description": self._words(30), "timestamp": self._now()}],
+            "thoughts": [
+                {"subject": subject, "description": self._words(30), "timestamp": self._now()}
+            ],
             "tokens": {**counts, "total": put + out + 90},
             "model": self.model,
         }
@@ -112,7 +114,9 @@ class Author:
             "id": id,
             "name": name,
             "args": args,
-            "result": [{"functionResponse": {"id": id, "name": name, "response": {"output": output}}}],
+            "result": [
+                {"functionResponse": {"id": id, "name": name, "response": {"output": output}}}
+            ],
             "status": "error" if self.random.random() < 0.05 else "success",
             "timestamp": self._now(),
             "description": next(iter(args.values())),
@@ -229,7 +233,9 @@ def make_store(home: Path, sessions: int) -> int:
 
 
 def store_in(folder: Path, sessions: int, make: Callable[[Path, int], int] = make_store) -> Path:
-    """The home folder, in `folder`, of a store of so many sessions; it is made if it isn't there."""
+    """The home folder, in `folder`, of a store of so many sessions; it is made if it isn't
+    there.
+    """
     home = folder / f"{make.__name__.removeprefix('make_')}-{sessions}"
     if not home.exists():
         begun = folder / "begun"

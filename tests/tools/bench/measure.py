@@ -23,7 +23,10 @@ class Cost:
     @classmethod
     def middle(cls, costs: list[Cost]) -> Cost:
         """The median of each."""
-        return cls(seconds=median(cost.seconds for cost in costs), memory=int(median(cost.memory for cost in costs)))
+        return cls(
+            seconds=median(cost.seconds for cost in costs),
+            memory=int(median(cost.memory for cost in costs)),
+        )
 
 
 def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:

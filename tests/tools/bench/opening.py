@@ -33,7 +33,9 @@ def rows(folder: Path, size: int, repeat: int) -> Iterator[Row]:
     runs, floors = [], []
     for number in range(repeat):
         runs.append(_run(folder / f"open-{number}", size))
-        floors.append((alone(parse_file, path), _floor_of_scrolling(folder), alone(parse_file, more)))
+        floors.append(
+            (alone(parse_file, path), _floor_of_scrolling(folder), alone(parse_file, more))
+        )
     parsed, scrolled, lines = (cost.seconds for cost in medians(floors))
     name = f"{size / 1e6:,.0f} MB session"
     names = (

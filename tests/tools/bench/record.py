@@ -1,8 +1,8 @@
 """The figures that stand in the repository, and what a run says beside them.
 
 `recorded.json` has for each line of the table its figures, and when and on which version of gemtui
-they were measured. `python -m tests.tools.bench --record` writes it, `python -m tests.tools.documents` makes
-the table of assets/benchmarks.md of it.
+they were measured. `python -m tests.tools.bench --record` writes it, `python -m
+tests.tools.documents` makes the table of assets/benchmarks.md of it.
 """
 
 from __future__ import annotations

@@ -97,7 +97,9 @@ def _indexing(home: Path, name: str, repeat: int) -> Iterator[Row]:
     runs = []
     for _ in range(repeat):
         shutil.rmtree(_folder(home), ignore_errors=True)
-        runs.append([alone(each, home) for each in (read_bytes, parse_lines, make_index, make_index)])
+        runs.append(
+            [alone(each, home) for each in (read_bytes, parse_lines, make_index, make_index)]
+        )
     read, parsed, made, again = medians(runs)
     what = f"search index of {name}"
     yield Row(what=what, cost=made, floor="read all bytes", least=read.seconds)

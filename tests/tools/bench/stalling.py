@@ -159,4 +159,7 @@ def _growing(app: _Watched, home: Path) -> dict[str, float]:
                 file.write(b"".join(records[part::10]))
                 while time.monotonic() < began + 0.1:
                     app.terminal.read(0.02)
-    return {"a session of 1 MB opened": opened, f"a session that grows by {RECORDS:,} records a second": app.longest()}
+    return {
+        "a session of 1 MB opened": opened,
+        f"a session that grows by {RECORDS:,} records a second": app.longest(),
+    }

@@ -23,7 +23,9 @@ _SILENCE = 2.0
 
 def environ(folder: Path) -> dict[str, str]:
     """A world in which `folder` holds the store and all our files."""
-    names = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "STATE")}
+    names = {
+        f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "STATE")
+    }
     home = {"HOME": str(folder), "GEMINI_CLI_HOME": str(folder), "LC_ALL": "C.UTF-8"}
     return {"PATH": os.environ["PATH"], "TEXTUAL_ANIMATIONS": "none", **home, **names}
 
@@ -71,7 +73,10 @@ def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
         place = store_in(folder, count)
         fill_cache(place)
         runs = [
-            [at_rest(minimal.__name__, minimal.LINE, folder), at_rest("gemtui", f"{count:,}", place)]
+            [
+                at_rest(minimal.__name__, minimal.LINE, folder),
+                at_rest("gemtui", f"{count:,}", place),
+            ]
             for _ in range(repeat)
         ]
         floor, cost = medians(runs)

@@ -20,7 +20,17 @@ from typing import Any
 
 import orjson
 
-from tests.tools.bench.make_store import CODE, NOW, PROJECTS, SOURCE, WORDS, Author, Record, as_object, lay_out
+from tests.tools.bench.make_store import (
+    CODE,
+    NOW,
+    PROJECTS,
+    SOURCE,
+    WORDS,
+    Author,
+    Record,
+    as_object,
+    lay_out,
+)
 
 MOST = 20_000_000
 """Bytes of a session."""
@@ -118,7 +128,9 @@ def write_session(
 
 
 def _write(file: Any, records: Sequence[Record]) -> int:
-    written: int = file.write(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in records))
+    written: int = file.write(
+        b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in records)
+    )
     return written
 
 

@@ -1,4 +1,5 @@
-"""`python -m tests.tools.bench.watched FILE`: gemtui, with its event loop's longest stops in a file.
+"""`python -m tests.tools.bench.watched FILE`: gemtui, with its event loop's longest stops in a
+file.
 
 Each line of FILE is the processor time, in seconds, of one callback of the event loop that kept the
 app from drawing and from reading keys. Time in which other programs had the processor is not in it.

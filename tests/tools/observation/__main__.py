@@ -51,7 +51,9 @@ class Observed:
     @property
     def missed(self) -> bool:
         """Whether our engine says something else than the CLI did."""
-        return self.case.scope == ENGINE and self.ours is not None and not _same(self.ours, self.now)
+        return (
+            self.case.scope == ENGINE and self.ours is not None and not _same(self.ours, self.now)
+        )
 
     def row(self) -> dict[str, Any]:
         """The parts of the case's line that are seen."""

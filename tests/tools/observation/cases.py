@@ -73,7 +73,11 @@ class Case:
             interactive=row.get("interactive", False),
             files=row.get("files", {}),
             given=tuple(
-                Given(kind=each["kind"], names=tuple(each.get("names", ())), values=tuple(each.get("values", ())))
+                Given(
+                    kind=each["kind"],
+                    names=tuple(each.get("names", ())),
+                    values=tuple(each.get("values", ())),
+                )
                 for each in row.get("given", ())
             ),
             settings=row.get("settings", {}),

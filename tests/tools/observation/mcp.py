@@ -7,7 +7,12 @@ import sys
 from typing import Any
 
 READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "destructiveHint": True}
-ANNOTATIONS: dict[str, dict[str, Any]] = {"read_thing": READS, "write_thing": WRITES, "plain": {}, "search": READS}
+ANNOTATIONS: dict[str, dict[str, Any]] = {
+    "read_thing": READS,
+    "write_thing": WRITES,
+    "plain": {},
+    "search": READS,
+}
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:

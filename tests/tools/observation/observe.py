@@ -130,7 +130,9 @@ def _of_result(result: dict[str, Any], offered: bool) -> Seen:
 
 
 @contextmanager
-def _started(words: list[str], place: Place, url: str, *, stdout: IO[bytes] | int) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    words: list[str], place: Place, url: str, *, stdout: IO[bytes] | int
+) -> Iterator[subprocess.Popen[bytes]]:
     """The CLI; its whole group is ended at the end, or when it takes too long."""
     with (place.cli.folder / "stderr").open("wb") as err:
         process = subprocess.Popen(

@@ -26,7 +26,12 @@ PROGRAMS = ("bash", "sh", "node")
 no harm and wait for nothing.
 """
 
-PROJECT = {"hello.py": "print('hello')\n", "b.txt": "x\n", "docs/index.md": "# docs\n", "src/app.py": "print('app')\n"}
+PROJECT = {
+    "hello.py": "print('hello')\n",
+    "b.txt": "x\n",
+    "docs/index.md": "# docs\n",
+    "src/app.py": "print('app')\n",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,9 @@ LONG: dict[str, Block] = {
     "one line of output": called("run_shell_command", TextDisplay(text="x" * 3_000_000)),
     "escapes": called("run_shell_command", TextDisplay(text="\x1b[32mx\x1b[0m\n" * 100_000)),
     "marks": called("run_shell_command", TextDisplay(text="a" + "\u0301" * 900_000)),
-    "screen": called("run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="x", fg="#008000"),),) * 100_000)),
+    "screen": called(
+        "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="x", fg="#008000"),),) * 100_000)
+    ),
     "one line of a screen": called(
         "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="é" * 900_000, fg="#008000"),),))
     ),
@@ -48,13 +50,20 @@ LONG: dict[str, Block] = {
         "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="é", fg="#008000"),) * 160_000,))
     ),
     "long lines of a screen": called(
-        "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="é" * 900, fg="#008000"),),) * 2_000)
+        "run_shell_command",
+        ScreenDisplay(lines=((AnsiSpan(text="é" * 900, fg="#008000"),),) * 2_000),
     ),
     "read": called(output=OUTPUT, args={"file_path": "a.py"}),
-    "diff": called("write_file", DiffDisplay(diff=f"@@ -0,0 +1,100000 @@\n{ADDED}", path="a", name="a", added=100_000)),
+    "diff": called(
+        "write_file",
+        DiffDisplay(diff=f"@@ -0,0 +1,100000 @@\n{ADDED}", path="a", name="a", added=100_000),
+    ),
     "matches": called(
         "grep_search",
-        MatchesDisplay(summary="", matches=tuple(Match(path=f"f{n // 10}", line=n, text="x") for n in range(100_000))),
+        MatchesDisplay(
+            summary="",
+            matches=tuple(Match(path=f"f{n // 10}", line=n, text="x") for n in range(100_000)),
+        ),
     ),
     "table": called("mcp_x", TableDisplay(columns=("a", "b"), rows=(("1", "2"),) * 20_000)),
     "json": called("mcp_x", JsonDisplay(value=[{"k": n} for n in range(100_000)])),
@@ -103,7 +112,11 @@ def test_a_progress_bar_is_folded() -> None:
 
 
 @pytest.mark.parametrize(
-    "display", [TextDisplay(text="x" * 30_000), ScreenDisplay(lines=((AnsiSpan(text="x" * 30_000, bold=True),),))]
+    "display",
+    [
+        TextDisplay(text="x" * 30_000),
+        ScreenDisplay(lines=((AnsiSpan(text="x" * 30_000, bold=True),),)),
+    ],
 )
 def test_very_long_lines_lose_their_ends_with_a_word_about_it(display: Display) -> None:
     drawing = drawn(called("run_shell_command", display), folded=False)

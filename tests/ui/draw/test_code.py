@@ -83,6 +83,8 @@ def test_text_that_would_hang_the_patterns_is_plain(language: str, code: str) ->
     assert perf_counter() - start < 0.5
 
 
-@pytest.mark.parametrize(("path", "language"), [("a/b.py", "py"), ("Makefile", "Makefile"), ("x.tar.gz", "gz")])
+@pytest.mark.parametrize(
+    ("path", "language"), [("a/b.py", "py"), ("Makefile", "Makefile"), ("x.tar.gz", "gz")]
+)
 def test_languages_of_files(path: str, language: str) -> None:
     assert language_of(Clean(path)) == language

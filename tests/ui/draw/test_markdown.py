@@ -14,7 +14,10 @@ from tests.ui.transcript.samples import NOW, body, drawn, look, said
 
 
 def answer(text: str, width: int = 40) -> list[str]:
-    return [line.removeprefix("▌").removeprefix(" ") for line in body(drawn(Text(text=text), width=width))]
+    return [
+        line.removeprefix("▌").removeprefix(" ")
+        for line in body(drawn(Text(text=text), width=width))
+    ]
 
 
 def prompt(text: str, width: int = 40) -> Drawn:
@@ -157,7 +160,12 @@ def test_wrapping_between_words(text: str, width: int, expected: list[str]) -> N
 
 
 def test_cutting_anywhere_keeps_every_character() -> None:
-    assert [plain(line.pieces) for line in wrap_anywhere(pieces("ab cd漢字"), 3)] == ["ab", "cd", "漢", "字"]
+    assert [plain(line.pieces) for line in wrap_anywhere(pieces("ab cd漢字"), 3)] == [
+        "ab",
+        "cd",
+        "漢",
+        "字",
+    ]
 
 
 def test_fitting_marks_what_is_cut() -> None:

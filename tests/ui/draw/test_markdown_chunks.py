@@ -14,7 +14,18 @@ from gemtui.ui.draw.markdown import chunks
 from gemtui.ui.draw.theme import plain_look
 
 LOOK = plain_look(40, now=datetime(2026, 1, 1, tzinfo=UTC))
-PIECES = ["word", "**bold", "- item", "1. one", "```", "~~~", "````", "> quote", "    code", "  more"]
+PIECES = [
+    "word",
+    "**bold",
+    "- item",
+    "1. one",
+    "```",
+    "~~~",
+    "````",
+    "> quote",
+    "    code",
+    "  more",
+]
 PIECES += ["# Head", "| a | b |", "|---|---|", "<pre>", "</pre>", "<!--", "-->", "[x]: /url", "[x]"]
 PIECES += ["---", "===", "* ", "```py", "`a`", "``` a ```", "- ```", "\t```", "> ```", "***"]
 texts = st.lists(st.sampled_from([*PIECES, "", "", ""]), max_size=14).map("\n".join)

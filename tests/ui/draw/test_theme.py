@@ -19,7 +19,18 @@ from textual.theme import BUILTIN_THEMES
 import gemtui.ui
 from gemtui.transcript.model import AnsiSpan
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import ASCII, DARK, LIGHT, THEMES, UNICODE, Look, Role, look_of, plain_look, span_style
+from gemtui.ui.draw.theme import (
+    ASCII,
+    DARK,
+    LIGHT,
+    THEMES,
+    UNICODE,
+    Look,
+    Role,
+    look_of,
+    plain_look,
+    span_style,
+)
 from gemtui.ui.transcript.diff import draw_changes, read_diff
 from tests.rows import each_row
 
@@ -60,7 +71,9 @@ def contrast(one: Color, other: Color) -> float:
 
 def luminance(color: Color) -> float:
     parts = (part / 255 for part in color.rgb)
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -146,7 +159,9 @@ def test_glyphs_are_one_cell_and_their_other_form_is_ascii() -> None:
 
 @each_row("dark", [True, False])
 @each_row("number", range(16))
-def test_the_basic_colours_of_stored_output_are_readable_in_our_themes(number: int, dark: bool) -> None:
+def test_the_basic_colours_of_stored_output_are_readable_in_our_themes(
+    number: int, dark: bool
+) -> None:
     look, theme = plain_look(80, now=NOW, dark=dark), DARK if dark else LIGHT
     basic = RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor().hex
     ink = span_style(AnsiSpan(text="x", fg=basic), look).color
@@ -172,7 +187,9 @@ def test_a_stored_ground_keeps_its_own_ink_and_nonsense_is_no_colour() -> None:
 
 def test_other_stored_colours_stay() -> None:
     span = AnsiSpan(text="x", fg="#12ab9f", bold=True, inverse=True)
-    assert span_style(span, plain_look(80, now=NOW)) == Style(color="#12ab9f", bold=True, reverse=True)
+    assert span_style(span, plain_look(80, now=NOW)) == Style(
+        color="#12ab9f", bold=True, reverse=True
+    )
 
 
 def test_colours_stand_in_the_theme_only() -> None:

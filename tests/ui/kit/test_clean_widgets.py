@@ -18,7 +18,16 @@ from gemtui.config import Config
 from gemtui.text import Clean
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import FieldValues, Start
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, NoControls, Option, OptionList, Select, Static
+from gemtui.ui.kit.clean_widgets import (
+    Dialog,
+    Input,
+    Label,
+    NoControls,
+    Option,
+    OptionList,
+    Select,
+    Static,
+)
 from gemtui.ui.run.options_dialog import ChosenOptions, OptionsScreen
 from tests.rows import each_row
 
@@ -63,7 +72,9 @@ def _is_false(node: ast.expr) -> bool:
 
 def _is_clean_call(node: ast.expr) -> bool:
     """A call of a function that gives clean text, or a text of ours as it stands."""
-    return isinstance(node, (ast.Call, ast.Constant)) or (isinstance(node, ast.Attribute) and node.attr == "help")
+    return isinstance(node, (ast.Call, ast.Constant)) or (
+        isinstance(node, ast.Attribute) and node.attr == "help"
+    )
 
 
 @each_row(
@@ -139,7 +150,9 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
         ("│ 日本 e\u0301 🙏", "│ 日本 e\u0301 🙏"),
     ],
 )
-def test_an_emoji_of_several_characters_takes_its_cells_in_every_terminal(text: str, drawn: str) -> None:
+def test_an_emoji_of_several_characters_takes_its_cells_in_every_terminal(
+    text: str, drawn: str
+) -> None:
     segments = NoControls().apply([Segment(text)], Color(0, 0, 0))
     assert "".join(each.text for each in segments) == drawn
     assert Segment.get_line_length(segments) == Segment(text).cell_length
@@ -158,7 +171,9 @@ class Plain(App[None]):
 
 
 @pytest.mark.parametrize("there", [True, False])
-async def test_a_hostile_folder_can_be_run_in_and_what_is_wrong_with_it_is_seen(tmp_path: Path, there: bool) -> None:
+async def test_a_hostile_folder_can_be_run_in_and_what_is_wrong_with_it_is_seen(
+    tmp_path: Path, there: bool
+) -> None:
     folder = tmp_path / "evil  \x1b]0;owned\x07[x"
     if there:
         folder.mkdir()

@@ -31,7 +31,12 @@ async def test_esc_keeps_what_is_typed_once_and_then_discards_it(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    dialogs = (("1", "m", ("tab", "tab")), ("1", "e", ("tab",)), ("2", "ctrl+o", ()), ("3", "w", ()))
+    dialogs = (
+        ("1", "m", ("tab", "tab")),
+        ("1", "e", ("tab",)),
+        ("2", "ctrl+o", ()),
+        ("3", "w", ()),
+    )
     async with person(store) as me:
         for pane, key, moves in dialogs:
             await me.press("escape", pane)
@@ -52,7 +57,9 @@ async def test_esc_keeps_what_is_typed_once_and_then_discards_it(
             await close(me, "escape")
 
 
-async def test_what_was_typed_is_kept_for_its_session_alone_and_not_if_nothing_was(store: Path) -> None:
+async def test_what_was_typed_is_kept_for_its_session_alone_and_not_if_nothing_was(
+    store: Path,
+) -> None:
     async with person(store) as me:
         await open_dialog(me, "e")
         await me.press("down")
@@ -68,9 +75,15 @@ async def test_what_was_typed_is_kept_for_its_session_alone_and_not_if_nothing_w
         assert "heron" not in dialog(me)._field_values()
 
 
-async def test_enter_takes_the_dialog_from_every_field_and_ctrl_j_is_a_new_line_in_a_note(store: Path) -> None:
+async def test_enter_takes_the_dialog_from_every_field_and_ctrl_j_is_a_new_line_in_a_note(
+    store: Path,
+) -> None:
     async with person(store) as me:
-        for pane, key, kind in (("1", "m", TextArea), ("1", "m", Checkbox), ("2", "ctrl+o", Select)):
+        for pane, key, kind in (
+            ("1", "m", TextArea),
+            ("1", "m", Checkbox),
+            ("2", "ctrl+o", Select),
+        ):
             await me.press("escape", pane)
             await open_dialog(me, key)
             await me.until(lambda: me.app.focused is not None)

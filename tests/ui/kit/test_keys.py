@@ -38,7 +38,8 @@ def test_bindings_carry_the_ids_of_their_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "shown"), [("ctrl+p", "^p"), ("up", "↑"), ("full_stop", "."), ("shift+tab", "shift+tab"), ("G", "G")]
+    ("key", "shown"),
+    [("ctrl+p", "^p"), ("up", "↑"), ("full_stop", "."), ("shift+tab", "shift+tab"), ("G", "G")],
 )
 def test_keys_are_named_as_people_know_them(key: str, shown: str) -> None:
     assert name(key) == shown

@@ -42,7 +42,9 @@ def _draw(number: int, look: Look) -> Pieces:
     return (Piece(own(str(number)), look[Role.TEXT]),)
 
 
-@pytest.mark.parametrize(("scrolled", "seen"), [(0, True), (30, False)], ids=["in sight", "left behind by the wheel"])
+@pytest.mark.parametrize(
+    ("scrolled", "seen"), [(0, True), (30, False)], ids=["in sight", "left behind by the wheel"]
+)
 async def test_rows_keep_their_lines_when_others_come_above(scrolled: int, seen: bool) -> None:
     app = Numbers()
     app.register_theme(DARK)

@@ -64,7 +64,9 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
     deep = f"/srv/{'deep/' * 20}project"
     async with person(store, NARROW) as me:
         await me.press("2")
-        await me.sees("enter starts a run", "no Gemini CLI")  # nothing else draws the frame from now on
+        await me.sees(
+            "enter starts a run", "no Gemini CLI"
+        )  # nothing else draws the frame from now on
         box = me.app.screen.query_one(PromptBox)
         for lengths, folder, shown in (
             ((20, 20, 10), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  {'c' * 10}  /srv/project ─"),
@@ -74,6 +76,8 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
             ((60, 20, 10), deep, f"─ {'a' * 60}  …{deep[-11:]} ─"),
             ((70, 20, 10), deep, f"─ {'a' * 63}…  …{deep[-7:]} ─"),
         ):
-            needed, unusual, spent = (Content(letter * length) for letter, length in zip("abc", lengths, strict=True))
+            needed, unusual, spent = (
+                Content(letter * length) for letter, length in zip("abc", lengths, strict=True)
+            )
             box.show_hint(Clean("what"), Path(folder), [needed], [unusual], [spent])
             await me.sees(shown)

@@ -94,7 +94,9 @@ async def test_a_form_never_writes_over_another_rule(editor: PolicyEditor, perso
     assert person.told == ["That rule has changed in the meantime. Check it, then try again."]
 
 
-async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(editor: PolicyEditor) -> None:
+async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(
+    editor: PolicyEditor,
+) -> None:
     much = "\n".join(rule_text(rule(f"mcp_s_{number}")) for number in range(2000))
     editor.draft.change(Document.parse(much), "much")
     turns = 0
@@ -116,7 +118,9 @@ async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(editor: P
     assert perf_counter() - edited < (edited - began) / 10
 
 
-async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(editor: PolicyEditor, person: Person) -> None:
+async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(
+    editor: PolicyEditor, person: Person
+) -> None:
     seen = editor.draft.document
     remove = edits.edit_by_index(seen, partial(edits.remove_rule, place=3))
     add = editor.edit(lambda now: edits.add(now, rule("added")))

@@ -64,7 +64,11 @@ SCENES: dict[str, Scene] = {
 
 @pytest.mark.parametrize("scene", SCENES)
 async def test_each_state_of_the_policy_pane(
-    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str
+    home: Path,
+    fake_cli: FakeCli,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
 ) -> None:
     monkeypatch.setenv("HOME", str(home.parent))
     monkeypatch.setenv("GEMTUI_CONFIG", str(home.parent / ".config/gemtui/config.toml"))

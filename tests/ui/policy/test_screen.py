@@ -49,7 +49,9 @@ def rules(path: Path) -> list[dict[str, object]]:
 # --- what is shown -------------------------------------------------------------------------------
 
 
-async def test_somebody_without_a_policy_learns_how_to_begin_and_levels_become_rules(home: Path) -> None:
+async def test_somebody_without_a_policy_learns_how_to_begin_and_levels_become_rules(
+    home: Path,
+) -> None:
     async with planner(home, BOTH) as me:
         await me.sees("No policy yet.", "A policy says which tools")
         await me.sees("s   Suggest rules from past sessions", "l   Switch between")
@@ -93,7 +95,9 @@ async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: Fak
         assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
 
 
-async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_rules(home: Path) -> None:
+async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_rules(
+    home: Path,
+) -> None:
     policy("work")
     async with planner(home, NARROW) as me:
         await me.press("slash")
@@ -126,7 +130,9 @@ async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_r
         assert len(me.tools) == 3
 
 
-async def test_what_is_copied_runs_where_it_is_pasted(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
+async def test_what_is_copied_runs_where_it_is_pasted(
+    home: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
     """With the settings that a CLI before 0.60 reads."""
     path, cli = policy("work"), fake_cli(f"print:{OK}")
     cli.write_text(cli.read_text().replace("0.61.0", "0.59.0"))
@@ -157,7 +163,10 @@ async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
 
 
 async def test_text_of_a_file_does_not_reach_the_terminal_as_it_is(home: Path) -> None:
-    hostile = FIRST + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
+    hostile = (
+        FIRST
+        + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
+    )
     policy("work", hostile)
     async with planner(home) as me:
         await me.sees("✓ allow")
@@ -190,7 +199,9 @@ async def test_a_rule_is_added_in_a_form_and_saved(home: Path) -> None:
         await me.sees("[3 Policy] ")
 
 
-async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_back(home: Path) -> None:
+async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_back(
+    home: Path,
+) -> None:
     path = policy("work")
     before = path.stat().st_mtime_ns
     async with planner(home, BOTH) as me:
@@ -267,7 +278,9 @@ async def test_the_form_says_what_is_wrong_and_takes_choices_by_keys(home: Path)
         assert (rule.decision, rule.modes, rule.interactive) == (Decision.DENY, ("plan",), False)
 
 
-async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_is_allowed(home: Path) -> None:
+async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_is_allowed(
+    home: Path,
+) -> None:
     async with planner(home) as me:
         for answer in ("escape", "y"):
             if answer == "escape":
@@ -308,7 +321,9 @@ async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_
         assert me.draft.entries == (entry,)
 
 
-async def test_a_late_check_of_earlier_values_hides_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_late_check_of_earlier_values_hides_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy("work", FIRST)
     asked, checked, check = Event(), Event(), rule_form.review_rule
 
@@ -377,7 +392,9 @@ async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(ho
 # --- levels --------------------------------------------------------------------------------------
 
 
-async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_name(home: Path) -> None:
+async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_name(
+    home: Path,
+) -> None:
     folder = home / ".gemini/policies"
     folder.mkdir()
     (folder / "mine.toml").write_text(FIRST)
@@ -420,7 +437,12 @@ async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
 
 
 async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(home: Path) -> None:
-    policy("work", FIRST.replace('"glob"', '"run_shell_command"\ncommandPrefix = "git push"').replace("allow", "deny"))
+    policy(
+        "work",
+        FIRST.replace('"glob"', '"run_shell_command"\ncommandPrefix = "git push"').replace(
+            "allow", "deny"
+        ),
+    )
     async with planner(home) as me:
         await me.sees("! warning", "x to apply")
         before = me.draft.document.text
@@ -454,7 +476,9 @@ async def test_a_file_that_is_no_toml_is_said_and_left_alone(home: Path) -> None
 # --- files ---------------------------------------------------------------------------------------
 
 
-async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_asked_about_before(home: Path) -> None:
+async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_asked_about_before(
+    home: Path,
+) -> None:
     a, _ = policy("a", FIRST), policy("b")
     async with planner(home) as me:
         for leaves in ("escape", "down"):
@@ -476,7 +500,10 @@ async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_aske
         await me.sees("New name for b")
         await me.press("end", "shift+home", "delete", *"daily", "enter")
         await me.until(lambda: me.draft.name == "daily")
-        assert sorted(path.name for path in policies_dir().glob("*.toml")) == ["a.toml", "daily.toml"]
+        assert sorted(path.name for path in policies_dir().glob("*.toml")) == [
+            "a.toml",
+            "daily.toml",
+        ]
         await me.press("f")
         await me.sees("open now")
         await me.press("d")
@@ -486,7 +513,9 @@ async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_aske
         await me.sees("No policy yet.")
 
 
-async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(home: Path) -> None:
+async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(
+    home: Path,
+) -> None:
     policy("a", FIRST)
     async with planner(home) as me:
         await me.until(lambda: me.tools)
@@ -596,7 +625,9 @@ async def test_other_panes_keep_the_draft_and_quitting_asks_about_it(home: Path)
         await me.until(lambda: path.read_text() == WORK.replace("300", "250") and me.app._exit)
 
 
-async def test_a_run_from_here_gets_the_policy_and_the_mode(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
+async def test_a_run_from_here_gets_the_policy_and_the_mode(
+    home: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
     path = policy("work")
     fake_cli(f"print:{INIT}", f"print:{OK}")
     async with planner(home) as me:
@@ -650,9 +681,13 @@ async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home:
 REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
 
 
-async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(home: Path, fake_cli: FakeCli) -> None:
+async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
+    home: Path, fake_cli: FakeCli
+) -> None:
     path = policy("work", FIRST)
-    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(home / "project"): "TRUST_FOLDER"}))
+    (home / ".gemini/trustedFolders.json").write_text(
+        json.dumps({str(home / "project"): "TRUST_FOLDER"})
+    )
     call = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t1"}
     given = json.dumps(call | {"parameters": {"command": "pytest -q tests"}})
     result = {"type": "tool_result", "tool_id": "t1", "status": "error", "error": REFUSED}

@@ -60,7 +60,9 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(project: P
         assert "    2 + agent" in pane.prompt.text
 
 
-async def test_while_its_run_works_reverts_wait_for_the_end(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
+async def test_while_its_run_works_reverts_wait_for_the_end(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
     (tmp_path / "proj").mkdir()
     trusted = json.dumps({str(tmp_path / "proj"): "TRUST_FOLDER"})
     (home / ".gemini/trustedFolders.json").write_text(trusted)
@@ -102,7 +104,9 @@ async def test_a_revert_says_before_which_later_lines_stay(project: Path) -> Non
         assert (project / "b.txt").read_text() == "old\nlater\n"
 
 
-async def test_git_and_the_clipboard_get_what_was_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_and_the_clipboard_get_what_was_changed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("/bin/sh", "-c", "pwd > where")
     async with person(gemini_home(), NARROW, Config(git_tool=words)) as me:
         monkeypatch.setattr(type(me.app), "suspend", lambda _: nullcontext())

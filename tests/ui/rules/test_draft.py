@@ -39,7 +39,11 @@ def tools(shown: Document) -> list[str]:
 
 def test_a_search_finds_a_rule_however_its_accents_are_composed() -> None:
     draft = Draft()
-    add(draft, rule("glob", 1), replace(NEW_RULE, tools=("run_shell_command",), command_prefixes=("caf\u00e9",)))
+    add(
+        draft,
+        rule("glob", 1),
+        replace(NEW_RULE, tools=("run_shell_command",), command_prefixes=("caf\u00e9",)),
+    )
     found = rows(draft, "RUN cafe\u0301")
     assert [row.place for row in found] == [1]
     assert len(rows(draft)) == 2
@@ -153,7 +157,9 @@ def same(found: SimplePolicy, wished: SimplePolicy) -> bool:
 
 
 @given(first=SIMPLE, then=SIMPLE)
-def test_levels_and_lists_are_read_back_as_they_were_chosen(first: SimplePolicy, then: SimplePolicy) -> None:
+def test_levels_and_lists_are_read_back_as_they_were_chosen(
+    first: SimplePolicy, then: SimplePolicy
+) -> None:
     own = rule("run_shell_command", 500)
     shown = document(replace(own, command_prefixes=("pytest",)))
     for wished in (first, then):

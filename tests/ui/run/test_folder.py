@@ -37,7 +37,9 @@ async def test_a_run_at_work_elsewhere_moves_no_prompt_to_its_folder(
             await me.until(lambda: me.app.runs.alive)
             await me.hears("press 2, then ctrl+l", 1)
             await me.press("2")
-            await me.sees("New run in", f"1 run is active in {elsewhere}", "enter starts a run", "/project")
+            await me.sees(
+                "New run in", f"1 run is active in {elsewhere}", "enter starts a run", "/project"
+            )
             fake_cli(START, says("I work here."), END)
             here = Runner(me.app, me.pilot)
             await here.ask("here")

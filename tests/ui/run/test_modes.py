@@ -77,7 +77,9 @@ async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
         await me.until(lambda: me.pane.prompt.text == "draft of the first")
 
 
-async def test_each_session_to_be_continued_keeps_its_draft(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_each_session_to_be_continued_keeps_its_draft(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("Fine."), END)
     async with runner(home, project) as me:
         await me.type("new")

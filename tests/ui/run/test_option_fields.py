@@ -15,7 +15,10 @@ from tests.rows import each_row
 def test_fields_that_nobody_touched_change_nothing(tmp_path: Path) -> None:
     odd = tmp_path / "a, b\x1b]0;x\x07"
     options = AgentOptions(
-        cwd=tmp_path / " odd\n", include_directories=[odd], only_tools=["a,b", "c"], timeout=123.456789
+        cwd=tmp_path / " odd\n",
+        include_directories=[odd],
+        only_tools=["a,b", "c"],
+        timeout=123.456789,
     )
     assert options_from_texts(texts_of(options), options) == options
 
@@ -45,7 +48,8 @@ def test_what_is_typed_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("max_turns", "many"), ("max_turns", "1.5"), ("timeout", "soon"), ("idle_timeout", "-1")]
+    ("name", "text"),
+    [("max_turns", "many"), ("max_turns", "1.5"), ("timeout", "soon"), ("idle_timeout", "-1")],
 )
 def test_what_can_not_be_read_names_its_option(tmp_path: Path, name: str, text: str) -> None:
     base = AgentOptions(cwd=tmp_path)

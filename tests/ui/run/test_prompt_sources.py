@@ -59,7 +59,14 @@ def test_files_below_are_those_a_person_means(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "bad\x1bname").touch()
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert paths_below(tmp_path) == ("a.md", "loop", "src/", "src/b.py", "src/deep/", "src/deep/c.py")
+    assert paths_below(tmp_path) == (
+        "a.md",
+        "loop",
+        "src/",
+        "src/b.py",
+        "src/deep/",
+        "src/deep/c.py",
+    )
     assert paths_below(tmp_path / "gone") == ()
 
 

@@ -88,7 +88,9 @@ async def somebody(
         yield me
 
 
-async def test_a_question_takes_the_keys_and_yes_lets_it_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_question_takes_the_keys_and_yes_lets_it_run(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli, BOTH) as me:
         await me.asked(1, because="a rule asks")
         await me.sees("? Gemini asks", SHELL, "$ git push --force", "Why: a rule asks")
@@ -140,7 +142,9 @@ async def test_no_counts_at_once_and_takes_a_reason_and_a_command_can_be_changed
         area = me.app.screen.query_one(TextArea)
         assert area.text == "git push --force"
         await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
-        assert await me.answered(4) == Approval.allow({"command": "git push\nls", "description": "d"})
+        assert await me.answered(4) == Approval.allow(
+            {"command": "git push\nls", "description": "d"}
+        )
 
 
 async def test_a_word_is_offered_as_long_as_the_run_hears_it(
@@ -148,7 +152,9 @@ async def test_a_word_is_offered_as_long_as_the_run_hears_it(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         assert "send now" not in me.text
-        run = SimpleNamespace(hears=False)  # the pane asks it each time it shows the next run's options
+        run = SimpleNamespace(
+            hears=False
+        )  # the pane asks it each time it shows the next run's options
         monkeypatch.setattr(LiveRun, "accepts_messages", property(lambda _: run.hears))
         run.hears = True
         me.pane.show_options()
@@ -230,13 +236,17 @@ async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_i
     monkeypatch.delenv("VISUAL", raising=False)
     (project / "a.txt").write_text("one\ntwo\n")
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "replace", arguments={"file_path": "a.txt", "old_string": "two", "new_string": "2"})
+        await me.asked(
+            1, "replace", arguments={"file_path": "a.txt", "old_string": "two", "new_string": "2"}
+        )
         await me.sees("2 − two", "2 + 2")
         await me.ready(1)
         await me.press("e")
         await me.sees("New contents of the file")
         await me.press("ctrl+end", "Z", "ctrl+s")
-        await me.sees("changed by you", "3 + Z", "Gemini asked for: replace with different arguments")
+        await me.sees(
+            "changed by you", "3 + Z", "Gemini asked for: replace with different arguments"
+        )
         assert me.gate.answer_to(1) is None
         await me.ready(1)
         await me.press("y")
@@ -257,13 +267,17 @@ async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_i
         assert await me.answered(2) == Approval.allow({"q": 12})
 
 
-async def test_somebody_is_there_while_an_editor_has_the_terminal(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_somebody_is_there_while_an_editor_has_the_terminal(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.until(me.gate.last_presence)
         (me.gate.path / "here").unlink()
         end = time.monotonic() + PATIENCE
-        while me.gate.last_presence() is None:  # the event loop waits here, as it does for an editor
+        while (
+            me.gate.last_presence() is None
+        ):  # the event loop waits here, as it does for an editor
             assert time.monotonic() < end
 
 
@@ -368,7 +382,9 @@ async def turns_until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1)
         await me.asked(2, arguments={"command": "rm -rf /"})
@@ -409,7 +425,9 @@ async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: Fake
         await me.sees("1 of 2", "$ git push")
 
 
-async def test_they_stand_in_the_order_of_their_calls(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_they_stand_in_the_order_of_their_calls(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     calls = [uses(f"t{n}", "write_file", f"{n}.txt") for n in range(3)]
     async with somebody(home, project, fake_cli, NARROW, *calls) as me:
         await me.sees("2.txt")
@@ -437,14 +455,18 @@ async def test_a_hundred_questions(home: Path, project: Path, fake_cli: FakeCli)
         await me.sees("100 of 100", "make part100")
 
 
-async def test_what_was_answered_or_settled_elsewhere_goes(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_was_answered_or_settled_elsewhere_goes(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1)
         await me.press("r")
         await me.type("no")
         me.gate.answer(1, Approval.allow())
         await me.press("enter")
-        await me.until(lambda: any("Already answered in another gemtui" in said for said in me.said))
+        await me.until(
+            lambda: any("Already answered in another gemtui" in said for said in me.said)
+        )
         assert me.gate.answer_to(1) == Approval.allow()
 
         await me.asks(2)
@@ -463,7 +485,9 @@ HOSTILE_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-async def test_hostile_arguments_are_drawn_and_pass_unchanged(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_hostile_arguments_are_drawn_and_pass_unchanged(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli, BOTH) as me:
         for number, (tool, arguments) in enumerate(HOSTILE_CALLS, 1):
             await me.asks(number, tool, arguments=arguments, because=HOSTILE)
@@ -477,7 +501,9 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(home: Path, projec
             assert await me.answered(number) == Approval.allow()
 
 
-async def test_five_megabytes_are_drawn_in_part_and_opened_whole(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     huge = "echo 0123456789\n" * 320_000
     async with somebody(home, project, fake_cli) as me:
         for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
@@ -493,7 +519,9 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(home: Path, pro
             assert await me.answered(number) == Approval.deny()
 
 
-async def test_the_card_tells_what_was_answered(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_card_tells_what_was_answered(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     calls = [uses("t1", "write_file", "a.txt"), uses("t2", "write_file", "b.txt")]
     async with somebody(home, project, fake_cli, WIDE, *calls) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt"})
@@ -519,13 +547,17 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
         assert ids.count("question-1") == 1
 
 
-async def test_another_gemtui_shows_the_question(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_another_gemtui_shows_the_question(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1)
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
-            await other.until(lambda: any("A run needs your approval" in said for said in other.said))
+            await other.until(
+                lambda: any("A run needs your approval" in said for said in other.said)
+            )
             assert not any("still active" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
@@ -554,7 +586,9 @@ async def test_the_first_question_of_another_run_is_another_question(
         assert me.question.shown.question in me.question.waiting
 
 
-async def test_leaving_says_that_the_question_waits(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_leaving_says_that_the_question_waits(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1)
         await me.press("ctrl+q")
@@ -571,7 +605,9 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_and_counts_when_that_has_
     content = "".join(f"line {number}\n" for number in range(60))
     async with somebody(home, project, fake_cli, BOTH) as me:
         for number, key in enumerate("yaA", 1):
-            await me.asks(number, "write_file", arguments={"file_path": f"{key}.txt", "content": content})
+            await me.asks(
+                number, "write_file", arguments={"file_path": f"{key}.txt", "content": content}
+            )
             await me.sees("more lines below (y scrolls down)")
             pressed = 0
             while me.question.view.below:
@@ -613,7 +649,9 @@ async def test_y_held_down_does_not_page_through_a_call_and_warnings_that_do_not
         await me.press("n")
         await me.answered(1)
 
-        await me.asks(2, arguments={"command": "\n".join(f"rm file{number}" for number in range(30))})
+        await me.asks(
+            2, arguments={"command": "\n".join(f"rm file{number}" for number in range(30))}
+        )
         await me.sees("30 warnings", "! rm file0: it can delete", "more lines below")
         await me.press("y")
         await me.until(lambda: any("Not answered" in said for said in me.said))
@@ -642,7 +680,9 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
 # --- what a call does ----------------------------------------------------------------------------
 
 
-async def test_what_really_happens_and_who_would_do_it_are_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_really_happens_and_who_would_do_it_are_shown(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     (project / "a.txt").write_bytes(b"one\r\n")
     (project / "sub").mkdir()
     async with somebody(home, project, fake_cli, BOTH) as me:
@@ -663,8 +703,12 @@ async def test_what_really_happens_and_who_would_do_it_are_shown(home: Path, pro
 
         await me.asked(2, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
         await me.sees("removes the outer shell", f"in {project}/sub", "$ rm -rf x")
-        await me.asked(3, "mcp_docs_find", arguments={"q": 1}, server="docs", origin="npx docs-server")
-        await me.asked(4, "write_file", arguments={"file_path": "p\u0430ckage.json", "content": "x"})
+        await me.asked(
+            3, "mcp_docs_find", arguments={"q": 1}, server="docs", origin="npx docs-server"
+        )
+        await me.asked(
+            4, "write_file", arguments={"file_path": "p\u0430ckage.json", "content": "x"}
+        )
         await me.asked(5, arguments={"command": "ls\u00a0x/e.sh"})
         for number, *texts in (
             (3, "tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed"),
@@ -702,7 +746,11 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.ended()
         await me.until(lambda: me.pane.can("differing"))
         await me.press("D")
-        await me.sees("Files that differ from what you approved", "View", "Restore the text from before the call")
+        await me.sees(
+            "Files that differ from what you approved",
+            "View",
+            "Restore the text from before the call",
+        )
         await me.press("enter")
         await me.sees("1 − new", "1 + another text")
         await me.press("escape")

@@ -24,7 +24,9 @@ async def ask_me(me: Asked) -> None:
 
 @pytest.mark.usefixtures("relaunching")
 @pytest.mark.every_run
-async def test_each_answer_is_what_happens(on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_answer_is_what_happens(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put_hooks(on_loopback)
     project = on_loopback.project
     (project / "c.txt").write_text("one\ntwo\n")

@@ -142,7 +142,9 @@ async def test_text_typed_while_an_editor_opens_is_for_the_editor(
         assert me.pane.prompt.text == ""
 
 
-async def test_a_prompt_typed_behind_a_bad_end_goes_first(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_prompt_typed_behind_a_bad_end_goes_first(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
         await me.press("ctrl+c")
@@ -239,7 +241,9 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     assert prune_runs(runs_dir(), runs=1) == 2
 
 
-async def test_what_is_typed_in_one_burst_is_queued_one_by_one(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_is_typed_in_one_burst_is_queued_one_by_one(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.burst("one\rtwo\rthree\rhalf")
         await me.sees("3 queued")
@@ -266,7 +270,9 @@ async def test_one_that_is_kept_too_late_is_sent_all_the_same(
         await me.sees("Answered.", "✓ done")
 
 
-async def test_the_end_of_gemtui_comes_before_a_run_is_followed(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_end_of_gemtui_comes_before_a_run_is_followed(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, END) as me:
         await me.all_done("go")
     async with person(home / ".gemini", WIDE, project=project) as found:
@@ -295,7 +301,9 @@ async def test_where_there_is_no_session_yet_a_key_begins_one(
         await me.all_done("go", "one", "two")
 
 
-async def test_a_run_behind_which_prompts_wait_is_not_removed(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_run_behind_which_prompts_wait_is_not_removed(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
         await me.press("ctrl+c")
@@ -308,7 +316,9 @@ async def test_a_run_behind_which_prompts_wait_is_not_removed(home: Path, projec
         assert prune_runs(runs_dir(), runs=1) == 0
 
 
-async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.type("faster")
         await me.press("ctrl+s")
@@ -316,7 +326,9 @@ async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(home: Path, pro
         assert me.pane.prompt.text == "faster"
 
 
-async def test_what_can_not_be_kept_stands_in_the_prompt(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_can_not_be_kept_stands_in_the_prompt(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         assert me.pane.run_shown is not None
         place = me.pane.run_shown.run.queue.path

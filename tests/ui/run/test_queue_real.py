@@ -118,7 +118,9 @@ async def test_a_run_that_asks_is_killed_and_what_waits_is_sent_by_key(
             await me.sees("Second is done.", "✓ done")
         said = prompts(model)
     assert not (on_loopback.project / "a.txt").exists()
-    assert [word for each in said for word in ("prefer tabs", "first", "second") if word in each] == [
+    assert [
+        word for each in said for word in ("prefer tabs", "first", "second") if word in each
+    ] == [
         "prefer tabs",
         "first",
         "second",

@@ -53,7 +53,13 @@ def result(second: int, id: str, status: str = "success", **more: object) -> str
 STEPS = [
     event(1, type="init", session_id="s1", model="gemini-2.5-pro"),
     said(2, "I will add the test first, then change the reader."),
-    call(3, "t1", "write_file", file_path="tests/test_tail.py", content="def test_tail():\n    pass\n"),
+    call(
+        3,
+        "t1",
+        "write_file",
+        file_path="tests/test_tail.py",
+        content="def test_tail():\n    pass\n",
+    ),
     call(3, "t2", "replace", file_path="reader.py", old_string="lines", new_string="lines, tail"),
     call(3, "t3", "run_shell_command", command="pytest -q"),
     "make:tests/test_tail.py=def test_tail():\n    pass",
@@ -138,7 +144,12 @@ async def asked(me: Person, cli: FakeCli, *questions: tuple[str, dict[str, str]]
         subagent = number == 3
         gate.ask(
             ApprovalRequest(
-                tool_name=tool, arguments=args, number=number, asked=MOMENT, because=BECAUSE, subagent=subagent
+                tool_name=tool,
+                arguments=args,
+                number=number,
+                asked=MOMENT,
+                because=BECAUSE,
+                subagent=subagent,
             )
         )
     await me.until(lambda: len(pane.question.waiting) == len(questions))
@@ -162,7 +173,9 @@ async def question_shell(me: Person, cli: FakeCli) -> None:
 
 async def question_list(me: Person, cli: FakeCli) -> None:
     add = {"command": "git add reader.py"}
-    await asked(me, cli, ("run_shell_command", add), ("replace", EDIT), ("run_shell_command", SHELL))
+    await asked(
+        me, cli, ("run_shell_command", add), ("replace", EDIT), ("run_shell_command", SHELL)
+    )
 
 
 async def question_changed(me: Person, cli: FakeCli) -> None:
@@ -225,7 +238,11 @@ SCENES: dict[str, Scene] = {
 
 @pytest.mark.parametrize("scene", SCENES)
 async def test_each_state_of_a_run(
-    home: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str
+    home: Path,
+    fake_cli: FakeCli,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
 ) -> None:
     project = home / "project"
     project.mkdir()

@@ -133,7 +133,9 @@ async def test_an_answer_that_goes_on_below_what_is_read_says_so(
         assert "new below" not in me.text
 
 
-async def test_the_changed_files_and_the_way_to_their_cards(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_changed_files_and_the_way_to_their_cards(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     steps = [uses("t1", "write_file", "a.txt"), uses("t2", "replace", "b.txt")]
     steps += [uses("t3", "write_file", "c.txt"), "make:a.txt=x", ends("t1"), ends("t2", "error")]
     fake_cli(START, says("Three."), *steps, "exit:1")
@@ -147,7 +149,9 @@ async def test_the_changed_files_and_the_way_to_their_cards(home: Path, project:
         assert getattr(block, "id", None) == "t2"
 
 
-async def test_a_changed_file_leads_to_all_its_writes_and_back(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_changed_file_leads_to_all_its_writes_and_back(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     marker(home / ".gemini", "proj", str(project))
     before = [*talk(uuid(1), "Begin it"), wrote(project / "a.txt", None, "old")]
     session(home / ".gemini", uuid(1), before)
@@ -169,7 +173,9 @@ async def test_a_changed_file_leads_to_all_its_writes_and_back(home: Path, proje
         assert isinstance(me.app.focused, WriteList)
 
 
-async def test_files_that_something_else_changed_are_seen(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_files_that_something_else_changed_are_seen(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, uses("t1", "write_file", "a.txt"), ends("t1"), says("Now wait."), "wait")
     async with runner(home, project) as me:
         await me.ask("go")
@@ -206,7 +212,9 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.until(lambda: any("no longer exists" in said for said in me.said))
 
 
-async def test_after_a_stop_the_disk_says_what_was_written(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_after_a_stop_the_disk_says_what_was_written(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     calls = [
         json.dumps({"type": "tool_use", "tool_name": "write_file", "tool_id": name} | given)
         for name in ("made.txt", "missing.txt")
@@ -276,7 +284,9 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
         await me.ended()
 
 
-async def test_the_first_checkpoint_says_how_far_it_is(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_first_checkpoint_says_how_far_it_is(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("Working."), END)
     async with runner(home, project, NARROW) as me:
         with only_one(project_of(project)[0]):
@@ -298,7 +308,9 @@ async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) 
         await me.sees("was killed (SIGKILL)")
 
 
-async def test_what_was_said_before_much_else_counts_for_the_end(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_was_said_before_much_else_counts_for_the_end(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     steps = ["err:[USER] Policy file error in x.toml:", "err:  TOML parsing failed", "err:"]
     fake_cli(*steps, "flood:40000", START, says("Hello."), END)
     async with runner(home, project) as me:
@@ -306,7 +318,9 @@ async def test_what_was_said_before_much_else_counts_for_the_end(home: Path, pro
         await me.sees("✗ A policy file is broken", "TOML parsing failed", "✗ failed")
 
 
-async def test_a_failed_run_says_why_and_what_one_can_do(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_failed_run_says_why_and_what_one_can_do(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli("err:Please set an Auth method", "exit:41")
     async with runner(home, project, BOTH) as me:
         await me.ask("hello")
@@ -368,7 +382,9 @@ async def test_a_stored_session_goes_on_in_the_run_pane(
         assert list(record.folder.path.glob("before-*.jsonl"))
 
 
-async def test_a_follow_up_is_followed_to_its_end(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_follow_up_is_followed_to_its_end(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     long = "\\\\n\\\\n".join(f"Line {number}." for number in range(60))
     fake_cli(START, says(long), END)
     async with runner(home, project, NARROW) as me:
@@ -420,7 +436,12 @@ async def test_a_command_with_an_exit_code_looks_failed_while_the_run_works(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     stored.store(home / ".gemini", stored.asked("go"), stored.said("a", "", "t1"))
-    fake_cli(f"print:{INIT.replace('s1', stored.ID)}", uses("t1", "run_shell_command", "x"), ends("t1"), "wait")
+    fake_cli(
+        f"print:{INIT.replace('s1', stored.ID)}",
+        uses("t1", "run_shell_command", "x"),
+        ends("t1"),
+        "wait",
+    )
     async with runner(home, project, BOTH) as me:
         await me.ask("go")
         await me.sees("✗ run_shell_command", "exit 3", "✗ 1 failed")
@@ -428,7 +449,9 @@ async def test_a_command_with_an_exit_code_looks_failed_while_the_run_works(
         assert me.pane.run_shown.alive
 
 
-async def test_two_runs_at_once_and_the_list_that_leads_to_them(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_two_runs_at_once_and_the_list_that_leads_to_them(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with runner(home, project) as me:
         fake_cli(START, says("I am one"), "wait")
         await me.ask("run one")
@@ -559,7 +582,9 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         await me.sees("mode default  1 setting here turns off confirmations")
 
 
-async def test_the_options_say_what_nobody_is_asked_about(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_options_say_what_nobody_is_asked_about(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     """One line of it stays in sight in 80x24."""
     fake_cli(START, END)
     allowed(project, "write_file")
@@ -570,7 +595,9 @@ async def test_the_options_say_what_nobody_is_asked_about(home: Path, project: P
         await me.sees("tools.allowed in")
 
 
-async def test_a_folder_that_is_not_utf8_is_refused_in_words(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
+async def test_a_folder_that_is_not_utf8_is_refused_in_words(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, END)
     odd = tmp_path / "b\udcff"
     odd.mkdir()
@@ -595,7 +622,9 @@ def asked(me: Person) -> bool:
     return isinstance(list_, OptionList) and list_.highlighted is not None
 
 
-async def test_the_mode_of_the_settings_stands_beside_the_prompt(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_mode_of_the_settings_stands_beside_the_prompt(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, END)
     path = home / ".gemini/settings.json"
     path.write_text(json.dumps({"general": {"defaultApprovalMode": "auto_edit"}}))
@@ -641,7 +670,9 @@ async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
         await me.until(lambda: any("This run has no running" in said for said in me.said))
 
 
-async def test_leaving_asks_and_a_run_left_alone_is_found_again(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_leaving_asks_and_a_run_left_alone_is_found_again(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("I go on."), "wait")
     async with runner(home, project) as me:
         options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO, model="m")
@@ -669,7 +700,12 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(home: Path, proj
 
 @pytest.mark.parametrize("stop", [True, False], ids=["stop", "leave"])
 async def test_leaving_asks_about_a_run_that_is_being_started(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: bool
+    home: Path,
+    project: Path,
+    fake_cli: FakeCli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: bool,
 ) -> None:
     program, gate = fake_cli(START, "wait"), tmp_path / "gate"
     monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", PATIENCE)
@@ -722,7 +758,9 @@ async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_off
         await me.press("enter")
         assert me.pane.prompt.text == r"hello @src/reader.py and @notes\ two.md "
         await me.press("ctrl+t")
-        await me.sees("The command that enter will run", "--output-format=stream-json --session-id=")
+        await me.sees(
+            "The command that enter will run", "--output-format=stream-json --session-id="
+        )
         await me.press("escape")
 
         await me.press("ctrl+o")
@@ -772,7 +810,9 @@ WRONG = (
 )
 
 
-async def test_what_is_wrong_is_said_beside_its_field(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_what_is_wrong_is_said_beside_its_field(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli()
     async with runner(home, project, NARROW) as me:
         await me.press("ctrl+o")
@@ -818,7 +858,9 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         await me.sees("1 more folder")  # trust was for one run
 
 
-async def test_a_folder_keeps_its_options_and_forgets_them(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_folder_keeps_its_options_and_forgets_them(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli()
     async with runner(home, project) as me:
         await into(me, timeout="10m", approval_mode="yolo", trust=True, remember=True)
@@ -854,7 +896,9 @@ async def test_what_one_folder_keeps_is_not_for_another(
         await me.until(lambda: me.pane.options == AgentOptions(cwd=project))
 
 
-async def test_a_run_waits_for_what_its_folder_keeps(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_run_waits_for_what_its_folder_keeps(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli(START, says("Yes."), END)
     await asyncio.to_thread(remember_options, AgentOptions(cwd=project, timeout=600))
     async with person(home / ".gemini", project=project) as me:
@@ -878,10 +922,14 @@ async def test_a_policy_to_run_with_goes_before_what_the_folder_keeps(
         await me.app.runs.show_with_policies(policies, ApprovalMode.AUTO_EDIT)
         await me.sees("mode auto_edit  policy work  timeout 10m")
         pane = Runner(me.app, me.pilot).pane
-        assert pane.options == replace(kept, policies=policies, approval_mode=ApprovalMode.AUTO_EDIT)
+        assert pane.options == replace(
+            kept, policies=policies, approval_mode=ApprovalMode.AUTO_EDIT
+        )
 
 
-async def test_broken_options_of_a_folder_are_said_and_not_used(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_broken_options_of_a_folder_are_said_and_not_used(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     fake_cli()
     await asyncio.to_thread(remember_options, AgentOptions(cwd=project, timeout=600))
     (path,) = (state_dir() / "run-options").iterdir()

@@ -51,7 +51,9 @@ async def test_commands_of_gemtui_act_and_those_of_the_cli_are_sent(
         assert me.pane.run_shown.prompt == "/git:fix now"
 
 
-def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(home: Path, project: Path) -> None:
+def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(
+    home: Path, project: Path
+) -> None:
     put(home / ".gemini/commands/a b.toml", 'prompt = "mine"')
     put(home / ".gemini/commands/same.toml", 'prompt = "mine"')
     put(project / ".gemini/commands/same.toml", 'prompt = "theirs"')
@@ -61,7 +63,9 @@ def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(hom
     assert [(each.name, each.project) for each in found] == [("a_b", False), ("same", True)]
 
 
-def test_commands_behind_links_are_found_and_circles_are_left(home: Path, project: Path, tmp_path: Path) -> None:
+def test_commands_behind_links_are_found_and_circles_are_left(
+    home: Path, project: Path, tmp_path: Path
+) -> None:
     put(tmp_path / "shared/fix.toml", 'prompt = "fix"')
     put(home / ".gemini/commands/mine.toml", 'prompt = "mine"')
     (home / ".gemini/commands/team").symlink_to(tmp_path / "shared")

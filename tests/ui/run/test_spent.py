@@ -18,7 +18,9 @@ from tests.ui.people import WIDE, person
 from tests.ui.run.test_screen import runner
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PRICES = Prices(date=NOW.date(), models={"known": Price(input=1.0, output=2.0, cached=0.5, context=1000)})
+PRICES = Prices(
+    date=NOW.date(), models={"known": Price(input=1.0, output=2.0, cached=0.5, context=1000)}
+)
 USED = Usage(input=200, output=50, cached=0, thoughts=0, tool=0, total=250)
 
 

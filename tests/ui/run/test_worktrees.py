@@ -63,7 +63,9 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         assert me.pane.options.cwd == project
 
 
-async def test_two_worktrees_are_shown_side_by_side(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_two_worktrees_are_shown_side_by_side(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     del fake_cli
     repository(project, other="other\n")
     for word in ("left", "right"):
@@ -84,7 +86,9 @@ async def test_two_worktrees_are_shown_side_by_side(home: Path, project: Path, f
         await me.until(lambda: me.app.screen is me.pane)
 
 
-async def test_the_same_prompt_goes_to_other_models_and_policies(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_the_same_prompt_goes_to_other_models_and_policies(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     repository(project)
     policies = [path_of(name) for name in ("calm", "strict")]
     for path in policies:

@@ -214,13 +214,17 @@ def test_the_editor_gets_the_terminal_and_the_file(tmp_path: Path) -> None:
         terminal.press("]", "o")
         terminal.shows("EDITING")
         terminal.press("\n")
-        terminal.until(lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app")
+        terminal.until(
+            lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app"
+        )
         terminal.press("\x11")
         assert terminal.wait() == 0
     assert seen.read_text() == f"--wait {written}\n"
 
 
-async def test_no_editor_is_said_with_the_way_out(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_editor_is_said_with_the_way_out(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
     async with person(store, NARROW, config=Config()) as me:
@@ -252,7 +256,9 @@ def test_ctrl_c_in_an_editor_is_the_editors(tmp_path: Path) -> None:
         os.killpg(terminal.process.pid, signal.SIGINT)  # as the terminal does for ctrl+c
         terminal.shows("KEPT")
         terminal.press("\n")
-        terminal.until(lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app")
+        terminal.until(
+            lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app"
+        )
         terminal.press("\x11")
         assert terminal.wait() == 0
 
@@ -266,7 +272,10 @@ async def test_a_file_that_can_not_be_is_said(store: Path, name: str) -> None:
         await me.burst(f"\x1b[200~{name}\x1b[201~")
         await me.press("enter")
         await me.until(
-            lambda: "That folder does not exist." in me.text or any("Nothing was exported" in said for said in me.said)
+            lambda: (
+                "That folder does not exist." in me.text
+                or any("Nothing was exported" in said for said in me.said)
+            )
         )
 
 
@@ -291,7 +300,9 @@ async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -
         await me.until(lambda: "is not a folder" in me.text or "not a path" in me.text)
 
 
-async def test_a_session_in_which_a_run_goes_on_is_not_deleted(store: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
+async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
+    store: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", "wait")
     async with person(store, WIDE) as me:
         await me.press("down")

@@ -55,15 +55,21 @@ def shown(me: Person) -> list[FileRow]:
     return list(screen.rows.items)
 
 
-async def test_the_files_of_this_project_the_one_written_last_first(home: Path, project: Path) -> None:
+async def test_the_files_of_this_project_the_one_written_last_first(
+    home: Path, project: Path
+) -> None:
     async with on_files(home, BOTH, project=project) as me:
         assert [row.path.name for row in shown(me)] == ["moon.py", EVIL, "sun.py"]
         assert [(row.writes, row.sessions) for row in shown(me)] == [(2, 2), (1, 1), (1, 1)]
-        await me.sees("src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py")
+        await me.sees(
+            "src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py"
+        )
         assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
 
 
-async def test_the_period_is_shown_beside_a_project_with_a_long_path(home: Path, tmp_path: Path) -> None:
+async def test_the_period_is_shown_beside_a_project_with_a_long_path(
+    home: Path, tmp_path: Path
+) -> None:
     async with on_files(home, project=tmp_path / ("long" * 40) / "tide") as me:
         await me.press("ctrl+r", "ctrl+t", "ctrl+t", "ctrl+t")
         await me.sees("longlong/tide", "24 hours")

@@ -53,7 +53,11 @@ async def read_first(me: Person) -> None:
 
 async def reads(me: Person, prompt: str) -> None:
     """Wait for the transcript that begins so."""
-    await me.until(lambda: me.view.has_focus and any(e.excerpt == prompt for e in me.view.page.transcript.outlines))
+    await me.until(
+        lambda: (
+            me.view.has_focus and any(e.excerpt == prompt for e in me.view.page.transcript.outlines)
+        )
+    )
 
 
 async def on_history(me: Person) -> HistoryScreen:
@@ -74,7 +78,11 @@ async def test_a_card_leads_to_all_writes_of_its_file(home: Path) -> None:
         await me.press("W")
         screen = await on_history(me)
         await me.sees("src/moon.py", "2 writes in 2 sessions, 1 failed", "cancelled")
-        assert [row.title for row in screen.rows.items] == ["Let the moon wane", "Let the moon wane", "Draw the moon"]
+        assert [row.title for row in screen.rows.items] == [
+            "Let the moon wane",
+            "Let the moon wane",
+            "Draw the moon",
+        ]
         await me.until(lambda: "new" in told(screen))
         await me.press("down")
         await me.until(lambda: "full" in told(screen) and "half" in told(screen))

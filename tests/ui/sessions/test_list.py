@@ -42,7 +42,12 @@ MANY = tuple(summary(f"m{n}", f"Session number {n}", hours=n) for n in range(200
 
 def snapshot(sessions: Sequence[Summary], *, complete: bool = True) -> Snapshot:
     return Snapshot(
-        sessions=tuple(sessions), done=len(sessions), total=412, complete=complete, unreadable=(), state=StoreState.OK
+        sessions=tuple(sessions),
+        done=len(sessions),
+        total=412,
+        complete=complete,
+        unreadable=(),
+        state=StoreState.OK,
     )
 
 
@@ -97,7 +102,10 @@ class ListApp(App[None]):
 
 @asynccontextmanager
 async def showing(
-    sessions: Sequence[Summary] = FEW, *, project: str | None = None, size: tuple[int, int] = (80, 24)
+    sessions: Sequence[Summary] = FEW,
+    *,
+    project: str | None = None,
+    size: tuple[int, int] = (80, 24),
 ) -> AsyncIterator[tuple[ListApp, Pilot[None]]]:
     app = ListApp(project)
     async with app.run_test(size=size) as pilot:
@@ -417,11 +425,16 @@ async def test_a_list_by_time_has_the_days_as_headings_which_leave_their_name_un
     async with showing(DAYS) as (app, _):
         shown = [line.split() for line in app.lines() if line and "gemtui" not in line]
         assert [" ".join(words) for words in shown] == [
-            "Today 2", "▌ Of today 1h", "Of today, too 2h",
-            "Yesterday 1", "Of yesterday 23:00",
-            "Tuesday 1", "Of Tuesday 12:00",
-            "October 2026 1", "Of another month Sun 11",
-        ]  # fmt: skip
+            "Today 2",
+            "▌ Of today 1h",
+            "Of today, too 2h",
+            "Yesterday 1",
+            "Of yesterday 23:00",
+            "Tuesday 1",
+            "Of Tuesday 12:00",
+            "October 2026 1",
+            "Of another month Sun 11",
+        ]
 
 
 @pytest.mark.parametrize("width", [44, 80])

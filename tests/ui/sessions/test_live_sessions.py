@@ -46,7 +46,9 @@ def row(me: Person, title: str) -> str:
     return " ".join(lines[at : at + 2])
 
 
-async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(store: Path) -> None:
+async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(
+    store: Path,
+) -> None:
     async with person(store, BOTH) as me:
         tell("BeforeTool", HAIKU)
         await me.sees("● 1 working")
@@ -141,7 +143,9 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.until(lambda: any("Can't tell which sessions need you" in each for each in me.said))
+        await me.until(
+            lambda: any("Can't tell which sessions need you" in each for each in me.said)
+        )
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")

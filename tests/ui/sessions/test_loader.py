@@ -14,7 +14,9 @@ from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid
 
 
-def test_lost_messages_are_counted_by_a_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_messages_are_counted_by_a_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_outlines(log: SessionLog) -> None:
         pytest.fail(f"{log.path}: outlines were made to count them")
 

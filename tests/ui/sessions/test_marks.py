@@ -58,7 +58,11 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
         await said(me, "Marked: The tail, u to undo")
         assert me.chosen.id == id
         mark = Marks().get(id)
-        assert (mark.name, mark.tags, mark.note) == ("The tail", ("bug", "parser"), "look at line 3")
+        assert (mark.name, mark.tags, mark.note) == (
+            "The tail",
+            ("bug", "parser"),
+            "look at line 3",
+        )
         await me.press("i")
         await me.sees("The tail", "title", "first question", "#bug #parser", "look at line 3")
         await me.press("escape", "enter")
@@ -242,7 +246,9 @@ async def test_what_was_marked_last_is_kept_though_the_app_ends(store: Path) -> 
 async def test_the_filter_finds_names_tags_and_notes(store: Path) -> None:
     async with person(store, NARROW) as me:
         note = "nothing here\n" + "so " * 30 + "an umbrella for rain" + " or" * 30
-        Marks().edit([me.chosen.id], MarkEdit(name="The tail", add=("parser",), note=note, pinned=True))
+        Marks().edit(
+            [me.chosen.id], MarkEdit(name="The tail", add=("parser",), note=note, pinned=True)
+        )
         await me.sees("The tail")
         await me.press("slash")
         for typed, why in (
@@ -335,7 +341,9 @@ async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None
         assert Marks().get(id).note == "theirs"
 
 
-async def test_the_name_stands_where_other_panes_tell_of_the_session(store: Path, tmp_path: Path) -> None:
+async def test_the_name_stands_where_other_panes_tell_of_the_session(
+    store: Path, tmp_path: Path
+) -> None:
     for marker in store.rglob(".project_root"):
         marker.write_text(str(tmp_path))
     async with person(store) as me:
@@ -376,7 +384,9 @@ async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: 
 # --- other programs, and what goes wrong --------------------------------------------------------
 
 
-async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(store: Path) -> None:
+async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(
+    store: Path,
+) -> None:
     async with person(store, NARROW) as me:
         session = me.chosen
         Marks().edit([session.id], MarkEdit(name="Theirs", pinned=True))
@@ -411,7 +421,9 @@ def odd(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [damaged, odd])
-async def test_a_damaged_file_is_set_aside_by_the_first_mark(store: Path, spoil: Callable[[Path], None]) -> None:
+async def test_a_damaged_file_is_set_aside_by_the_first_mark(
+    store: Path, spoil: Callable[[Path], None]
+) -> None:
     spoil(marks_file())
     before = marks_file().read_bytes()
     async with person(store, NARROW) as me:

@@ -30,7 +30,10 @@ def home(tmp_path: Path, project: Path) -> Path:
     """Two sessions of a project; the newer one also wrote what no patch can tell."""
     home, path = tmp_path / ".gemini", project / "src" / "moon.py"
     marker(home, "proj", str(project))
-    one = [wrote(path, "new\n", "full\n", seconds=20), wrote(project / "a b", None, "x", seconds=21)]
+    one = [
+        wrote(path, "new\n", "full\n", seconds=20),
+        wrote(project / "a b", None, "x", seconds=21),
+    ]
     session(home, uuid(1), [*talk(uuid(1), "Draw the moon"), *one], minute="2026-11-20T23-04")
     untold = logs.call("u", 41, name="write_file", args={"file_path": "old.py", "content": "x"})
     two = [
@@ -61,7 +64,9 @@ async def write(me: Person, name: str) -> None:
     await me.press("enter")
 
 
-async def test_the_patch_of_selected_sessions_is_written_and_applies(home: Path, project: Path) -> None:
+async def test_the_patch_of_selected_sessions_is_written_and_applies(
+    home: Path, project: Path
+) -> None:
     async with person(home, BOTH) as me:
         await me.sees("Let it wane", "Draw the moon")
         await me.press("space", "space", "E")
@@ -152,7 +157,9 @@ async def test_sessions_of_several_projects_make_no_patch(home: Path) -> None:
 async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> None:
     home = tmp_path / ".gemini"
     lost = logs.call("c", 5, name="write_file", args={"file_path": "a", "content": "x"})
-    session(home, uuid(1), [*talk(uuid(1), "Let it wane"), logs.gemini("g", "", 5, toolCalls=[lost])])
+    session(
+        home, uuid(1), [*talk(uuid(1), "Let it wane"), logs.gemini("g", "", 5, toolCalls=[lost])]
+    )
     async with person(home) as me:
         await me.sees("Let it wane")
         await me.press("E")
@@ -201,7 +208,9 @@ async def test_a_folder_that_can_not_be_is_the_folder_of_no_file(tmp_path: Path)
         assert "\x1b" not in me.text
 
 
-async def test_control_characters_are_written_and_said_when_copied(tmp_path: Path, project: Path) -> None:
+async def test_control_characters_are_written_and_said_when_copied(
+    tmp_path: Path, project: Path
+) -> None:
     home = tmp_path / ".gemini"
     marker(home, "proj", str(project))
     evil = wrote(project / "a\n\x1b[31mb", None, "one\r\n\x1b]0;x\x07\n")

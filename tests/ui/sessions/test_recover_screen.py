@@ -45,7 +45,9 @@ async def on_recovered(me: Person) -> LineView:
     return me.app.screen.query_one(LineView)
 
 
-async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(home: Path, project: Path) -> None:
+async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(
+    home: Path, project: Path
+) -> None:
     async with person(home, BOTH, project=project) as me:
         view = await on_recovered(me)
         await me.sees("write_file, session", "replace, session")
@@ -55,7 +57,9 @@ async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(home: Path,
         assert "␛[31mtwo" in view.text
 
 
-async def test_it_is_written_to_the_lost_place_and_never_over_a_file(home: Path, project: Path) -> None:
+async def test_it_is_written_to_the_lost_place_and_never_over_a_file(
+    home: Path, project: Path
+) -> None:
     async with person(home, NARROW, project=project) as me:
         await on_recovered(me)
         await me.press("enter")

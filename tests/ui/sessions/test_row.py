@@ -8,7 +8,17 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
-from gemtui.sessions.catalog.listing import Days, Heading, ListEntry, Listing, ListQuery, Row, SessionRow, Sort, View
+from gemtui.sessions.catalog.listing import (
+    Days,
+    Heading,
+    ListEntry,
+    Listing,
+    ListQuery,
+    Row,
+    SessionRow,
+    Sort,
+    View,
+)
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line
@@ -34,7 +44,11 @@ def row_of(session: Summary, mark: Mark | None = None) -> Row:
 
 
 def drawn(
-    session: Summary, width: int, around: RowContext = PLAIN, glyphs: Glyphs = UNICODE, mark: Mark | None = None
+    session: Summary,
+    width: int,
+    around: RowContext = PLAIN,
+    glyphs: Glyphs = UNICODE,
+    mark: Mark | None = None,
 ) -> list[str]:
     row = row_of(session, mark)
     strips = draw_row(row, look(width, glyphs), around, row_height(row, width))
@@ -71,7 +85,9 @@ def test_a_project_that_need_not_be_named_leaves_room_for_tokens() -> None:
 
 
 def test_a_wide_pane_has_one_line_with_columns() -> None:
-    assert drawn(PARSER, 80) == ["   Fix the JSONL parser                gemtui       41 prompts   12 tools    1h "]
+    assert drawn(PARSER, 80) == [
+        "   Fix the JSONL parser                gemtui       41 prompts   12 tools    1h "
+    ]
     failing = replace(PARSER, failed_calls=2, ended_badly=True, prompts=1)
     assert squeezed(drawn(failing, 80)) == "✗ Fix the JSONL parser gemtui 1 prompt 2 failed 1h"
 
@@ -176,7 +192,9 @@ def test_tokens_are_few_characters(total: int, words: str) -> None:
 
 
 def test_counts_that_are_not_known_yet_are_no_numbers() -> None:
-    assert drawn(replace(PARSER, partial=True), 44)[1].strip() == ("gemtui · 2.5-pro · … prompts · … tools")
+    assert drawn(replace(PARSER, partial=True), 44)[1].strip() == (
+        "gemtui · 2.5-pro · … prompts · … tools"
+    )
     assert "… prompts    … tools" in drawn(replace(PARSER, partial=True), 80)[0]
 
 
@@ -258,8 +276,13 @@ def test_what_the_list_is_sorted_by_is_shown(width: int, sort: Sort, shows: str)
 
 
 @each_row("width", [44, 80, 130])
-@each_row(("sort", "shows"), [(Sort.TOKENS, "? tokens"), (Sort.TOOLS, "0 tools"), (Sort.FAILURES, "2 failed")])
-def test_zero_and_unknown_are_shown_where_they_order_the_list(width: int, sort: Sort, shows: str) -> None:
+@each_row(
+    ("sort", "shows"),
+    [(Sort.TOKENS, "? tokens"), (Sort.TOOLS, "0 tools"), (Sort.FAILURES, "2 failed")],
+)
+def test_zero_and_unknown_are_shown_where_they_order_the_list(
+    width: int, sort: Sort, shows: str
+) -> None:
     bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2, ended_badly=True)
     around = RowContext(query=ListQuery(""), projects=False, sort=sort)
     text = squeezed(drawn(bare, width, around))

@@ -43,7 +43,9 @@ async def test_wide_shows_both_panes_and_keys_go_from_one_to_the_other(store: Pa
         await me.until(lambda: me.view.size.width < 110)
 
 
-async def test_narrow_shows_one_pane_at_a_time_and_a_wider_terminal_both_at_the_same_place(store: Path) -> None:
+async def test_narrow_shows_one_pane_at_a_time_and_a_wider_terminal_both_at_the_same_place(
+    store: Path,
+) -> None:
     async with person(store, NARROW) as me:
         await me.sees("Write a haiku file", "Collecting a list of fruit")
         assert not me.view.is_on_screen
@@ -83,7 +85,7 @@ async def test_a_session_given_at_the_start_is_open(store: Path) -> None:
         await me.until(lambda: me.chosen.id == wanted.id)
 
 
-async def test_the_project_of_the_folder_comes_first_and_the_first_and_last_lines_say_what_one_can_do(
+async def test_the_project_of_the_folder_comes_first_and_the_lines_around_it_say_what_one_can_do(
     store: Path,
 ) -> None:
     async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
@@ -108,7 +110,9 @@ async def test_a_folder_without_sessions_shows_all_projects(store: Path, tmp_pat
         await me.sees("all projects", "Rename add to put")
 
 
-async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_found(store: Path) -> None:
+async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_found(
+    store: Path,
+) -> None:
     async with person(store, NARROW) as me:
         await me.press("ctrl+c")
         assert any("^q to quit" in said for said in me.said)
@@ -217,7 +221,9 @@ async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
         await me.sees("of 7")
 
 
-async def test_keys_do_not_wait_for_the_dropped_messages(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keys_do_not_wait_for_the_dropped_messages(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read, gate = SessionLoader.transcript_so_far, threading.Event()
 
     def slowly(self: SessionLoader, **options: Any) -> Transcript:
@@ -238,7 +244,9 @@ async def test_keys_do_not_wait_for_the_dropped_messages(store: Path, monkeypatc
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
     failed = Index(store, cache=None).find("71ada263")
     async with person(store, NARROW, session=failed) as me:
-        await me.sees("failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1")
+        await me.sees(
+            "failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1"
+        )
         await me.press("full_stop")
         await me.sees("1 failed prompt (press . to show)")
         assert not me.view.total

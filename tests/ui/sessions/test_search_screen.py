@@ -54,7 +54,9 @@ async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
         await me.type("leaps")
-        await me.sees("No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions")
+        await me.sees(
+            "No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions"
+        )
         await me.press("ctrl+r")
         await me.sees("all projects", "in 1 session")
 
@@ -154,13 +156,17 @@ async def test_a_burst_of_keys_searches_for_all_of_them(store: Path) -> None:
         await me.until(lambda: me.app.screen.query_one(Input).value == "")
 
 
-async def test_a_lost_prompt_is_found_and_opens_with_the_session_s_other_prompts(store: Path) -> None:
+async def test_a_lost_prompt_is_found_and_opens_with_the_session_s_other_prompts(
+    store: Path,
+) -> None:
     typed(store, [("aaaa1111-2", "Where is the heliotrope?"), ("aaaa1111-2", "Is it far?")])
     async with person(store, BOTH) as me:
         await begin(me)
         await me.type("heliotrope")
         await me.sees("file is gone", "1 hit in 1 session")
         await me.press("enter")
-        await me.sees("Prompts of aaaa1111-2, whose file is gone", "Where is the heliotrope?", "Is it far?")
+        await me.sees(
+            "Prompts of aaaa1111-2, whose file is gone", "Where is the heliotrope?", "Is it far?"
+        )
         await me.press("escape")
         await me.until(lambda: isinstance(me.app.screen, SearchScreen))

@@ -129,7 +129,9 @@ async def test_export_of_several_writes_a_file_each_and_overwrites_none(store: P
     again = mine.with_name("Write-a-haiku-file-63a18d40-2.json")
     others = sorted(set(mine.parent.iterdir()) - {mine, again})
     assert json.loads(again.read_text())["session"]["title"] == "Write a haiku file"
-    assert [json.loads(path.read_text())["session"]["title"] for path in others] == ["first question"]
+    assert [json.loads(path.read_text())["session"]["title"] for path in others] == [
+        "first question"
+    ]
 
 
 async def test_a_session_that_can_not_be_written_does_not_stop_the_others(store: Path) -> None:
@@ -141,7 +143,9 @@ async def test_a_session_that_can_not_be_written_does_not_stop_the_others(store:
         await me.press("enter")
         await me.until(lambda: me.app.screen.query(RawText))
         await me.sees("1 session could not be exported", "first question")
-    assert [path.name for path in Path("gemini-sessions").iterdir()] == ["Write-a-haiku-file-63a18d40.md"]
+    assert [path.name for path in Path("gemini-sessions").iterdir()] == [
+        "Write-a-haiku-file-63a18d40.md"
+    ]
 
 
 async def test_several_are_not_written_into_the_store(store: Path) -> None:
@@ -155,7 +159,9 @@ async def test_several_are_not_written_into_the_store(store: Path) -> None:
 # --- deleting and bringing back ----------------------------------------------------------------
 
 
-async def test_several_are_deleted_at_once_and_brought_back_at_once(store: Path, trash: Path) -> None:
+async def test_several_are_deleted_at_once_and_brought_back_at_once(
+    store: Path, trash: Path
+) -> None:
     before = content(store)
     async with person(store, BOTH) as me:
         await me.press("space", "down", "space")
@@ -248,7 +254,9 @@ async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
         assert not any("undoes" in each for each in me.said)
 
 
-async def test_a_subagent_goes_with_its_session_though_both_are_selected(store: Path, trash: Path) -> None:
+async def test_a_subagent_goes_with_its_session_though_both_are_selected(
+    store: Path, trash: Path
+) -> None:
     before = content(store)
     async with person(store, NARROW) as me:
         await me.press("full_stop")
@@ -266,7 +274,9 @@ async def test_a_subagent_goes_with_its_session_though_both_are_selected(store: 
     assert content(store) == before
 
 
-async def test_the_last_session_deleted_comes_back_from_the_empty_store(tmp_path: Path, trash: Path) -> None:
+async def test_the_last_session_deleted_comes_back_from_the_empty_store(
+    tmp_path: Path, trash: Path
+) -> None:
     home = copy_store(tmp_path)
     for path in (*home.glob("tmp/*/chats/**/*.json*"), *home.glob("tmp/*/checkpoint-*")):
         if "9babadd1" not in path.name:

@@ -230,7 +230,9 @@ OF_THE_VAULT = {"vault_question": vault_question, "kept": kept, "vault": vault}
 
 
 @pytest.mark.parametrize("scene", OF_THE_VAULT)
-async def test_the_vault(demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: str) -> None:
+async def test_the_vault(
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: str
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
     if scene != "vault_question":
         turn_on()
@@ -261,7 +263,9 @@ async def test_themes(demo: Path, snapshot: SnapshotAssertion, theme: str) -> No
         await me.looks_as(snapshot)
 
 
-async def test_no_color(demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_color(
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(demo, WIDE, demo=True) as me:
         await failure(me)
@@ -275,7 +279,9 @@ async def test_ascii(demo: Path, snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(50, 12), (200, 50)])
-async def test_unusual_sizes(demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int) -> None:
+async def test_unusual_sizes(
+    demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int
+) -> None:
     async with person(demo, (columns, rows), demo=True) as me:
         await listed(me)
         await me.reads_as(snapshot)
@@ -283,7 +289,9 @@ async def test_unusual_sizes(demo: Path, snapshot: SnapshotAssertion, columns: i
 
 # --- what sessions do right now ------------------------------------------------------------------
 
-EDIT = "--- tide.py\n+++ tide.py\n@@ -1,2 +1,2 @@\n def height(moon):\n-    return 1\n+    return 2\n"
+EDIT = (
+    "--- tide.py\n+++ tide.py\n@@ -1,2 +1,2 @@\n def height(moon):\n-    return 1\n+    return 2\n"
+)
 DETAILS = {"type": "edit", "filePath": "/home/ada/tidewatch/tide.py", "fileDiff": EDIT}
 CHANGE = DiffDisplay(diff=EDIT, path="/home/ada/tidewatch/tide.py", name="tide.py")
 
@@ -291,8 +299,15 @@ CHANGE = DiffDisplay(diff=EDIT, path="/home/ada/tidewatch/tide.py", name="tide.p
 async def going_on(me: Person) -> None:
     """One session waits and another one works."""
     first, second, *_ = [row for row in me.rows.rows.rows if isinstance(row, SessionRow)]
-    told = {"cwd": "/home/ada/tidewatch", "message": "Tool Confirm Write: tide.py", "details": DETAILS}
-    for row, pid, event in ((first, os.getpid(), "Notification"), (second, os.getppid(), "BeforeTool")):
+    told = {
+        "cwd": "/home/ada/tidewatch",
+        "message": "Tool Confirm Write: tide.py",
+        "details": DETAILS,
+    }
+    for row, pid, event in (
+        (first, os.getpid(), "Notification"),
+        (second, os.getppid(), "BeforeTool"),
+    ):
         content = hook_input(event, session_id=row.entry.summary.id, **told)
         write_live(live_dir(), pid, content)
     await me.sees("? 1 waiting: tidewatch", "working")
@@ -309,7 +324,12 @@ async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, ascii: bool
 async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion) -> None:
     question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
-        pid=4711, session="s", state=LiveState.WAITING, since=NOW, project="/home/ada/tidewatch", question=question
+        pid=4711,
+        session="s",
+        state=LiveState.WAITING,
+        since=NOW,
+        project="/home/ada/tidewatch",
+        question=question,
     )
     async with person(demo) as me:
         await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3"))

@@ -18,7 +18,8 @@ from tests.ui.people import NARROW, WIDE, person
 
 
 @pytest.mark.parametrize(
-    ("count", "short"), [(None, "?"), (9_999, "9,999"), (12_345, "12.3k"), (9_658_000, "9.7M"), (10_900_000, "10.9M")]
+    ("count", "short"),
+    [(None, "?"), (9_999, "9,999"), (12_345, "12.3k"), (9_658_000, "9.7M"), (10_900_000, "10.9M")],
 )
 def test_numbers_side_by_side_have_one_unit(count: int | None, short: str) -> None:
     assert number(count) == short
@@ -85,7 +86,9 @@ async def test_whoever_leaves_while_it_reads_leaves(store: Path) -> None:
         assert me.app.is_running
 
 
-async def test_sums_so_far_are_shown_while_sessions_are_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sums_so_far_are_shown_while_sessions_are_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go_on = Event()
 
     def slowly(*args: Any, **named: Any) -> Iterator[Any]:

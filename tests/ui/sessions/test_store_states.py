@@ -33,7 +33,9 @@ async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_pat
         await me.sees("Write a haiku file")
 
 
-async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_nothing(tmp_path: Path) -> None:
+async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_nothing(
+    tmp_path: Path,
+) -> None:
     async with person(copy_store(tmp_path), WIDE, project=tmp_path) as me:
         await me.sees("Answer one.")
         await me.press("a")
@@ -96,7 +98,9 @@ async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
         await me.sees("Write a haiku file")
 
 
-async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once_it_is_whole(tmp_path: Path) -> None:
+async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once_it_is_whole(
+    tmp_path: Path,
+) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
@@ -124,7 +128,9 @@ async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once
         assert me.view.has_focus
 
 
-async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(tmp_path: Path) -> None:
+async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
+    tmp_path: Path,
+) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
@@ -186,7 +192,9 @@ async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
         await me.until(lambda: any("corrupt" in said and "rebuilt" in said for said in me.said))
 
 
-async def test_files_that_are_no_sessions_and_damaged_lines_are_counted_and_named(tmp_path: Path) -> None:
+async def test_files_that_are_no_sessions_and_damaged_lines_are_counted_and_named(
+    tmp_path: Path,
+) -> None:
     store = copy_store(tmp_path)
     junk = store / "tmp" / "greeter" / "chats" / "session-2026-11-20T23-00-deadbeef.jsonl"
     junk.write_text("not valid JSON\n")
@@ -209,7 +217,9 @@ async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Pat
         await me.press("enter")
         await me.sees("Answer one.")
         me.chosen.path.unlink()
-        await me.sees("This session's file was deleted; showing what was read before.", "Answer one.")
+        await me.sees(
+            "This session's file was deleted; showing what was read before.", "Answer one."
+        )
         await me.press("end", "home")
         await me.sees("Answer one.")
         assert "live" not in me.text.splitlines()[1]

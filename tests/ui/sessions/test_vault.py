@@ -199,7 +199,9 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
         await me.sees("the vault is incomplete: No space left on device")
 
 
-async def test_what_is_quiet_while_the_app_runs_is_copied(chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_quiet_while_the_app_runs_is_copied(
+    chat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(keeping, "_AGAIN", 1.5)
     monkeypatch.setattr(vault, "QUIET", 1)
     turn_on()

@@ -221,7 +221,11 @@ async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
 
 
 async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
-    hostile = [call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}), call(21, "run_shell_command", command=EVIL), call(22, EVIL)]
+    hostile = [
+        call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}),
+        call(21, "run_shell_command", command=EVIL),
+        call(22, EVIL),
+    ]
     async with trier(ReplayScreen, tmp_path, calls=hostile) as me:
 
         def harmless() -> bool:

@@ -72,7 +72,9 @@ SCENES: dict[str, tuple[type[SimulatorScreen], Scene]] = {
 }
 
 
-async def compared(snapshot: SnapshotAssertion, folder: Path, scene: str, config: Config | None = None) -> None:
+async def compared(
+    snapshot: SnapshotAssertion, folder: Path, scene: str, config: Config | None = None
+) -> None:
     kind, act = SCENES[scene]
     async with trier(kind, folder, NARROW, config=config) as me:
         await act(me)
@@ -99,6 +101,8 @@ async def test_without_box_characters(place: Path, snapshot: SnapshotAssertion, 
     await compared(snapshot, place, scene, config=Config(ascii=True))
 
 
-async def test_without_colours(place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_colours(
+    place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     await compared(snapshot, place, "replay")

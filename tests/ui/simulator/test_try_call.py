@@ -24,7 +24,9 @@ def args_of(me: Person) -> str:
     return me.app.screen.query_one("#args", TextArea).text
 
 
-async def test_the_answer_comes_while_one_types_and_every_rule_that_was_looked_at_says_why(tmp_path: Path) -> None:
+async def test_the_answer_comes_while_one_types_and_every_rule_that_was_looked_at_says_why(
+    tmp_path: Path,
+) -> None:
     async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.sees("run_shell_command", '"command": ""', "also accepts")
         await me.type("rm x")
@@ -43,7 +45,9 @@ async def test_the_answer_comes_while_one_types_and_every_rule_that_was_looked_a
         await me.until(lambda: "Rules considered" in me.app.clipboard)
 
 
-async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_stays(tmp_path: Path) -> None:
+async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_stays(
+    tmp_path: Path,
+) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.press("end")
         await me.type(",")
@@ -51,7 +55,10 @@ async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_
         await me.press("backspace")
         await me.sees("also accepts", "Rules considered")
 
-        arguments, tool = me.app.screen.query_one("#args", TextArea), me.app.screen.query_one("#tool", Input)
+        arguments, tool = (
+            me.app.screen.query_one("#args", TextArea),
+            me.app.screen.query_one("#tool", Input),
+        )
         tool.value = "mcp_github_search"
         await me.until(lambda: args_of(me) == "{}")
         await me.sees("Rules considered")
@@ -100,7 +107,9 @@ async def test_a_call_of_a_past_session_is_searched_and_tried(tmp_path: Path) ->
         await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
 
 
-async def test_a_late_answer_to_earlier_arguments_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_late_answer_to_earlier_arguments_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, decided, explain = Event(), Event(), Engine.explain
 
     def slowly(engine: Engine, call: Call) -> Explanation:
@@ -121,7 +130,9 @@ async def test_a_late_answer_to_earlier_arguments_is_not_shown(tmp_path: Path, m
         await me.sees("not valid JSON yet")
 
 
-async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_would_allow_it(tmp_path: Path) -> None:
+async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_would_allow_it(
+    tmp_path: Path,
+) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.type("npm test")
         await me.sees("mode default, headless", "⊘ deny  by built-in")

@@ -103,9 +103,9 @@ displays = (
     | st.builds(
         MatchesDisplay,
         summary=words,
-        matches=st.lists(st.builds(Match, path=words, line=st.none() | st.integers(), text=text), max_size=3).map(
-            tuple
-        ),
+        matches=st.lists(
+            st.builds(Match, path=words, line=st.none() | st.integers(), text=text), max_size=3
+        ).map(tuple),
     )
     | st.builds(
         FilesDisplay,
@@ -121,8 +121,14 @@ displays = (
         result=st.none() | text,
         reason=st.none() | words,
     )
-    | st.builds(TodosDisplay, items=st.lists(st.builds(Todo, text=text, status=words), max_size=3).map(tuple))
-    | st.builds(ScreenDisplay, lines=st.lists(st.lists(_spans, max_size=3).map(tuple), max_size=3).map(tuple))
+    | st.builds(
+        TodosDisplay,
+        items=st.lists(st.builds(Todo, text=text, status=words), max_size=3).map(tuple),
+    )
+    | st.builds(
+        ScreenDisplay,
+        lines=st.lists(st.lists(_spans, max_size=3).map(tuple), max_size=3).map(tuple),
+    )
     | _table
     | st.builds(JsonDisplay, value=values)
 )
@@ -135,7 +141,9 @@ calls = st.builds(
     id=words,
     name=_names | words,
     args=st.dictionaries(
-        words | st.sampled_from(("file_path", "command", "pattern", "start_line", "limit")), values, max_size=4
+        words | st.sampled_from(("file_path", "command", "pattern", "start_line", "limit")),
+        values,
+        max_size=4,
     ),
     status=st.sampled_from(ToolStatus),
     output=st.none() | text,
@@ -162,6 +170,7 @@ messages = st.builds(
     blocks=st.lists(blocks, max_size=4).map(tuple),
     time=when,
     model=st.none() | words,
-    usage=st.none() | st.builds(Usage, input=counts, output=counts, thoughts=counts, tool=counts, total=counts),
+    usage=st.none()
+    | st.builds(Usage, input=counts, output=counts, thoughts=counts, tool=counts, total=counts),
     dropped=st.none() | st.sampled_from(Dropped),
 )

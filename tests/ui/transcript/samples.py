@@ -47,7 +47,9 @@ def look(width: int, glyphs: Glyphs = UNICODE) -> Look:
     return plain_look(width, now=NOW, glyphs=glyphs, tz=UTC)
 
 
-def drawn(*blocks: Block, width: int = 74, author: Author = Author.MODEL, folded: bool | None = None) -> Drawn:
+def drawn(
+    *blocks: Block, width: int = 74, author: Author = Author.MODEL, folded: bool | None = None
+) -> Drawn:
     """A message of these blocks; `folded` holds for all of them."""
     return draw_message(said(*blocks, author=author), look(width), folded=lambda _: folded)
 
@@ -68,10 +70,15 @@ def said(*blocks: Block, author: Author = Author.MODEL, **more: Any) -> Message:
 
 
 def called(
-    name: str = "read_file", display: Display | None = None, status: ToolStatus = ToolStatus.SUCCESS, **more: Any
+    name: str = "read_file",
+    display: Display | None = None,
+    status: ToolStatus = ToolStatus.SUCCESS,
+    **more: Any,
 ) -> ToolCall:
     """A tool call; arguments come as `args`."""
-    return ToolCall(id="t", name=name, args=more.pop("args", {}), status=status, display=display, **more)
+    return ToolCall(
+        id="t", name=name, args=more.pop("args", {}), status=status, display=display, **more
+    )
 
 
 DIFF = """Index: format.py
@@ -153,7 +160,9 @@ _MATCHES = MatchesDisplay(
         Match(path="hello.py", line=None, text="print('bye ' + name)"),
     ),
 )
-_FILES = FilesDisplay(summary="Found 3 item(s).", files=("[DIR] src", "README.md"), skipped=(("a.bin", "binary"),))
+_FILES = FilesDisplay(
+    summary="Found 3 item(s).", files=("[DIR] src", "README.md"), skipped=(("a.bin", "binary"),)
+)
 _SCREEN = ScreenDisplay(
     lines=(
         (AnsiSpan(text="green", fg="#008000"), AnsiSpan(text=" plain")),
@@ -170,7 +179,14 @@ _TABLE = TableDisplay(
     ),
 )
 _EDIT = DiffDisplay(diff=DIFF, path="/x/format.py", name="format.py", added=3, removed=2)
-_NEW = DiffDisplay(diff="@@ -0,0 +1,1 @@\n+n\n", path="never.txt", name="never.txt", added=1, removed=0, is_new=True)
+_NEW = DiffDisplay(
+    diff="@@ -0,0 +1,1 @@\n+n\n",
+    path="never.txt",
+    name="never.txt",
+    added=1,
+    removed=0,
+    is_new=True,
+)
 _OUTPUT = "\n".join(f"tests/test_{number}.py ....." for number in range(40))
 _LONG_COMMAND = "cd /tmp &&\nls -la | grep foo && echo 'many words in one long command line' > out"
 
@@ -198,7 +214,12 @@ CARDS: tuple[ToolCall, ...] = (
         args={"command": "git push"},
         error="Tool execution denied by policy.",
     ),
-    called("run_shell_command", status=ToolStatus.RUNNING, args={"command": "pytest"}, duration=timedelta(seconds=4.2)),
+    called(
+        "run_shell_command",
+        status=ToolStatus.RUNNING,
+        args={"command": "pytest"},
+        duration=timedelta(seconds=4.2),
+    ),
     called("grep_search", _MATCHES, args={"pattern": "bye", "dir_path": "."}),
     called("list_directory", _FILES, args={"dir_path": "."}),
     called(

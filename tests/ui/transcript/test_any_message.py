@@ -68,7 +68,9 @@ def test_nothing_of_an_attack_reaches_the_terminal() -> None:
         for drawing in (drawn(hostile, folded=False), drawn(hostile), drawn(Text(text=ATTACK))):
             seen = "\n".join(strip.text for strip in drawing.strips)
             assert not CONTROLS.search(seen.encode())
-            assert all(not segment.style.link for s in drawing.strips for segment in s if segment.style)
+            assert all(
+                not segment.style.link for s in drawing.strips for segment in s if segment.style
+            )
 
 
 def test_markup_is_text() -> None:
@@ -104,6 +106,8 @@ def assert_sound(drawing: Drawn, blocks: int) -> None:
 
 def test_a_title_that_is_cut_keeps_its_border_whichever_unicode_a_width_is_from() -> None:
     for width in (40, 41):
-        shown = drawn(called("odd", status=ToolStatus.QUEUED, args={"": "a" + "\U00018d80" * 60}), width=width)
+        shown = drawn(
+            called("odd", status=ToolStatus.QUEUED, args={"": "a" + "\U00018d80" * 60}), width=width
+        )
         title = shown.strips[1].text
         assert title.endswith("┐"), title

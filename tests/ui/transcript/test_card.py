@@ -44,10 +44,15 @@ def title(call: ToolCall, width: int) -> str:
 
 
 def test_duration_goes_first_then_counts_then_arguments() -> None:
-    assert title(FULL, 80) == ("┌ ✓ replace  gemtui/sessions/some/folder/with/format.py         +6 −2    2.1 s ┐")
+    assert title(FULL, 80) == (
+        "┌ ✓ replace  gemtui/sessions/some/folder/with/format.py         +6 −2    2.1 s ┐"
+    )
     narrower = [title(FULL, width) for width in range(80, 19, -1)]
     assert all(line.startswith("┌ ✓ replace") and line.endswith(" ┐") for line in narrower)
-    last = {what: min(len(line) for line in narrower if what in line) for what in ("2.1 s", "+6 −2", "ormat.py")}
+    last = {
+        what: min(len(line) for line in narrower if what in line)
+        for what in ("2.1 s", "+6 −2", "ormat.py")
+    }
     assert last["2.1 s"] > last["+6 −2"] > last["ormat.py"]
 
 
@@ -114,7 +119,10 @@ LONG = "pytest -q --with many words in one line that goes on and on"
         ({"command": LONG}, "└ the whole command ─"),
         ({"command": "a\nb"}, "└ the whole command ─"),
         ({"command": "x", "description": "d"}, "└ 1 argument ─"),
-        ({"command": LONG, "description": "d", "dir": "e"}, "└ the whole command and 2 arguments ─"),
+        (
+            {"command": LONG, "description": "d", "dir": "e"},
+            "└ the whole command and 2 arguments ─",
+        ),
     ],
 )
 def test_a_card_says_what_there_is_to_unfold(args: dict[str, str], words: str) -> None:
@@ -141,11 +149,19 @@ def test_blank_lines_are_nothing_to_unfold() -> None:
     assert "more" not in body(drawn(call))[-1]
 
 
-@pytest.mark.parametrize(("is_new", "original", "words"), [(True, "", "empty file"), (False, "x", "no changes")])
+@pytest.mark.parametrize(
+    ("is_new", "original", "words"), [(True, "", "empty file"), (False, "x", "no changes")]
+)
 def test_a_diff_without_changes_is_a_word(is_new: bool, original: str, words: str) -> None:
     diff = f"Index: __init__.py\n{'=' * 67}\n--- __init__.py\tCurrent\n+++ __init__.py\tProposed\n"
     display = DiffDisplay(
-        diff=diff, path="/x/__init__.py", name="__init__.py", added=0, is_new=is_new, original=original, new=original
+        diff=diff,
+        path="/x/__init__.py",
+        name="__init__.py",
+        added=0,
+        is_new=is_new,
+        original=original,
+        new=original,
     )
     lines = body(drawn(called("write_file", display, args={"file_path": "__init__.py"})))
     assert len(lines) == 2
@@ -177,7 +193,9 @@ def test_a_cancelled_edit_says_that_nothing_was_written() -> None:
 
 def test_line_numbers_and_signs_of_a_diff_are_margin() -> None:
     drawing = drawn(FULL, folded=False)
-    line = next(number for number, strip in enumerate(drawing.strips) if "is_complete" in strip.text)
+    line = next(
+        number for number, strip in enumerate(drawing.strips) if "is_complete" in strip.text
+    )
     text = drawing.strips[line].text
     assert text[drawing.margins[line] :] == "    if tail and is_complete(tail):"
     assert text[: drawing.margins[line]] == "│  42 + "
@@ -240,7 +258,9 @@ def test_lines_of_a_command_are_told_apart_on_its_first_line() -> None:
         ({"command": "a\n\tb"}, False),
     ],
 )
-def test_any_argument_but_the_contents_of_files_is_looked_at(args: dict[str, object], marked: bool) -> None:
+def test_any_argument_but_the_contents_of_files_is_looked_at(
+    args: dict[str, object], marked: bool
+) -> None:
     assert args_hold_controls(args) is marked
 
 
@@ -292,7 +312,11 @@ MATCHES = MatchesDisplay(
     [
         (called("run_shell_command", TextDisplay(text='{"a": 1}')), '"a"', Role.NAME),
         (called("run_shell_command", TextDisplay(text='[\n{"a": 1}\n]')), '"a"', Role.NAME),
-        (called("run_shell_command", TextDisplay(text="diff --git a/x b/x\n-one\n+two")), "+two", Role.ADDED),
+        (
+            called("run_shell_command", TextDisplay(text="diff --git a/x b/x\n-one\n+two")),
+            "+two",
+            Role.ADDED,
+        ),
         (called("grep_search", MATCHES, args={"pattern": "x"}), "return", Role.KEYWORD),
         (called("grep_search", MATCHES, args={"pattern": "x"}), "return it", Role.TEXT),
         (called("mcp_x", args={"deep": {"a": [True]}}), "true", Role.NUMBER),
@@ -357,8 +381,14 @@ SHOWN = {
         called("write_file", args={"file_path": "f", "content": "ran\n"}, answer=CHANGED),
         {"asked one", "ran"},
     ),
-    "a changed command": (called("run_shell_command", args={"command": "ran"}, answer=CHANGED), {"asked two", "ran"}),
-    "a reason": (called(args={}, answer=Answer(consent=Consent.DENIED, reason="too wide" + "." * 400)), {"too wide"}),
+    "a changed command": (
+        called("run_shell_command", args={"command": "ran"}, answer=CHANGED),
+        {"asked two", "ran"},
+    ),
+    "a reason": (
+        called(args={}, answer=Answer(consent=Consent.DENIED, reason="too wide" + "." * 400)),
+        {"too wide"},
+    ),
     "a rule": (called(args={}, rule="line 3 of mine.toml"), {"line 3 of mine.toml"}),
     "empty arguments": (
         called("mcp_a_b", args={"first": "x", "empty": "", "nothing": None, "blank": " "}),
@@ -369,7 +399,12 @@ SHOWN = {
         {"Found 2 files", "/b"},
     ),
     "an image": (
-        called("mcp_a_b", images=(Image(mime_type="image/x-odd", name="shot.png", uri=f"https://a.test/{'x' * 30}"),)),
+        called(
+            "mcp_a_b",
+            images=(
+                Image(mime_type="image/x-odd", name="shot.png", uri=f"https://a.test/{'x' * 30}"),
+            ),
+        ),
         {"image/x-odd", "shot.png", "https://a.test/"},
     ),
     "what the model received besides todos": (

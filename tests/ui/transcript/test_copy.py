@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from gemtui.transcript.model import Block, DiffDisplay, Image, Notice, NoticeLevel, Text, TextDisplay, ToolStatus
+from gemtui.transcript.model import (
+    Block,
+    DiffDisplay,
+    Image,
+    Notice,
+    NoticeLevel,
+    Text,
+    TextDisplay,
+    ToolStatus,
+)
 from gemtui.ui.transcript.block_keys import copies_of_block, copy_of_block, copy_of_message, file_of
 from gemtui.ui.transcript.diff import first_line
 from gemtui.ui.transcript.viewport import Viewport

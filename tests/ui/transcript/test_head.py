@@ -55,15 +55,23 @@ def test_counters_that_do_not_add_up_are_marked_and_shown_as_they_are() -> None:
 
 
 def test_unknown_is_not_zero() -> None:
-    assert head(said(usage=Usage(output=7))).endswith("in unknown · out 7 · thoughts unknown  tokens unknown")
+    assert head(said(usage=Usage(output=7))).endswith(
+        "in unknown · out 7 · thoughts unknown  tokens unknown"
+    )
     assert head(said(usage=Usage())) == "▌ Gemini"
 
 
 @pytest.mark.parametrize(
     ("why", "word"),
-    [(Dropped.REWOUND, "rewound"), (Dropped.FAILED_PROMPT, "failed prompt"), (Dropped.BURIED, "replaced")],
+    [
+        (Dropped.REWOUND, "rewound"),
+        (Dropped.FAILED_PROMPT, "failed prompt"),
+        (Dropped.BURIED, "replaced"),
+    ],
 )
-def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(why: Dropped, word: str) -> None:
+def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(
+    why: Dropped, word: str
+) -> None:
     drawing = draw_message(said(Text(text="**a** `b`"), dropped=why), look(74))
     assert word in drawing.strips[0].text
     muted = look(74)[Role.MUTED].color
@@ -100,7 +108,11 @@ def test_estimates_grow_with_what_is_there() -> None:
 
 @pytest.mark.parametrize(
     ("ago", "shown"),
-    [(timedelta(), "12:"), (timedelta(days=1), "yesterday 12:"), (timedelta(days=2), "2026-11-19 12:")],
+    [
+        (timedelta(), "12:"),
+        (timedelta(days=1), "yesterday 12:"),
+        (timedelta(days=2), "2026-11-19 12:"),
+    ],
 )
 def test_a_day_is_named_where_it_is_not_today(ago: timedelta, shown: str) -> None:
     assert shown in format_time(AT - ago, look(74))

@@ -58,7 +58,9 @@ def whole(world: World) -> list[tuple[str, int]]:
 
 
 @given(worlds, st.lists(st.integers(-SCREEN, SCREEN), max_size=12))
-def test_what_stays_on_the_screen_moves_by_as_much_as_was_scrolled(world: World, moves: list[int]) -> None:
+def test_what_stays_on_the_screen_moves_by_as_much_as_was_scrolled(
+    world: World, moves: list[int]
+) -> None:
     sheet = world.sheet()
     top = sheet.settle(Anchor(0, 0, 0), SCREEN)
     for move in moves:
@@ -90,7 +92,9 @@ def test_the_end_is_the_end(world: World) -> None:
 
 
 @given(worlds, st.integers(0, 600), st.lists(st.integers(1, 15), max_size=5), st.data())
-def test_a_newer_state_leaves_the_screen_alone(world: World, line: int, more: list[int], data: st.DataObject) -> None:
+def test_a_newer_state_leaves_the_screen_alone(
+    world: World, line: int, more: list[int], data: st.DataObject
+) -> None:
     sheet = world.sheet()
     top = sheet.settle(sheet.anchor(line, SCREEN), SCREEN)
     before = world.seen(top)

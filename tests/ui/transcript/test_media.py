@@ -156,6 +156,8 @@ async def test_without_a_stored_image_the_key_says_so(tmp_path: Path, work: Path
         ({"DISPLAY": ":0", "PATH": "."}, "linux", "xdg-open.*not found"),
     ],
 )
-def test_without_an_opener_the_reason_is_given(environ: dict[str, str], platform: str, said: str) -> None:
+def test_without_an_opener_the_reason_is_given(
+    environ: dict[str, str], platform: str, said: str
+) -> None:
     with pytest.raises(NoViewer, match=said):
         opener(environ, platform)

@@ -9,14 +9,22 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.ui.transcript.row_strip import LINES, StyledSpan, clamp_selection, marked, row_of, text_between
+from gemtui.ui.transcript.row_strip import (
+    LINES,
+    StyledSpan,
+    clamp_selection,
+    marked,
+    row_of,
+    text_between,
+)
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, tool
 
 BOLD, RED = Style(bold=True), Style(color="red")
 
 TALK = Talk(
-    prompt("p", "first question"), answer("a", "some words that are wrapped\n\n```python\nif x:\n    return 1\n```")
+    prompt("p", "first question"),
+    answer("a", "some words that are wrapped\n\n```python\nif x:\n    return 1\n```"),
 )
 
 
@@ -37,7 +45,12 @@ def selected(page: Viewport, start: tuple[int, int, int], end: tuple[int, int, i
 def test_marks_change_the_style_of_their_characters_only() -> None:
     strip = Strip([Segment("abcd", RED), Segment("efgh")])
     made = marked(strip, [StyledSpan(2, 6, BOLD)])
-    assert [(text, style) for text, style, _ in made] == [("ab", RED), ("cd", RED + BOLD), ("ef", BOLD), ("gh", None)]
+    assert [(text, style) for text, style, _ in made] == [
+        ("ab", RED),
+        ("cd", RED + BOLD),
+        ("ef", BOLD),
+        ("gh", None),
+    ]
 
 
 @given(

@@ -23,7 +23,13 @@ from gemtui.transcript.model import DiffDisplay, Transcript
 from gemtui.ui.draw.theme import ASCII, THEMES, UNICODE, Glyphs
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import keys_of
-from gemtui.ui.kit.messages import BackRequested, CopyRequested, DroppedRequested, FileRequested, SubagentRequested
+from gemtui.ui.kit.messages import (
+    BackRequested,
+    CopyRequested,
+    DroppedRequested,
+    FileRequested,
+    SubagentRequested,
+)
 from gemtui.ui.transcript.search import FindBar
 from gemtui.ui.transcript.view import TranscriptView
 from tests.ui.talks import NOW, Talk, answer, long_talk, paragraphs, prompt, thought, tool
@@ -451,7 +457,10 @@ async def test_a_drag_folds_nothing() -> None:
 
 
 async def test_copy_of_block_and_message() -> None:
-    async with reading(Talk(answer("a", thought("s", "d"), "see\n\n```sh\nls\n```"))) as (app, pilot):
+    async with reading(Talk(answer("a", thought("s", "d"), "see\n\n```sh\nls\n```"))) as (
+        app,
+        pilot,
+    ):
         await pilot.press("y", "j", "y", "Y")
         texts = [message.text for message in app.said if isinstance(message, CopyRequested)]
         assert [text.strip() for text in texts] == ["s\nd", "ls", "s\nd\n\nsee\n\n```sh\nls\n```"]
@@ -474,7 +483,9 @@ async def test_of_several_pieces_of_code_one_is_chosen() -> None:
 
 async def test_file_subagent_and_dropped_are_asked_for() -> None:
     change = DiffDisplay(diff="@@ -1 +7 @@\n-a\n+b\n", path="/src/a.py", name="a.py")
-    talk = Talk(answer("a", replace(tool("t"), display=change), replace(tool("u"), agent_id="sub-1")))
+    talk = Talk(
+        answer("a", replace(tool("t"), display=change), replace(tool("u"), agent_id="sub-1"))
+    )
     async with reading(talk) as (app, pilot):
         await pilot.press("o", "j", "enter", "full_stop", "o")
         file, agent, dropped = app.said
@@ -486,7 +497,9 @@ async def test_file_subagent_and_dropped_are_asked_for() -> None:
         assert app.view.word == "no file here"
 
 
-async def test_the_record_of_a_message_or_a_call_is_shown_as_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_record_of_a_message_or_a_call_is_shown_as_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def keep(app: Reading, title: str, text: str, *, what: str) -> None:
         app.shown.append((title, text))
 
@@ -509,7 +522,9 @@ async def test_the_keys_of_a_search_act_only_in_a_search() -> None:
 
 
 async def test_the_prompts_are_listed_and_one_is_jumped_to() -> None:
-    talk = Talk(*(each for n in range(9) for each in (prompt(f"p{n}", f"Ask {n}"), answer(f"a{n}", "Yes."))))
+    talk = Talk(
+        *(each for n in range(9) for each in (prompt(f"p{n}", f"Ask {n}"), answer(f"a{n}", "Yes.")))
+    )
     async with reading(talk, end=True) as (app, pilot):
         await pilot.press("P")
         await pilot.pause()

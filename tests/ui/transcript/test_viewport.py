@@ -125,9 +125,15 @@ def test_scrolling_keeps_the_cursor_in_sight() -> None:
 
 @pytest.mark.parametrize(
     ("target", "expected"),
-    [(NEXT_PROMPT, [(2, 0), (4, 0), (6, 0)]), (TOOL, [(1, 2), (3, 2), (5, 2)]), (FAILURE, [(9, 2), (19, 2), (29, 2)])],
+    [
+        (NEXT_PROMPT, [(2, 0), (4, 0), (6, 0)]),
+        (TOOL, [(1, 2), (3, 2), (5, 2)]),
+        (FAILURE, [(9, 2), (19, 2), (29, 2)]),
+    ],
 )
-def test_jumps_go_from_one_to_the_next_and_back(target: Target, expected: list[tuple[int, int]]) -> None:
+def test_jumps_go_from_one_to_the_next_and_back(
+    target: Target, expected: list[tuple[int, int]]
+) -> None:
     page = page_of(long_talk())
     seen = []
     for _ in expected:
@@ -152,7 +158,9 @@ def test_a_jump_without_a_target_moves_nothing() -> None:
     assert (page.top, page.cursor) == before
 
 
-@given(st.lists(st.sampled_from(["up", "down", "page", "back", "fold", "tool", "end"]), max_size=25))
+@given(
+    st.lists(st.sampled_from(["up", "down", "page", "back", "fold", "tool", "end"]), max_size=25)
+)
 def test_the_cursor_is_always_on_a_real_block_in_sight(steps: list[str]) -> None:
     page = page_of(long_talk(6))
     act: dict[str, Callable[[], object]] = {
@@ -210,7 +218,9 @@ def test_folding_keeps_the_block_on_its_row() -> None:
 
 
 def test_folding_a_tall_block_from_inside_shows_its_head() -> None:
-    page = page_of(Talk(prompt("p", "hi"), answer("a", tool("t", paragraphs(40))), prompt("q", "?")))
+    page = page_of(
+        Talk(prompt("p", "hi"), answer("a", tool("t", paragraphs(40))), prompt("q", "?"))
+    )
     jump(page, TOOL, 1)
     page.fold()
     page.scroll_to(page.top + 30)

@@ -20,7 +20,13 @@ from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import runs_dir
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.runs.undo.undo import StepTexts, interrupted_change, redo_project, step_texts, undo_session
+from gemtui.runs.undo.undo import (
+    StepTexts,
+    interrupted_change,
+    redo_project,
+    step_texts,
+    undo_session,
+)
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
@@ -95,7 +101,9 @@ def prompt(me: Person) -> str:
     return areas.first().text if areas else ""
 
 
-async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(project: Path) -> None:
+async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
+    project: Path,
+) -> None:
     take(project, Reason.PROMPT)
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("↶ undo")
@@ -114,7 +122,9 @@ async def test_calls_whose_changes_are_in_a_checkpoint_are_marked(project: Path)
     take(project, Reason.PROMPT)
     began = time.time()
     (project / "moon.py").write_text("half\n")
-    call = WritingCall(run="r", session=uuid(1), use="c20", tool="write_file", path=b"moon.py", began=began)
+    call = WritingCall(
+        run="r", session=uuid(1), use="c20", tool="write_file", path=b"moon.py", began=began
+    )
     take(project, Reason.CALL, call)
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
@@ -272,10 +282,15 @@ def interrupted_words(project: Path) -> str | None:
     return None if found is None else found.words
 
 
-async def test_at_the_start_an_interrupted_undo_is_announced_and_reversed_by_its_key(undo_interrupted: Path) -> None:
+async def test_at_the_start_an_interrupted_undo_is_announced_and_reversed_by_its_key(
+    undo_interrupted: Path,
+) -> None:
     project = undo_interrupted
     async with person(gemini_home(), NARROW, project=project) as me:
-        words = f"An undo in {project} was interrupted after 2 of 3 files. On a session of this folder, press U to"
+        words = (
+            f"An undo in {project} was interrupted after 2 of 3 files. On a session of this "
+            "folder, press U to"
+        )
         await me.until(lambda: any(each.startswith(words) for each in me.said))
         await me.press("R")
         await me.sees("an interrupted undo in this folder will be completed", "restore moon.py")
@@ -317,7 +332,9 @@ async def test_an_interrupted_redo_is_announced_and_finished_by_another(
     assert interrupted_words(project) is None
 
 
-def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(undo_interrupted: Path) -> None:
+def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(
+    undo_interrupted: Path,
+) -> None:
     assert interrupted_words(undo_interrupted) is not None
     with only_one(project_of(undo_interrupted)[0]):
         assert interrupted_words(undo_interrupted) is None
