@@ -10,12 +10,14 @@ followed when writing.
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import re
-import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -38,8 +40,10 @@ from gemtui.files import (
 
 SCHEMA = 1
 """The version of the columns of rows; increased when a column's meaning changes."""
+FOLDER = 2
+"""The version of a folder's files; files of version 1 were compressed with Zstandard."""
 MANIFEST = "manifest.json"
-DATA = "messages.ndjson.zst"
+DATA = "messages.ndjson.gz"
 SOURCES = "_sources.json"
 _LOCK = ".gemtui-push.lock"
 _SESSION = re.compile(rb'\{"session":("(?:[^"\\]|\\.)*")')
@@ -49,12 +53,12 @@ _CHUNK = 1 << 20
 class Manifest(Struct, frozen=True, kw_only=True):
     """The description of a push folder, stored in the folder.
 
-    `schema`: the version of the columns. `redact`: whether secrets are removed from rows; if so,
+    `schema`: the version of its files. `redact`: whether secrets are removed from rows; if so,
     there are no raw files.
     """
 
     made_by: str = "gemtui push"
-    schema: int = SCHEMA
+    schema: int = FOLDER
     redact: bool = False
 
 
@@ -163,7 +167,7 @@ class PushFolder:
             return
         try:
             yield from lines_in(path)
-        except (CompressionDamaged, EOFError) as error:
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise PushError(f"{path} is corrupt ({error}): move it away and push again") from error
 
     # --- raw files ---------------------------------------------------------------------------
@@ -179,7 +183,7 @@ class PushFolder:
         for piece in _pieces(source, size):
             digest.update(piece)
         name = digest.hexdigest()
-        target = self.path / "raw" / name[:2] / f"{name}{source.suffix}.zst"
+        target = self.path / "raw" / name[:2] / f"{name}{source.suffix}.gz"
         self._make(target.parent)
         self._require_no_link(target)
         if target.exists():
@@ -227,8 +231,13 @@ def open_push_folder(
         if manifest is None:
             manifest = Manifest(redact=redact)
             write_whole(place / MANIFEST, [msgspec.json.encode(manifest)], durable=True)
-        if manifest.schema > SCHEMA:
+        if manifest.schema > FOLDER:
             raise PushError(f"{path} was written by a newer gemtui: update gemtui")
+        if manifest.schema < FOLDER:
+            raise PushError(
+                f"{path} was written by an older gemtui, which used Zstandard: name a new folder, "
+                "or convert this one as the manual says"
+            )
         if manifest.redact != redact:
             state = "with" if manifest.redact else "without"
             raise PushError(
@@ -312,31 +321,26 @@ def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
         raise OSError(errno.EAGAIN, "changed while gemtui was reading it: push again", str(source))
 
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-CompressionDamaged = zstd.ZstdError
-_LEVEL = 9
+_LEVEL = 6
+"""The level at which files are compressed: that of the program `gzip`."""
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Compress chunks to one zstd frame that doesn't depend on how they are split."""
-    packer = zstd.ZstdCompressor(level=_LEVEL)
-    held = bytearray()
-    for piece in pieces:
-        held += piece
-        while len(held) >= _CHUNK:
-            yield packer.compress(bytes(held[:_CHUNK]))
-            del held[:_CHUNK]
-    yield packer.compress(bytes(held)) + packer.flush()
+    """Compress chunks to one gzip file, whose bytes don't depend on when it is written."""
+    packed = BytesIO()
+    with gzip.GzipFile("", "wb", _LEVEL, packed, mtime=0) as packer:
+        for piece in pieces:
+            packer.write(piece)
+            yield packed.getvalue()
+            packed.seek(0)
+            packed.truncate()
+    yield packed.getvalue()
 
 
 def lines_in(path: Path) -> Iterator[bytes]:
     """Yield the lines of a compressed file, including line endings.
 
-    Raises OSError, CompressionDamaged, EOFError.
+    Raises OSError, gzip.BadGzipFile, zlib.error, EOFError.
     """
-    with zstd.open(path, "rb") as stream:
+    with gzip.open(path, "rb") as stream:
         yield from stream

@@ -29,7 +29,7 @@ GUIDE = Path(__file__).parents[2] / "assets/push.md"
 
 
 def rows(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("sessions/*/*/messages.ndjson.zst")):
+    for path in sorted(folder.glob("sessions/*/*/messages.ndjson.gz")):
         for line in lines_in(path):
             yield json.loads(line)
 
@@ -73,7 +73,7 @@ def test_raw_files_are_the_session_files_by_their_hash(
     digest = sha256(source.read_bytes()).hexdigest()
     (row, *_) = (row for row in rows(tmp_path / "out") if row["session"] == FULL)
     assert row["raw"] == digest
-    kept = tmp_path / "out/raw" / digest[:2] / f"{digest}.jsonl.zst"
+    kept = tmp_path / "out/raw" / digest[:2] / f"{digest}.jsonl.gz"
     assert b"".join(lines_in(kept)) == source.read_bytes()
     assert kept.stat().st_mode & 0o777 == 0o600
 
@@ -130,7 +130,7 @@ def test_after_a_kill_the_next_push_goes_on(store: Path, tmp_path: Path, gemtui:
     out = tmp_path / "out"
     for wanted in range(1, 4):
         with process(out) as push:
-            while push.poll() is None and len(list(out.glob("sessions/*/*/*.zst"))) < wanted:
+            while push.poll() is None and len(list(out.glob("sessions/*/*/*.gz"))) < wanted:
                 time.sleep(0.0005)
             push.send_signal(signal.SIGKILL)
             push.communicate(timeout=PATIENCE)
@@ -146,7 +146,7 @@ def test_what_a_killed_push_left_anywhere_is_removed_by_the_next(
     before = content(tmp_path / "out")
     for path in (tmp_path / "out").rglob("*"):
         if path.is_dir():
-            (path / ".some.jsonl.zst.abcd1234.gemtui").write_text("half")
+            (path / ".some.jsonl.gz.abcd1234.gemtui").write_text("half")
     gemtui("push", tmp_path / "out")
     assert content(tmp_path / "out") == before
 
@@ -220,12 +220,31 @@ def test_nothing_is_written_through_a_link_in_the_folder(
 def test_a_damaged_file_is_named_and_kept(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     out = tmp_path / "out"
     gemtui("push", out)
-    (path,) = out.glob("sessions/project_key=greeter/*/messages.ndjson.zst")
-    path.write_bytes(b"no zstd")
+    (path,) = out.glob("sessions/project_key=greeter/*/messages.ndjson.gz")
+    path.write_bytes(b"no gzip")
     answer = gemtui("push", out)
     assert answer.code == 2
     assert f"{path} is corrupt" in answer.complaint
-    assert path.read_bytes() == b"no zstd"
+    assert path.read_bytes() == b"no gzip"
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [(1, "was written by an older gemtui, which used Zstandard"), (3, "by a newer gemtui")],
+)
+def test_a_folder_of_another_version_is_refused_and_stays_as_it_is(
+    store: Path, tmp_path: Path, gemtui: Gemtui, schema: int, why: str
+) -> None:
+    day = tmp_path / "out/sessions/project_key=greeter/day=2026-11-20"
+    day.mkdir(parents=True)
+    (day / "messages.ndjson.zst").write_bytes(b"rows")
+    manifest = {"made_by": "gemtui push", "schema": schema, "redact": False}
+    (tmp_path / "out/manifest.json").write_text(json.dumps(manifest))
+    before = content(tmp_path / "out")
+    answer = gemtui("push", tmp_path / "out")
+    assert (answer.code, why in answer.complaint) == (2, True)
+    (tmp_path / "out/.gemtui-push.lock").unlink()
+    assert content(tmp_path / "out") == before
 
 
 def test_a_session_that_cannot_be_read_is_named_and_the_others_are_pushed(
