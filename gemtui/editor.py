@@ -7,8 +7,9 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
+from gemtui.calls.paths import recorded_path
 from gemtui.errors import GemtuiError
 from gemtui.files import is_file, path_exists, read_small
 from gemtui.processes import at_terminal, find_program
@@ -72,6 +73,9 @@ def written_file(path: str, project: Path | None) -> Path:
     `project`: the folder that relative paths refer to. Raises GemtuiError if the file no longer
     exists or is not a regular file.
     """
+    recorded = recorded_path(path, str(project or ""))
+    if isinstance(recorded, PureWindowsPath):
+        raise GemtuiError(f"{recorded} is on the Windows computer where the session was recorded")
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
         raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NewType
 from unicodedata import category, east_asian_width, name, normalize
 
@@ -381,7 +381,7 @@ def duration(time: timedelta) -> str:
     return f"{minutes // 60} h {minutes % 60} m"
 
 
-def short_path(path: Path, home: Path | None = None) -> Clean:
+def short_path(path: PurePath, home: Path | None = None) -> Clean:
     """Return a path with `~` for the home directory (`home`; None means the user's)."""
     home = home or Path.home()
     inside = path.is_relative_to(home) and path != home

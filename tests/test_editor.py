@@ -7,6 +7,7 @@ import pytest
 
 from gemtui.editor import NoEditor, edited_text, editor_command, written_file
 from gemtui.errors import GemtuiError
+from tests.rows import each_row
 
 FILE = Path("/src/a b.py")
 
@@ -52,6 +53,12 @@ def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GemtuiError, match=words):
         written_file(name, tmp_path)
+
+
+@each_row("name, root", [(r"C:\app\a.py", ""), ("a.py", r"c:\app")])
+def test_a_file_on_windows_is_told_as_that(name: str, root: str) -> None:
+    with pytest.raises(GemtuiError, match="is on the Windows computer"):
+        written_file(name, Path(root) if root else None)
 
 
 def test_a_relative_path_without_a_project_is_said() -> None:

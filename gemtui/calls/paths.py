@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -147,6 +147,19 @@ def recorded_path(path: str, project: str = "") -> PurePath:
     if not is_windows(whole):
         return PurePosixPath(whole)
     return PureWindowsPath(whole.removeprefix("\\\\?\\"))
+
+
+def separator(path: PurePath) -> str:
+    """Return what separates the names in a recorded path."""
+    return "\\" if isinstance(path, PureWindowsPath) else "/"
+
+
+def typed_place(path: Path, folder: Path) -> Path:
+    """Return the absolute path that a person typed, relative to `folder`.
+
+    A path of Windows stays as it is: sessions recorded there may be read on another system.
+    """
+    return path if is_windows(str(path)) else Path(os.path.normpath(folder / path))
 
 
 def _joined(project: str, path: str) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePath, PureWindowsPath
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
 
-from gemtui.calls.paths import is_windows, recorded_path
+from gemtui.calls.paths import is_windows, recorded_path, typed_place
 from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.session_choice import choose, index_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import (
@@ -131,7 +130,7 @@ def _names_of(wanted: Path) -> list[PurePath]:
     """Return a path's absolute spellings: as given, and with links resolved."""
     if is_windows(str(wanted)):
         return [recorded_path(str(wanted))]
-    absolute = Path(os.path.normpath(current_folder() / wanted))
+    absolute = typed_place(wanted, current_folder())
     return [absolute, *map(Path, folder_names(absolute))]
 
 
@@ -143,7 +142,7 @@ def _lines(
 ) -> Iterator[Clean]:
     ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
-        yield clean_line(str(path)) if isinstance(path, PureWindowsPath) else short_path(Path(path))
+        yield short_path(path)
         for write in reversed(writes):
             id = clean_line(ids.get(write.session, write.session))
             words = (relative(write.when, now), id, clean_line(write.tool), _outcome(write))

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Final
 import click
 from msgspec import Meta, Struct
 
+from gemtui.calls.paths import typed_place
 from gemtui.commands.files import file_entry, matching_writes
 from gemtui.commands.mcp_server import McpServer, ServedTool, ToolError
 from gemtui.commands.search import SearchOptions, find_results, hit_entry
@@ -77,7 +78,7 @@ def mcp(project: Path | None, everywhere: bool) -> int:
     out = os.fdopen(os.dup(1), "wb")
     _let_stderr_go()
     os.dup2(2, 1)  # keep other output out of the protocol
-    where = None if everywhere else (project or current_folder()).absolute()
+    where = None if everywhere else typed_place(project or Path(), current_folder())
     server = McpServer(
         SessionTools(where).tools(), name="gemtui", version=version("gemtui"), instructions=_WHAT
     )

@@ -36,6 +36,7 @@ from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import Call, Decision, Reference, Rule
 from gemtui.policy.suggest.replay import (
     EXAMPLES,
+    POWERSHELL,
     ReplayCounter,
     ReplayCounts,
     ReplayDecision,
@@ -251,6 +252,7 @@ def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation
         "deny": counts.deny + counts.tool_refuses,
         "tool_refuses": counts.tool_refuses,
         "not_offered": counts.not_offered,
+        "not_checked": counts.not_checked,
         "unknown_tools": dict(counts.unknown),
         "by_rule": [
             {
@@ -307,6 +309,7 @@ _WORDS = {
     ReplayDecision.DENY: "deny",
     ReplayDecision.NOT_OFFERED: "not offered",
     ReplayDecision.TOOL_REFUSES: "refused",
+    ReplayDecision.NOT_CHECKED: "not checked",
 }
 
 
@@ -317,6 +320,10 @@ def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) ->
         f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
         f"{situation.words}"
     )
+    rare = [
+        (f"{counts.tool_refuses:,}", "refused", "rejected by the tools themselves"),
+        (f"{counts.not_checked:,}", "not checked", POWERSHELL),
+    ]
     asked = "" if situation.interactive else "denied, because headless runs can't ask"
     yield from columns(
         [
@@ -324,11 +331,7 @@ def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) ->
             (f"{counts.ask_user:,}", "ask_user", asked),
             (f"{counts.deny:,}", "deny", ""),
             (f"{counts.not_offered:,}", "not offered", "the tool is hidden from the model"),
-            *(
-                [(f"{counts.tool_refuses:,}", "refused", "rejected by the tools themselves")]
-                if counts.tool_refuses
-                else []
-            ),
+            *(row for row in rare if row[0] != "0"),
         ],
         numbers=frozenset({0}),
     )
@@ -344,6 +347,8 @@ def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) ->
 def _by(share: RuleCount) -> str:
     if share.decision is ReplayDecision.TOOL_REFUSES:
         return "by the tool itself, regardless of the policy"
+    if share.decision is ReplayDecision.NOT_CHECKED:
+        return f"because {POWERSHELL}"
     if share.rule is not None:
         return f"by {_sourced(share.rule)}"
     if share.decision is ReplayDecision.NOT_OFFERED:

@@ -40,9 +40,9 @@ from gemtui.policy.model.rules import (
 from gemtui.policy.model.tool_catalog import BUILT_IN
 from gemtui.policy.sentence_parser import sentence_of
 from gemtui.policy.suggest.replay import (
+    POWERSHELL,
     ReplayDecision,
-    refusal_of_tool,
-    replay_decision,
+    replayed,
     tool_may_exist,
 )
 from gemtui.policy.words import decision_word, rule_place, rule_words
@@ -454,13 +454,10 @@ def _replayed(
         elif recorded.time >= since and not tool_may_exist(recorded.call.tool):
             gone += 1
         elif recorded.time >= since:
-            outcome = engine.outcome(recorded.call)
-            decision = replay_decision(outcome)
-            if decision not in _DENIED and refusal_of_tool(recorded, mode):
-                decision = ReplayDecision.TOOL_REFUSES
+            decision, rule = replayed(recorded, engine)
             counts[decision] += 1
             if decision in _DENIED:
-                denied.append(_DeniedCall(recorded=recorded, decision=decision, rule=outcome.rule))
+                denied.append(_DeniedCall(recorded=recorded, decision=decision, rule=rule))
     return _Replayed(
         since=since,
         mode=mode,
@@ -483,6 +480,7 @@ def _replay_json(found: _Replayed) -> dict[str, Any]:
         "allow": found.counts[ReplayDecision.ALLOW],
         "ask_user": found.counts[ReplayDecision.ASK_USER],
         "deny": len(found.denied),
+        "not_checked": found.counts[ReplayDecision.NOT_CHECKED],
         "gone_tools": found.gone,
         "undated": found.undated,
         "denied": [
@@ -508,6 +506,8 @@ def _replay_lines(found: _Replayed) -> Iterator[Clean]:
     )
     if found.undated:
         yield Clean(f"Not tested: {counted(found.undated, 'call')} without a recorded time")
+    if unchecked := found.counts[ReplayDecision.NOT_CHECKED]:
+        yield Clean(f"Not tested: {counted(unchecked, 'command')}; {POWERSHELL}")
     if found.gone:
         yield Clean(f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist")
     yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:_LISTED])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from gemtui.calls.paths import typed_place
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
 from gemtui.commands.session_choice import index_of_user, short_ids
 from gemtui.commands.shared_options import (
@@ -54,7 +54,7 @@ def recover(
     require_one("--output", output is not None, "--json", as_json)
     if force and output is None:
         raise click.UsageError("--force works only with --output")
-    wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
+    wanted = typed_place(typed_path(path), current_folder())
     with index_of_user() as index:
         sessions = read_store(index).sessions
     found = recover_file(wanted, sessions, at=at)

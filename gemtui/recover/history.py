@@ -135,8 +135,8 @@ class _Moved:
         if project is None or not path.is_relative_to(folder := recorded_path(project)):
             return False
         inner = path.relative_to(folder)
-        place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
-        return bool(place and place[0] / inner == self.path and place[0].name == folder.name)
+        end = self.path.parts[-len(inner.parts) - 1 :]
+        return type(folder)(*end) == type(folder)(folder.name, inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +295,8 @@ def _of_read(call: ToolCall, output: str, names: _Names) -> _Seen | None:
 
 
 def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
+    if is_windows(names.project or ""):
+        return None  # it was a command of PowerShell, and gemtui reads bash
     command = call.args.get("command")
     folder = call.args.get("dir_path") or call.args.get("directory")
     output = (

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from pathlib import PurePath
 from typing import Any
 
 import orjson
 from msgspec.structs import replace
 
-from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
+from gemtui.calls.paths import PATH_ARGUMENTS, asked_path, recorded_path
 from gemtui.text import holds_controls
 from gemtui.transcript import tool_output
 from gemtui.transcript.displays import (
@@ -428,7 +427,7 @@ def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
     """
     images = [image for part in parts if (image := image_of(part)) is not None]
     if len(images) == 1 and not images[0].name and kind_of(name) is ToolKind.READ:
-        return numbered([replace(images[0], name=PurePath(asked_path(args)).name or None)])
+        return numbered([replace(images[0], name=recorded_path(asked_path(args)).name or None)])
     return numbered(images)
 
 

@@ -6,14 +6,13 @@ are added by `gemtui.runs.changed_files`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from gemtui.calls.paths import normalised, recorded_paths
+from gemtui.calls.paths import recorded_path, recorded_paths
 from gemtui.text import counted
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
@@ -164,8 +163,7 @@ def writing_calls(
         if kind_of(call.name) in WRITING:
             named = named_file(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
             if named:
-                path = PurePath(normalised(os.path.join(folder, named)))  # noqa: PTH118
-                found.setdefault(path, []).append(call)
+                found.setdefault(recorded_path(named, folder), []).append(call)
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from gemtui.calls.paths import recorded_path
+from gemtui.calls.paths import recorded_path, separator, typed_place
 from gemtui.recover.history import recover_file
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.listing import project_labels
@@ -34,6 +34,13 @@ def test_a_recorded_path_is_one_of_its_own_system(
     pure = PureWindowsPath if system == "windows" else PurePosixPath
     assert recorded_path(path, project) == pure(recorded)
     assert PurePosixPath("/A/x") != recorded_path("/a/x")
+
+
+def test_a_typed_path_of_windows_is_not_one_in_the_current_folder(tmp_path: Path) -> None:
+    for typed in (ROOT, "c:/Shop", r"\\server\share"):
+        assert typed_place(Path(typed), tmp_path) == Path(typed)
+    assert typed_place(Path("a/../b"), tmp_path) == tmp_path / "b"
+    assert [separator(recorded_path(each)) for each in (ROOT, "/a")] == ["\\", "/"]
 
 
 @pytest.mark.parametrize("key", ["shop-app", stores.hashed(ROOT)])
@@ -68,6 +75,8 @@ def test_one_file_by_several_spellings_is_one_file_of_its_project(store: Path, k
     assert len(writes) == 3
     found = recover_file(Path(ROOT + r"\src\TILL.ts"), snapshot.sessions)
     assert found.rebuilt is not None
+    moved = recover_file(Path("/mnt/Shop App/src/till.ts"), snapshot.sessions)
+    assert (moved.rebuilt is not None) is (session.project is not None)
     assert [line.text for line in found.rebuilt.listed] == ["sold"]
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemtui.calls.paths import is_windows
+
 LENGTH = 2000
 """The longest pattern to build, in characters; the CLI drops patterns over 2,048."""
 
@@ -46,6 +48,8 @@ def locate_in_project(path: str, project: Path | None) -> WrittenFile | str:
     `path`: as given in the call. `project`: the folder the session worked in; None if unknown. The
     reason is a clause.
     """
+    if is_windows(path):
+        return "it is an absolute path of Windows, which suggested rules don't name"
     if _ODD.search(path):
         return "its path contains quotes, backslashes or control characters"
     if ".." in path.split("/"):

@@ -13,7 +13,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gemtui.calls.paths import PATH_ARGUMENTS
+from gemtui.calls.paths import PATH_ARGUMENTS, is_windows
 from gemtui.errors import OptionError
 
 CHECKED_AGAINST = "0.61.0"
@@ -222,6 +222,11 @@ class RecordedCall:
     ended: CallStatus
     project: Path | None = None
     time: datetime | None = None
+
+    @property
+    def is_powershell(self) -> bool:
+        """Whether this is a command that Gemini CLI ran on Windows, and so in PowerShell."""
+        return self.call.tool == "run_shell_command" and is_windows(str(self.project))
 
 
 class Reference(NamedTuple):

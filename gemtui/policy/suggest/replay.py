@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path, PurePath
+from typing import Final
 
-from gemtui.policy.engine.decide import Engine, Outcome
-from gemtui.policy.engine.refusals import tool_refuses
-from gemtui.policy.model.rules import ApprovalMode, Decision, RecordedCall, Reference, Rule
+from gemtui.calls.paths import is_windows, recorded_path
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.engine.refusals import own_path, tool_refuses
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, RecordedCall, Reference, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
@@ -38,7 +41,12 @@ class ReplayDecision(StrEnum):
     """The call fails as not found: the tool doesn't exist, or a rule hides it."""
     TOOL_REFUSES = "tool_refuses"
     """The policy would not deny the call, but the tool itself refuses it."""
+    NOT_CHECKED = "not_checked"
+    """The call is a PowerShell command, recorded on Windows; gemtui only reads bash."""
 
+
+POWERSHELL: Final = "Gemini CLI reads this as PowerShell; gemtui reads it as bash"
+"""Why nothing is said about a command that was recorded on Windows."""
 
 _LET_THROUGH = (ReplayDecision.ALLOW, ReplayDecision.ASK_USER)
 _REPLAYED = {each: ReplayDecision(each) for each in Decision}
@@ -74,6 +82,7 @@ class ReplayCounts:
     deny: int
     not_offered: int
     tool_refuses: int
+    not_checked: int
     by_rule: tuple[RuleCount, ...]
     unknown: Mapping[str, int]
 
@@ -113,10 +122,7 @@ class ReplayCounter:
     def feed(self, calls: Iterable[RecordedCall]) -> None:
         """Decide more calls, and add them to the counts."""
         for recorded in calls:
-            outcome = self._engine.outcome(recorded.call)
-            decision, rule = replay_decision(outcome), outcome.rule
-            if decision in _LET_THROUGH and refusal_of_tool(recorded, self._engine.mode):
-                decision, rule = ReplayDecision.TOOL_REFUSES, None
+            decision, rule = replayed(recorded, self._engine)
             key = id(rule), decision
             share = self._shares.get(key)
             if share is None:
@@ -146,20 +152,44 @@ class ReplayCounter:
             deny=counts[ReplayDecision.DENY],
             not_offered=counts[ReplayDecision.NOT_OFFERED],
             tool_refuses=counts[ReplayDecision.TOOL_REFUSES],
+            not_checked=counts[ReplayDecision.NOT_CHECKED],
             by_rule=tuple(share.frozen() for share in shares),
             unknown=dict(self._unknown),
         )
 
 
-def replay_decision(outcome: Outcome) -> ReplayDecision:
-    """Return a call's decision, or NOT_OFFERED if the call fails as not found."""
-    return _REPLAYED[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
+def replayed(recorded: RecordedCall, engine: Engine) -> tuple[ReplayDecision, Rule | None]:
+    """Return what would happen to a recorded call, and the rule that decides it, if one does."""
+    outcome = engine.outcome(recorded.call)
+    if not outcome.found:
+        return ReplayDecision.NOT_OFFERED, outcome.rule
+    if recorded.is_powershell:
+        return ReplayDecision.NOT_CHECKED, None
+    decision = _REPLAYED[outcome.decision]
+    if decision in _LET_THROUGH and refusal_of_tool(recorded, engine.mode):
+        return ReplayDecision.TOOL_REFUSES, None
+    return decision, outcome.rule
 
 
 def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
     """Return why the tool itself would refuse a recorded call; None if it wouldn't."""
-    roots = () if recorded.project is None else (recorded.project,)
-    return tool_refuses(recorded.call, roots, mode=mode, on_disk=False)
+    if recorded.project is None:
+        return tool_refuses(recorded.call, mode=mode, on_disk=False)
+    call, project = recorded.call, recorded.project
+    if is_windows(str(project)):
+        call, project = _as_posix(call, recorded_path(str(project)))
+    return tool_refuses(call, (project,), mode=mode, on_disk=False)
+
+
+def _as_posix(call: Call, project: PurePath) -> tuple[Call, Path]:
+    """Return a call recorded on Windows and its project, with paths that can be judged here."""
+    root = Path("/", *project.parts[1:])
+    named = call.args.get(own_path(call.tool))
+    if not isinstance(named, str):
+        return call, root
+    path = recorded_path(named, str(project))
+    inside = path.relative_to(project) if path.is_relative_to(project) else path
+    return replace(call, args={**call.args, own_path(call.tool): inside.as_posix()}), root
 
 
 def tool_may_exist(tool: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gemtui.calls.paths import is_windows
 from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.engine.decide import Engine, Outcome, Setup
 from gemtui.policy.file.policy import Policy, of
@@ -38,7 +39,7 @@ from gemtui.policy.model.rules import (
 )
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
-from gemtui.policy.suggest.replay import refusal_of_tool, tool_may_exist
+from gemtui.policy.suggest.replay import POWERSHELL, refusal_of_tool, tool_may_exist
 
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
@@ -56,8 +57,8 @@ class CallGroup:
     """Calls that are so similar that any rule decides them alike.
 
     `call`: one of the calls, reduced to the arguments that rules check. `project`: the folder of
-    its session; None if unknown. `refused`: why the tool itself refuses the calls; None if it
-    doesn't. `calls`: how many calls there are. `sessions`: the ids of the sessions in which they
+    its session; None if unknown. `refused`: why no rule can allow the calls; None if one may.
+    `calls`: how many calls there are. `sessions`: the ids of the sessions in which they
     were made. `examples`: the first few calls.
     """
 
@@ -395,8 +396,13 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def _root(done: CallGroup, place: WrittenFile) -> str:
-    """Return the project's folder with a trailing slash; "" if it is unknown."""
-    return place.root or (f"{str(done.project).rstrip('/')}/" if done.project else "")
+    """Return the project's folder with a trailing slash; "" if it is unknown, or on Windows.
+
+    Gemini CLI writes paths with backslashes there, and no pattern matches these.
+    """
+    if place.root or done.project is None or is_windows(str(done.project)):
+        return place.root
+    return f"{str(done.project).rstrip('/')}/"
 
 
 # --- other tools ---------------------------------------------------------------------------------
@@ -524,7 +530,7 @@ class Evidence:
             if recorded.ended is not CallStatus.SUCCEEDED:
                 continue
             self._succeeded += 1
-            why = refusal_of_tool(recorded, self._mode)
+            why = _why_none(recorded, self._mode)
             if why is None and _is_allowed(self._engine.outcome(recorded.call)):
                 self._allowed += 1
                 continue
@@ -539,7 +545,7 @@ class Evidence:
         refused = _Refusals()
         wanted = [done for done in self._done.values() if done.refused is None]
         plans, left = planned(wanted, self._engine, mode=self._mode)
-        for done, reason in (*left, *_refused_by_tools(self._done.values())):
+        for done, reason in (*left, *_without_rule(self._done.values())):
             refused.add(done, reason)
         raised = self._tried(self._raised(plans, refused), refused)
         suggestions = [self._suggestion(plan) for plan in raised]
@@ -666,11 +672,18 @@ class _Refusals:
         return tuple(sorted(left, key=lambda each: -each.calls))
 
 
-def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, RefusedGroup]]:
+def _why_none(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
+    """Return why no rule can allow a call, as a clause; None if a rule may."""
+    if recorded.is_powershell:
+        return POWERSHELL
+    why = refusal_of_tool(recorded, mode)
+    return None if why is None else f"the tool rejects it: {why}"
+
+
+def _without_rule(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, RefusedGroup]]:
     for done in groups:
         if done.refused is not None:
-            why = f"the tool rejects it: {done.refused}"
-            yield done, RefusedGroup(what=_subject(done.call), why=why)
+            yield done, RefusedGroup(what=_subject(done.call), why=done.refused)
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:

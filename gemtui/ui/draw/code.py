@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import PureWindowsPath
 from typing import Any
 
 from gemtui.text import Clean
@@ -72,8 +72,11 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """Return a path's suffix, or else its file name, for `highlight`'s `language`."""
-    file = PurePosixPath(path)
+    """Return a path's suffix, or else its file name, for `highlight`'s `language`.
+
+    The path may have been recorded on Windows; its rules also split at slashes.
+    """
+    file = PureWindowsPath(path)
     return Clean(file.suffix[1:] or file.name)
 
 

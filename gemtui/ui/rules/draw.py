@@ -23,10 +23,10 @@ from gemtui.policy.model.rules import (
     Severity,
     Tier,
 )
-from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
+from gemtui.policy.suggest.replay import POWERSHELL, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, project_name
 from gemtui.text import Clean, command_line, counted, ellipsis, relative, visible_line
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -302,6 +302,8 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
     if found is ReplayDecision.TOOL_REFUSES:
         words = own(f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}")
         return (Piece(words, look[Role.WARNING]),)
+    if found is ReplayDecision.NOT_CHECKED:
+        return (_muted(f"{look.glyphs.warning} {'not checked':<{VERDICT - 2}}", look),)
     return decision_pieces(Decision(found.value), look, room=VERDICT - 2)
 
 
@@ -355,7 +357,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 def session_row(session: Summary, look: Look) -> Pieces:
     """Render a session: its title; at the right, its project, calls and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
-    project = flat((session.project or "").rpartition("/")[2][:40])
+    project = flat(project_name(session.project or "", "")[:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
     return _both((Piece(flat(session.title), look[Role.TEXT]),), (right,), look)
 
@@ -373,6 +375,8 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
     }
     if found.tool_refuses:
         counts[ReplayDecision.TOOL_REFUSES] = found.tool_refuses
+    if found.not_checked:
+        counts[ReplayDecision.NOT_CHECKED] = found.not_checked
     rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
     if found.by_rule:
         rows += [RowHeading(Clean("")), RowHeading(Clean("By rule"), Clean("most calls first"))]
@@ -416,6 +420,8 @@ def _share(row: RuleCount, look: Look) -> Pieces:
     rule = row.rule
     if row.decision is ReplayDecision.TOOL_REFUSES:
         return (*front, _muted("by the tool itself, under any policy", look))
+    if row.decision is ReplayDecision.NOT_CHECKED:
+        return (*front, _muted(POWERSHELL, look))
     if rule is None:
         return (*front, _muted("no rule applies, so the approval mode decides", look))
     left = (*front, Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]))

@@ -18,6 +18,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.css.query import NoMatches
 
+from gemtui.calls.paths import separator
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.selection import sessions_with_calls
@@ -334,7 +335,7 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
 def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str]) -> FileRow:
     done = [each for each in writes if each.written]
     folder = next((each for each in folders if path.is_relative_to(each)), None)
-    name = short_path(Path(path)) if folder is None else clean_line(str(path.relative_to(folder)))
+    name = short_path(path) if folder is None else clean_line(str(path.relative_to(folder)))
     sessions = len({each.session for each in done})
     project = done[-1].source.project
     return FileRow(
@@ -354,7 +355,8 @@ def _draw(row: FileRow, look: Look) -> Pieces:
     words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
     right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)
     room = max(0, look.width - width_of(right))
-    folder, slash, name = fit_end(row.name, room, own(look.glyphs.ellipsis)).rpartition("/")
+    shown = fit_end(row.name, room, own(look.glyphs.ellipsis))
+    folder, slash, name = shown.rpartition(separator(row.path))
     left = (Piece(Clean(folder + slash), muted), Piece(Clean(name), look[Role.TEXT]))
     return spread(left, right, look.width, Piece(own(" "), muted))
 

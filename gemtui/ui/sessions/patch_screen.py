@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from gemtui.calls.paths import recorded_path
 from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
@@ -174,7 +175,7 @@ def _lines(patch: Patch, look: Look) -> Sequence[Line]:
 
 def _remark_lines(remark: Remark, look: Look) -> Iterator[Line]:
     yield from _warning(clean_line(remark.what), look)
-    for name in at_most([short_path(Path(path)) for path in remark.about], _NAMES):
+    for name in at_most([short_path(recorded_path(path)) for path in remark.about], _NAMES):
         yield from wrap((Piece(own(f"  {name}"), look[Role.MUTED]),), look.width)
 
 

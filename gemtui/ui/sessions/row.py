@@ -14,6 +14,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
+from gemtui.calls.paths import recorded_path, separator
 from gemtui.extension.live import AT_WORK, LiveState
 from gemtui.sessions.catalog.listing import (
     DayHeading,
@@ -416,8 +417,9 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
     """Return a path; if it doesn't fit, folders are cut from its start."""
-    piece, parts = Piece(path, style), path.split("/")
+    slash = separator(recorded_path(path))
+    piece, parts = Piece(path, style), path.split(slash)
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]
-        piece = Piece(own("/".join((look.glyphs.ellipsis, *parts))), style)
+        piece = Piece(own(slash.join((look.glyphs.ellipsis, *parts))), style)
     return piece

@@ -147,4 +147,5 @@ _TITLES = {
     ReplayDecision.DENY: "that would be denied",
     ReplayDecision.NOT_OFFERED: "of tools that would not be offered",
     ReplayDecision.TOOL_REFUSES: "that the tools themselves would reject",
+    ReplayDecision.NOT_CHECKED: "that are PowerShell commands",
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +145,16 @@ def test_what_the_tool_itself_refuses_is_counted_apart() -> None:
     assert (found.allow, found.deny, found.tool_refuses) == (0, 1, 2)
     (share,) = (each for each in found.by_rule if each.decision is ReplayDecision.TOOL_REFUSES)
     assert (share.rule, share.calls) == (None, 2)
+
+
+def test_of_windows_commands_are_not_checked_and_paths_are_judged_by_its_rules() -> None:
+    project = Path(r"c:\users\ada\app")
+    calls = [
+        shell("git status; Remove-Item x"),
+        recorded("write_file", file_path=r"C:\Users\Ada\app\src\a.ts"),
+        recorded("write_file", file_path=r"C:\Users\Ada\app\.git\config"),
+        recorded("write_file", file_path=r"..\other\a.ts"),
+    ]
+    engine = Engine(Policy.parse("[[rule]]\ntoolName='*'\ndecision='allow'\npriority=500"))
+    found = replay([replace(each, project=project) for each in calls], engine)
+    assert (found.allow, found.tool_refuses, found.not_checked, found.deny) == (2, 1, 1, 0)

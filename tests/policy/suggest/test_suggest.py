@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.match import patterns
 from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Rule
+from gemtui.policy.suggest.replay import POWERSHELL
 from gemtui.policy.suggest.suggest import Evidence, Suggestions, suggest
 from tests.rows import each_row, table
 
@@ -347,3 +349,15 @@ def test_nothing_is_proposed_for_what_the_tool_itself_would_refuse() -> None:
 
 def test_what_was_written_outside_may_have_been_in_a_folder_of_the_run() -> None:
     assert suggest([write("/srv/notes/a.txt")], PLAIN, mode=ApprovalMode.YOLO).allowed == 1
+
+
+def test_nothing_of_windows_is_suggested_that_no_pattern_names() -> None:
+    paths = (r"C:\Users\Ada\app\src\a.py", "C:/Users/Ada/app/src/a.py")
+    calls = [shell("git status; Remove-Item x"), *map(write, paths), write("src/a.py")]
+    project = Path(r"c:\users\ada\app")
+    found = suggest([replace(each, project=project) for each in calls], PLAIN)
+    assert "users" not in (only(found).args_pattern or "")
+    assert set(reasons(found).values()) == {
+        POWERSHELL,
+        "it is an absolute path of Windows, which suggested rules don't name",
+    }

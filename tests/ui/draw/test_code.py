@@ -84,7 +84,13 @@ def test_text_that_would_hang_the_patterns_is_plain(language: str, code: str) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "language"), [("a/b.py", "py"), ("Makefile", "Makefile"), ("x.tar.gz", "gz")]
+    ("path", "language"),
+    [
+        ("a/b.py", "py"),
+        ("Makefile", "Makefile"),
+        ("x.tar.gz", "gz"),
+        (r"C:\a.b\Makefile", "Makefile"),
+    ],
 )
 def test_languages_of_files(path: str, language: str) -> None:
     assert language_of(Clean(path)) == language
