@@ -7,11 +7,10 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 
-from gemtui.calls.paths import recorded_path
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, path_exists, read_small
+from gemtui.files import read_small
 from gemtui.processes import at_terminal, find_program
 
 _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
@@ -65,25 +64,6 @@ def _place(editor: str, path: Path, line: int | None) -> list[str]:
     if line is not None and editor in _GOTO:
         return ["--goto", f"{path}:{line}"]
     return [str(path)]
-
-
-def written_file(path: str, project: Path | None) -> Path:
-    """Return the absolute path of a file named in a tool call.
-
-    `project`: the folder that relative paths refer to. Raises GemtuiError if the file no longer
-    exists or is not a regular file.
-    """
-    recorded = recorded_path(path, str(project or ""))
-    if isinstance(recorded, PureWindowsPath):
-        raise GemtuiError(f"{recorded} is on the Windows computer where the session was recorded")
-    place = Path(path) if project is None else project / path
-    if not place.is_absolute():
-        raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")
-    if not path_exists(place):
-        raise GemtuiError(f"{place} no longer exists")
-    if not is_file(place):
-        raise GemtuiError(f"{place} is not a regular file")
-    return place
 
 
 def edited_text(

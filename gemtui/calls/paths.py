@@ -17,7 +17,8 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from gemtui.files import path_exists
+from gemtui.errors import GemtuiError
+from gemtui.files import is_file, path_exists
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
@@ -160,6 +161,25 @@ def typed_place(path: Path, folder: Path) -> Path:
     A path of Windows stays as it is: sessions recorded there may be read on another system.
     """
     return path if is_windows(str(path)) else Path(os.path.normpath(folder / path))
+
+
+def written_file(path: str, project: Path | None) -> Path:
+    """Return the absolute path of a file named in a tool call.
+
+    `project`: the folder that relative paths refer to. Raises GemtuiError if the file no longer
+    exists or is not a regular file.
+    """
+    recorded = recorded_path(path, str(project or ""))
+    if isinstance(recorded, PureWindowsPath):
+        raise GemtuiError(f"{recorded} is on the Windows computer where the session was recorded")
+    place = Path(path) if project is None else project / path
+    if not place.is_absolute():
+        raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")
+    if not path_exists(place):
+        raise GemtuiError(f"{place} no longer exists")
+    if not is_file(place):
+        raise GemtuiError(f"{place} is not a regular file")
+    return place
 
 
 def _joined(project: str, path: str) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from gemtui.editor import NoEditor, edited_text, editor_command, editor_program, written_file
+from gemtui.calls.paths import written_file
+from gemtui.editor import NoEditor, edited_text, editor_command, editor_program
 from gemtui.processes import at_terminal, find_program
 
 if TYPE_CHECKING:

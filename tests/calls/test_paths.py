@@ -1,0 +1,40 @@
+"""Files that calls name, looked for on this computer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gemtui.calls.paths import written_file
+from gemtui.errors import GemtuiError
+from tests.rows import each_row
+
+
+def test_a_relative_path_is_meant_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    assert written_file("a.py", tmp_path) == tmp_path / "a.py"
+    assert written_file(str(tmp_path / "a.py"), Path("/elsewhere")) == tmp_path / "a.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("gone.py", "no longer exists"), ("folder", "not a regular"), ("pipe", "not a regular")],
+)
+def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(GemtuiError, match=words):
+        written_file(name, tmp_path)
+
+
+@each_row("name, root", [(r"C:\app\a.py", ""), ("a.py", r"c:\app")])
+def test_a_file_on_windows_is_told_as_that(name: str, root: str) -> None:
+    with pytest.raises(GemtuiError, match="is on the Windows computer"):
+        written_file(name, Path(root) if root else None)
+
+
+def test_a_relative_path_without_a_project_is_said() -> None:
+    with pytest.raises(GemtuiError, match="folder of this session is unknown"):
+        written_file("a.py", None)
