@@ -190,13 +190,13 @@ def _after(seconds: float | None) -> float | None:
 
 def _send(file: int, message: object, until: float | None) -> None:
     data = pickle.dumps(message)
-    for part in (len(data).to_bytes(_LENGTH, "big"), data):
-        left = memoryview(part)
-        while left:
-            try:
-                left = left[os.write(file, left) :]
-            except BlockingIOError:
-                _wait(file, select.POLLOUT, until)
+    # In one piece, so that the other side is woken only once.
+    left = memoryview(len(data).to_bytes(_LENGTH, "big") + data)
+    while left:
+        try:
+            left = left[os.write(file, left) :]
+        except BlockingIOError:
+            _wait(file, select.POLLOUT, until)
 
 
 def _receive(file: int, until: float | None) -> Any:

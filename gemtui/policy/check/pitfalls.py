@@ -20,6 +20,7 @@ from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.command_patterns import command_words
 from gemtui.policy.match.matching import SHELL, pattern_sources
+from gemtui.policy.match.patterns import alternatives
 from gemtui.policy.model.rules import (
     ApprovalMode,
     Call,
@@ -193,7 +194,7 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
         )
         way_out = f"""write {value_to_toml(bare)}, where " is the command's end"""
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
-    if forms.alternatives(pattern):
+    if alternatives(pattern):
         grouped = f"(?:{pattern})"
         said = (
             "only the part before the first | is matched at the start of the command; the other "
@@ -207,7 +208,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
     pattern = rule.command_regex
     if rule.decision is not Decision.DENY or not pattern or rule.command_prefixes:
         return
-    if pattern.startswith((".*", "[^")) or forms.alternatives(pattern):
+    if pattern.startswith((".*", "[^")) or alternatives(pattern):
         return
     better = forms.anywhere_in_command(pattern)
     said = "easily bypassed, because the pattern matches only at the start of the command"

@@ -1,4 +1,4 @@
-r"""Parse JavaScript's regular expressions; rewrite them for the package `regress`.
+r"""Rewrite JavaScript's regular expressions for the package `regress`.
 
 Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code units: a character
 beyond U+FFFF counts as two surrogates, and a surrogate may also occur alone. `regress`, however,
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from gemtui.errors import GemtuiError
@@ -24,111 +23,24 @@ _LAST_HALF: Final = 0xDFFF
 _LAST: Final = 0xFFFF
 _BEYOND: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 
-Ranges = tuple[tuple[int, int], ...]
-
-
-class PatternError(GemtuiError):
-    """Raised for a pattern that isn't valid JavaScript; `str(error)` is the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class CharacterClass:
-    """Matches one UTF-16 code unit in any of these ranges, ends included."""
-
-    ranges: Ranges
-
-
-@dataclass(frozen=True, slots=True)
-class Concatenation:
-    """Matches all of its items, one after another."""
-
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Alternation:
-    """Matches any one of its options."""
-
-    options: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Quantifier:
-    """Matches its body from `least` to `most` times; None means any number of times."""
-
-    body: Node
-    least: int
-    most: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    r"""One of `^`, `$`, `\b` and `\B`; `start` is True for `^`."""
-
-    start: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lookaround:
-    """A lookahead, or a lookbehind if `behind` is True; either may be negated."""
-
-    body: Node
-    behind: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BackReference:
-    """Matches again what an earlier group has matched."""
-
-
-Node = (
-    CharacterClass
-    | Concatenation
-    | Alternation
-    | Quantifier
-    | Assertion
-    | Lookaround
-    | BackReference
-)
-
-_DIGITS: Final[Ranges] = ((0x30, 0x39),)
-_LETTERS: Final[Ranges] = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-_SPACES: Final[Ranges] = (
-    *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
-    *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
-)
-_LINE_ENDS: Final[Ranges] = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
-
-
-def inverted(ranges: Ranges) -> Ranges:
-    """Return the ranges of all code units outside the given ranges."""
-    found, after = [], 0
-    for low, high in sorted(ranges):
-        if low > after:
-            found.append((after, low - 1))
-        after = max(after, high + 1)
-    return (*found, (after, _LAST)) if after <= _LAST else tuple(found)
-
-
-ANY: Final[Ranges] = ((0, _LAST),)
-_CLASSES: Final[dict[str, Ranges]] = {
-    "d": _DIGITS,
-    "D": inverted(_DIGITS),
-    "w": _LETTERS,
-    "W": inverted(_LETTERS),
-    "s": _SPACES,
-    "S": inverted(_SPACES),
-}
+_CLASSES: Final = frozenset("dDwWsS")
 _CONTROLS: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_OPENINGS: Final = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 
 _BRACES: Final = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _GROUP_NAME: Final = re.compile(r"\?<([^>=!][^>]*)>")
+_NAMED_REFERENCE: Final = re.compile(r"\\k<[^>]*>")
+_NUMBERED_REFERENCE: Final = re.compile(r"\\([1-9][0-9]*)")
 _CODE: Final = re.compile(
     r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|c([A-Za-z])|([0-3][0-7]{0,2}|[4-7][0-7]?)"
 )
 _SKIPPED: Final = re.compile(
     r"\\(?s:.)|\[(?:\\(?s:.)|[^\]\\])*\]?|\((?!\?)|\(\?<(?![=!])", re.DOTALL
 )
+
+
+class PatternError(GemtuiError):
+    """Raised for a pattern that isn't valid JavaScript; `str(error)` is the reason."""
 
 
 def in_halves(text: str) -> str:
@@ -163,30 +75,30 @@ def _written(unit: int) -> str:
     return _half(unit) if _FIRST_HALF <= unit <= _LAST_HALF else f"\\u{unit:04x}"
 
 
-class RegexParser:
-    """Parses one pattern with `read`, and rewrites it for `regress`."""
+def rewritten_for_regress(source: str) -> str:
+    """Return a JavaScript pattern as `regress` has to read it. Raises PatternError if invalid."""
+    return _Rewriter(source).pattern()
+
+
+class _Rewriter:
+    """Goes through one pattern, and writes it anew for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
         self._at = 0
         self._depth = 0
         self._out: list[str] = []
-        openings = [found for found in _SKIPPED.findall(self._text) if found.startswith("(")]
+        openings = [piece for piece in _SKIPPED.findall(self._text) if piece.startswith("(")]
         self._groups = len(openings)
         self._named = "(?<" in openings
         self._names: set[str] = set()
 
-    @property
-    def rewritten(self) -> str:
-        """The pattern for `regress`; complete once `read` has returned."""
-        return "".join(self._out)
-
-    def read(self) -> Node:
-        """Parse the whole pattern and return its tree. Raises PatternError if invalid."""
-        tree = self._choice()
+    def pattern(self) -> str:
+        """Rewrite the whole pattern. Raises PatternError if it is invalid."""
+        self._alternatives()
         if self._at < len(self._text):
             _fail("a `)` has no matching `(`")
-        return tree
+        return "".join(self._out)
 
     def _consume(self, length: int = 1) -> str:
         piece = self._text[self._at : self._at + length]
@@ -197,109 +109,100 @@ class RegexParser:
     def _next(self, ahead: int = 0) -> str:
         return self._text[self._at + ahead : self._at + ahead + 1]
 
-    def _choice(self) -> Node:
-        options = [self._row()]
-        while self._next() == "|":
-            self._consume()
-            options.append(self._row())
-        return options[0] if len(options) == 1 else Alternation(tuple(options))
+    def _alternatives(self) -> None:
+        while self._next() not in ("", ")"):
+            if self._next() == "|":
+                self._consume()
+                continue
+            can_repeat = self._item()
+            self._repetition(can_repeat)
 
-    def _row(self) -> Node:
-        items: list[Node] = []
-        while self._next() not in ("", "|", ")"):
-            item = self._item()
-            items.append(self._repeated(item))
-        return items[0] if len(items) == 1 else Concatenation(tuple(items))
-
-    def _item(self) -> Node:
+    def _item(self) -> bool:
+        """Consume one item, and return whether it may be repeated."""
         char = self._next()
         if char in "*+?" or (char == "{" and _BRACES.match(self._text, self._at)):
             _fail(f"there is nothing before the `{char}` to repeat")
         if char == "(":
             return self._group()
         if char == "[":
-            return CharacterClass(self._class())
+            self._class()
+            return True
         if char == "\\":
             return self._escaped()
         self._consume()
-        if char in "^$":
-            return Assertion(char == "^")
-        return CharacterClass(
-            inverted(_LINE_ENDS) if char == "." else ((_unit(char), _unit(char)),)
-        )
+        return char not in "^$"
 
-    def _repeated(self, item: Node) -> Node:
+    def _repetition(self, can_repeat: bool) -> None:
+        """Consume what says how often the last item is repeated, if anything does."""
         char = self._next()
         if not char or char not in "*+?{":
-            return item
+            return
         braces = _BRACES.match(self._text, self._at)
         if char == "{" and not braces:
-            return item
-        if isinstance(item, Assertion) or (isinstance(item, Lookaround) and item.behind):
+            return
+        if not can_repeat:
             _fail(f"there is nothing before the `{char}` to repeat")
-        least, most = (1 if char == "+" else 0), (1 if char == "?" else None)
-        if braces:
-            least = int(braces[1])
-            most = (int(braces[3]) if braces[3] else None) if braces[2] else least
-            if most is not None and most < least:
-                _fail(f"the numbers of `{braces[0]}` are in the wrong order")
+        if braces and braces[3] and float(braces[3]) < float(braces[1]):  # of any length
+            _fail(f"the numbers of `{braces[0]}` are in the wrong order")
         self._consume(len(braces[0]) if braces else 1)
         if self._next() == "?":
             self._consume()
-        return Quantifier(item, least, most)
 
-    def _group(self) -> Node:
-        named = _GROUP_NAME.match(self._text, self._at + 1)
-        opening = next(
-            (
-                o
-                for o in ("(?:", "(?=", "(?!", "(?<=", "(?<!")
-                if self._text.startswith(o, self._at)
-            ),
-            "(" + named[0] if named else "(",
-        )
-        if opening == "(" and self._next(1) == "?":
-            _fail("`(?` is followed by something that JavaScript does not support")
-        if named:
-            if named[1] in self._names:
-                _fail(f"the group name {named[1]} is used twice")
-            self._names.add(named[1])
+    def _group(self) -> bool:
+        """Consume a group, and return whether it may be repeated."""
+        opening = self._opening()
         self._depth += 1
         if self._depth > 100:
             _fail("the groups are nested too deeply")
         self._consume(len(opening))
-        body = self._choice()
+        self._alternatives()
         if self._next() != ")":
             _fail("a `(` has no matching `)`")
         self._consume()
         self._depth -= 1
-        return Lookaround(body, "<" in opening) if opening[-1] in "=!" else body
+        return opening not in ("(?<=", "(?<!")
 
-    def _escaped(self) -> Node:
+    def _opening(self) -> str:
+        """Return the beginning of the group that comes next, such as `(?:`."""
+        for opening in _OPENINGS:
+            if self._text.startswith(opening, self._at):
+                return opening
+        named = _GROUP_NAME.match(self._text, self._at + 1)
+        if named is None:
+            if self._next(1) == "?":
+                _fail("`(?` is followed by something that JavaScript does not support")
+            return "("
+        if named[1] in self._names:
+            _fail(f"the group name {named[1]} is used twice")
+        self._names.add(named[1])
+        return f"({named[0]}"
+
+    def _escaped(self) -> bool:
+        """Consume an escape, and return whether it may be repeated."""
         after = self._next(1)
         if not after:
             _fail("the pattern ends with a `\\`")
         if after in "bB":
             self._consume(2)
-            return Assertion(False)
+            return False
         if after in _CLASSES:
             self._consume(2)
-            return CharacterClass(_CLASSES[after])
+            return True
         if after == "k" and self._named:
-            name = re.compile(r"\\k<[^>]*>").match(self._text, self._at)
+            name = _NAMED_REFERENCE.match(self._text, self._at)
             if not name:
                 _fail("`\\k` refers to no group")
             self._consume(len(name[0]))
-            return BackReference()
-        number = re.compile(r"[1-9][0-9]*").match(self._text, self._at + 1)
-        if number and int(number[0]) <= self._groups:
-            self._consume(1 + len(number[0]))
-            return BackReference()
-        unit = self._code()
-        return CharacterClass(((unit, unit),))
+            return True
+        number = _NUMBERED_REFERENCE.match(self._text, self._at)
+        if number and int(number[1]) <= self._groups:
+            self._consume(len(number[0]))
+        else:
+            self._code()
+        return True
 
     def _code(self) -> int:
-        """Consume a literal or escape for a single code unit, and return the code unit."""
+        """Consume an escape for a single code unit, and return the code unit."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
@@ -316,56 +219,49 @@ class RegexParser:
         self._out.append(_written(unit) if code[2] else "\\" + code[0])
         return unit
 
-    def _class(self) -> Ranges:
+    def _class(self) -> None:
         self._consume()
-        negated = self._next() == "^"
-        if negated:
+        if self._next() == "^":
             self._consume()
-        found: list[tuple[int, int]] = []
         while self._next() != "]":
             if not self._next():
                 _fail("a `[` has no matching `]`")
-            found.extend(self._class_item())
+            self._class_item()
         self._consume()
-        return inverted(tuple(found)) if negated else tuple(found)
 
-    def _class_item(self) -> Ranges:
-        """Consume a member of a `[…]` class, or a range such as `a-z`; return its ranges."""
-        low, mark = self._member(), len(self._out)
+    def _class_item(self) -> None:
+        """Consume a member of a `[…]` class, or a range such as `a-z`."""
+        first, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
-            return low
+            return
         self._consume()
-        high = self._member()
-        if len(low) != 1 or len(high) != 1 or low[0][0] != low[0][1] or high[0][0] != high[0][1]:
-            return (*low, (0x2D, 0x2D), *high)
-        first, last = low[0][0], high[0][0]
+        last = self._member()
+        if first is None or last is None:
+            return
         if first > last:
             _fail("the ends of a range in `[]` are in the wrong order")
         if last >= _FIRST_HALF and (first < _FIRST_HALF or last > _LAST_HALF):
             del self._out[mark - 1 :]
             self._out.extend(f"{_written(a)}-{_written(b)}" for a, b in _split(first, last))
-        return ((first, last),)
 
-    def _member(self) -> Ranges:
+    def _member(self) -> int | None:
+        """Consume a member of a class. Return its code unit; None for several, such as `\\d`."""
         if self._next() != "\\":
-            unit = _unit(self._consume())
-            return ((unit, unit),)
+            return _unit(self._consume())
         after = self._next(1)
         if not after:
             _fail("a `[` has no matching `]`")
         if after in _CLASSES:
             self._consume(2)
-            return _CLASSES[after]
+            return None
         if after == "k" and self._named:
             _fail("`\\k` is not allowed inside `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
-            unit = ord(self._consume(3)[2]) % 32
-        elif after == "b":
+            return ord(self._consume(3)[2]) % 32
+        if after == "b":
             self._consume(2)
-            unit = 8
-        else:
-            unit = self._code()
-        return ((unit, unit),)
+            return 8
+        return self._code()
 
 
 def _fail(why: str) -> NoReturn:
@@ -383,14 +279,3 @@ def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)
-
-
-def char_of(node: CharacterClass) -> str:
-    """Return the only character that a class matches, or "" if it matches several.
-
-    A surrogate is returned as the placeholder that `in_halves` replaces it with.
-    """
-    if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
-        return ""
-    unit = node.ranges[0][0]
-    return _half(unit) if _FIRST_HALF <= unit <= _LAST_HALF else chr(unit)

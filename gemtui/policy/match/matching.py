@@ -16,8 +16,14 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, Final
 
-from gemtui.policy.match.js_regex import in_halves
-from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, slow, unsafe
+from gemtui.policy.match.js_regex import PatternError, in_halves
+from gemtui.policy.match.patterns import (
+    PREFIX_END,
+    Pattern,
+    compile_pattern,
+    slow,
+    unsafe,
+)
 from gemtui.policy.model.mcp_names import MCP_PREFIX, rule_name
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import or_list
@@ -248,14 +254,13 @@ def _has_prefix(rule: Rule) -> bool:
     return rule.prefix_list or any(rule.command_prefixes)
 
 
-_PREFIX_END = r'(?:[\s"]|\\")'
 _SPECIAL = re.compile(r'[-\[\]{}()*+?.,\\^$|#\s"]')
 
 
 @lru_cache(maxsize=4096)
 def _prefix_pattern(prefix: str) -> str:
     opened = f'"command":{json_string(prefix)[:-1]}'
-    return _SPECIAL.sub(r"\\\g<0>", opened) + _PREFIX_END
+    return _SPECIAL.sub(r"\\\g<0>", opened) + PREFIX_END
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:

@@ -7,41 +7,25 @@ That string is JSON with a NUL before and after each key-value pair of the outer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gemtui.policy.match.matching import json_string
 from gemtui.policy.match.path_patterns import folder_pattern
+from gemtui.policy.match.patterns import alternatives, tokens
 
-_TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL_IN_COMMANDS = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 WITHIN = r"[^\x00]*"
 """Matches any characters up to the NUL that ends the current argument."""
 
 
-def _tokens(pattern: str) -> Iterator[str]:
-    """Split a pattern into escapes, character classes and single characters."""
-    for found in _TOKEN.finditer(pattern):
-        yield found[0]
-
-
-def alternatives(pattern: str) -> bool:
-    """Return whether the pattern has a `|` outside of all groups."""
-    depth = 0
-    for token in _tokens(pattern):
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if token == "|" and depth == 0:
-            return True
-    return False
-
-
 def anchored(pattern: str) -> bool:
     """Return whether the pattern has a `^` or `$` outside of character classes."""
-    return any(token in ("^", "$") for token in _tokens(pattern))
+    return any(token in ("^", "$") for token in tokens(pattern))
 
 
 def without_anchors(pattern: str) -> str:
     """Remove each `^`, and replace each `$` with `"`, because `"` ends a command."""
-    return "".join({"^": "", "$": '"'}.get(token, token) for token in _tokens(pattern))
+    return "".join({"^": "", "$": '"'}.get(token, token) for token in tokens(pattern))
 
 
 def never_anchored(pattern: str) -> bool:

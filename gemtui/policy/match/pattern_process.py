@@ -1,6 +1,6 @@
-"""Run patterns that may never finish in a process that can be killed.
+"""Run patterns in a process that can be killed, because they may never finish.
 
-A single process runs all such patterns. It is started on first use, restarted if it had to be
+A single process runs all patterns. It is started on first use, restarted if it had to be
 killed, and ended when gemtui exits. This module is what both sides import, so it imports little.
 """
 
@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final
 
 from gemtui.worker import Parent, Worker
@@ -34,18 +35,17 @@ class _PatternProcess:
         machine, the search may take up to `_PATIENCE` times as long in real time.
         """
         with self._lock:
-            found: bool | None = None
+            answer: bool | None = None
             try:
                 with suppress(OSError):
-                    found = self._running().ask(
+                    answer = self._running().ask(
                         (pattern, text, seconds), seconds=seconds * _PATIENCE
                     )
             finally:
-                if (
-                    found is None
-                ):  # also if ctrl+c has stopped the wait: a later answer isn't for the next search
+                # also if ctrl+c has stopped the wait: a later answer isn't for the next search
+                if answer is None:
                     self._end()
-            return found
+            return answer
 
     def _running(self) -> Worker:
         """Return the process, which is started if necessary. Raises OSError."""
@@ -81,9 +81,11 @@ def serve(parent: Parent) -> None:
     """
     import regress
 
-    def search(asked: tuple[str, str, float]) -> bool:
-        pattern, text, seconds = asked
-        regex = regress.Regex(pattern)
+    compiled = lru_cache(maxsize=256)(regress.Regex)
+
+    def search(question: tuple[str, str, float]) -> bool:
+        pattern, text, seconds = question
+        regex = compiled(pattern)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         found = regex.find(text) is not None
         signal.setitimer(signal.ITIMER_PROF, 0)

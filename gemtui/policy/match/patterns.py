@@ -1,66 +1,42 @@
 """JavaScript's regular expressions, as used in the CLI's rules.
 
 See assets/gemini-cli.md#args-text. The package `regress` runs the expressions. It backtracks and
-can't be interrupted, so a search that may take long is run in a separate process, which is killed
-after `LIMIT` seconds.
+can't be interrupted, so patterns are run in a separate process, which is killed after `LIMIT`
+seconds. Only literal text and command prefixes, which can't take long, are matched here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations
-from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 from regress import Regex, RegressError
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.match import pattern_process
-from gemtui.policy.match.js_regex import (
-    ANY,
-    Alternation,
-    Assertion,
-    BackReference,
-    CharacterClass,
-    Concatenation,
-    Lookaround,
-    Node,
-    PatternError,
-    Quantifier,
-    Ranges,
-    RegexParser,
-    char_of,
-    in_halves,
-)
-
-__all__ = [
-    "LIMIT",
-    "Pattern",
-    "PatternError",
-    "PatternTimeout",
-    "compile_pattern",
-    "slow",
-    "unsafe",
-]
+from gemtui.policy.match.js_regex import PatternError, in_halves, rewritten_for_regress
 
 LIMIT: Final = 2.0
-"""The maximum CPU seconds for one search with a possibly slow pattern.
+"""The maximum CPU seconds for one search.
 
 Each time the same pattern exceeds its limit, the limit becomes smaller.
 """
-
 _LEAST: Final = 0.05
-HARMLESS_STEPS: Final = 5e6
+_PROBE_LENGTHS: Final = (28, 1000)
+_PROBE_SECONDS: Final = 0.1
+_MOST_PROBES: Final = 40
 _LONGEST: Final = 2048
-_LONG: Final = 1000
-_LONG_STEPS: Final = 1e8
-"""A pattern is slow if it may take more steps than this from one position.
+PREFIX_END: Final = r'(?:[\s"]|\\")'
+"""What follows a commandPrefix in the pattern that the CLI makes of it."""
 
-The string to search is assumed to have `_LONG` characters. A pattern with two consecutive
-repetitions stays below this limit.
-"""
+_TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_LITERAL = re.compile(
+    r"(?:(?:\\x00|\\0(?![0-9])|\\[^0-9A-Za-z]|[^\\^$.*+?()\[\]{}|])(?![*+?{]))*", re.DOTALL
+)
+"""Matches the literal text at the beginning of a pattern."""
+_ESCAPED = re.compile(r"\\(x00|0|.)", re.DOTALL)
 
 
 class PatternTimeout(GemtuiError):
@@ -79,17 +55,16 @@ class Pattern:
     """
 
     def __init__(self, source: str) -> None:
-        reader = RegexParser(source)
-        self._tree = reader.read()
         self.source = source
-        self._rewritten = reader.rewritten
+        self._rewritten = rewritten_for_regress(source)
         try:
-            self._regex = Regex(reader.rewritten)
+            self._regex = Regex(self._rewritten)
         except RegressError as error:
             raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
-        self._literals = _literals(self._tree)
-        self.prefix = self._literals.prefix
-        self._steps: dict[int, float] = {}
+        self.prefix, rest = "", source
+        if not alternatives(source):
+            self.prefix, rest = _split_literal(source)
+        self._rest = rest
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
@@ -98,22 +73,10 @@ class Pattern:
             text = _in_halves(text)
         if self.prefix not in text:
             return False
-        if self._literals.whole:
+        if not self._rest:
             return True
-        if self.steps(text) <= HARMLESS_STEPS:
+        if self._rest == PREFIX_END:
             return self._regex.find(text) is not None
-        if any(literal not in text for literal in self._literals.needed):
-            return False
-        return self._watched(text)
-
-    def steps(self, text: str) -> float:
-        """Return the maximum number of character comparisons needed to search a string."""
-        size = len(text).bit_length()
-        if size not in self._steps:
-            self._steps[size] = most_steps(self._tree, 1 << size)
-        return self._literals.places(text) * self._steps[size]
-
-    def _watched(self, text: str) -> bool:
         seconds = max(LIMIT / (1 + self._stopped), _LEAST)
         found = pattern_process.found(self._rewritten, text, seconds)
         if found is None:
@@ -121,133 +84,57 @@ class Pattern:
             raise PatternTimeout(self.source, seconds)
         return found
 
+    def is_slow(self) -> bool:
+        """Return whether the pattern was slow with a short text made of its own characters."""
+        if self._rest in ("", PREFIX_END):
+            return False
+        at_the_beginning = f"^(?:{self._rewritten})"
+        for piece in _pieces(self._rewritten):
+            for length in _PROBE_LENGTHS:
+                text = self.prefix + piece * (length // len(piece)) + "\0"
+                if pattern_process.found(at_the_beginning, text, _PROBE_SECONDS) is None:
+                    return True
+        return False
+
 
 _in_halves = lru_cache(maxsize=2)(in_halves)
 
 
-# --- cost of a search ----------------------------------------------------------------------------
-
-
-class _Effort(NamedTuple):
-    """The maximum work of a backtracking engine on a part of a pattern.
-
-    The work starts at one position in a string. `ways`: the number of ways to match there; the rest
-    of the pattern is tried after each. `steps`: the number of steps needed to try all ways. Neither
-    number is ever too low. If the work grows exponentially, they may be infinite or NaN.
-    """
-
-    ways: float
-    steps: float
-
-
-def most_steps(tree: Node, length: int) -> float:
-    """Return the maximum number of steps to try a pattern at one position in a string.
-
-    `length`: the string's length.
-    """
-    items = list(_row(tree))
-    at_the_end = 0.0
-    try:
-        while items and isinstance(items[-1], Quantifier) and not items[-1].least:
-            at_the_end += _effort(items.pop(), length).steps  # the rest has matched: no retries
-        return _effort(Concatenation(tuple(items)), length).steps + at_the_end
-    except OverflowError:
-        return inf
-
-
-def _effort(node: Node, length: int) -> _Effort:
-    match node:
-        case Concatenation(items):
-            ways, steps = 1.0, 0.0
-            for each in (_effort(item, length) for item in items):
-                steps += ways * each.steps
-                ways *= each.ways
-            return _Effort(ways, steps)
-        case Alternation(options):
-            efforts = [_effort(option, length) for option in options]
-            ways = (max if _apart(options) else sum)(each.ways for each in efforts)
-            return _Effort(ways, sum(each.steps for each in efforts))
-        case Quantifier(body, least, most):
-            each = _effort(body, length)
-            most = max(least, length) if most is None else most
-            ways = each.ways**most
-            return _Effort((most - least + 1) * ways, most * each.steps * ways)
-        case Lookaround(body):
-            return _Effort(1.0, _effort(body, length).steps)
-        case BackReference():
-            return _Effort(1.0, length)
-    return _Effort(1.0, 1.0)
-
-
-def _apart(options: Sequence[Node]) -> bool:
-    """Return whether no two of these options can match the same first character."""
-    return not any(
-        low <= other_high and other_low <= high
-        for one, other in combinations(map(_first, options), 2)
-        for low, high in one
-        for other_low, other_high in other
+def _split_literal(source: str) -> tuple[str, str]:
+    """Split a pattern without alternatives into the literal text it begins with, and the rest."""
+    halves = in_halves(source)
+    literal = _LITERAL.match(halves)
+    end = literal.end() if literal else 0
+    text = _ESCAPED.sub(
+        lambda escape: "\0" if escape[1] in ("x00", "0") else escape[1], halves[:end]
     )
+    return text, halves[end:]
 
 
-def _first(node: Node) -> Ranges:
-    """Return the characters with which a match can begin; all if a match can be empty."""
-    match node:
-        case CharacterClass(ranges):
-            return ranges
-        case Concatenation((first, *_)) | Quantifier(first, 1):
-            return _first(first)
-        case Alternation(options):
-            return tuple(each for option in options for each in _first(option))
-    return ANY
+def _pieces(pattern: str) -> list[str]:
+    """Return short texts whose repetition may keep a pattern busy: its own words and characters.
 
-
-# --- literals in every match ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Literals:
-    """The literal text that every match of a pattern contains.
-
-    `prefix`: the text with which every match begins. `needed`: strings that every match contains.
-    `anchored`: whether a match can only be at the start of the string. `whole`: whether the pattern
-    is nothing but `prefix`.
+    Some common characters are added, because `.` and the classes match them.
     """
-
-    prefix: str
-    needed: tuple[str, ...]
-    anchored: bool
-    whole: bool
-
-    def places(self, text: str) -> int:
-        """Return the maximum number of positions in a string at which a match may begin."""
-        if self.anchored:
-            return 1
-        return text.count(self.prefix) * len(self.prefix) if self.prefix else len(text) + 1
+    words = re.findall(r"\w+", pattern)
+    pieces = dict.fromkeys([*"a 1", *words, *"".join(words), *pattern])
+    return list(pieces)[:_MOST_PROBES]
 
 
-def _literals(tree: Node) -> _Literals:
-    runs, anchored, whole = [""], False, True
-    for at, node in enumerate(_row(tree)):
-        if isinstance(node, Assertion):
-            anchored = anchored or (at == 0 and node.start)
-        elif isinstance(node, CharacterClass) and (char := char_of(node)):
-            runs[-1] += char
-            continue
-        else:
-            runs.append("")
-        whole = False
-    return _Literals(runs[0], tuple(run for run in runs if run), anchored, whole)
+def tokens(pattern: str) -> Iterator[str]:
+    """Split a pattern into escapes, character classes and single characters."""
+    for token in _TOKEN.finditer(pattern):
+        yield token[0]
 
 
-def _row(node: Node) -> Iterator[Node]:
-    """Yield the items of a sequence, replacing unrepeated groups by their items."""
-    if isinstance(node, Concatenation):
-        for item in node.items:
-            yield from _row(item)
-    elif isinstance(node, Quantifier) and node.least == node.most == 1:
-        yield from _row(node.body)
-    else:
-        yield node
+def alternatives(pattern: str) -> bool:
+    """Return whether the pattern has a `|` outside of all groups."""
+    depth = 0
+    for token in tokens(pattern):
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if token == "|" and depth == 0:
+            return True
+    return False
 
 
 @lru_cache(maxsize=4096)
@@ -281,12 +168,14 @@ def unsafe(source: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def slow(source: str) -> bool:
     """Return whether searching a long string for this pattern may be slow.
 
+    Some texts are tried in the process for patterns, so a pattern may be slow that isn't reported.
     Returns False for an invalid pattern.
     """
     try:
-        return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
+        return compile_pattern(source).is_slow()
     except PatternError:
         return False

@@ -6,12 +6,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from regress import Regex
 
+from gemtui.policy.match.js_regex import PatternError
 from gemtui.policy.match.matching import compile_rules
-from gemtui.policy.match.patterns import PatternError, compile_pattern
+from gemtui.policy.match.patterns import compile_pattern
 from gemtui.policy.model.rules import Decision, Rule
 
-PIECES = ["a", "b", "ab", '"', r"\.", r"\"", r"\\", "é", ".", "x*", "a?", "b{2}", "(a|b)", "|", "^"]
-TEXTS = st.text(alphabet='ab".\\éx|', max_size=12)
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    '"',
+    r"\x00",
+    r"\0",
+    "{",
+    r"\.",
+    r"\"",
+    r"\\",
+    "é",
+    ".",
+    "x*",
+    "a?",
+    "b{2}",
+    "(a|b)",
+    "|",
+    "^",
+]
+TEXTS = st.text(alphabet='ab".\\éx|\0{', max_size=12)
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5), TEXTS)
