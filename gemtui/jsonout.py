@@ -1,5 +1,6 @@
-r"""Print JSON with every character that could affect a terminal escaped as `\u`.
+r"""JSON as gemtui prints it: records as values, and values as text.
 
+Every character that could affect a terminal is escaped as `\u`.
 Stored sessions are untrusted text, and JSON may be printed to a terminal. DEL, C1 and bidi
 controls, U+2028 and U+2029 are valid in JSON strings but can do harm in a terminal, so they are
 escaped here. For C0 controls, JSON itself requires escapes. Nothing else is escaped, to keep the
@@ -13,6 +14,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -24,6 +28,45 @@ _UNSAFE = re.compile(
 _UNSEEN = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _DEEPEST = 1100
 _SURROGATE = "[\ud800-\udfff]"
+
+
+def fields(record: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a record as a JSON object.
+
+    `names`: attributes, which are also the keys of the object. `renamed`: attributes by their key.
+    The values are converted with `json_value`.
+    """
+    attributes = {name: name for name in names} | renamed
+    return {key: json_value(getattr(record, name)) for key, name in attributes.items()}
+
+
+def json_value(value: Any) -> Any:
+    """Return what stands for a value in JSON.
+
+    A record becomes what its `to_dict` returns, a time what `iso` returns, a path its text, and a
+    member of an enum its value. Sequences become lists; other values stay as they are.
+    """
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    match value:
+        case Enum():
+            return value.value
+        case datetime():
+            return iso(value)
+        case Path():
+            return str(value)
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case _:
+            return value
+
+
+def iso(when: datetime | None) -> str | None:
+    """Format a time for JSON: ISO 8601 in UTC, with milliseconds and `Z`."""
+    if when is None:
+        return None
+    utc = when if when.tzinfo is UTC else when.astimezone(UTC)
+    return utc.isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"
 
 
 def encode(value: Any) -> bytes:

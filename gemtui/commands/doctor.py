@@ -1,7 +1,7 @@
 """`gemtui doctor`: examine this machine, and print a report as lines or as JSON.
 
-`_examine` collects the facts. Each section below looks at one part of the machine, and has the rows
-of the report on it.
+Each function below examines one part of the machine and returns a `Section`, which has both forms
+of every fact.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as version_of_package
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct, field
 
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.checkpoints.prune import PRUNE_CHECKPOINTS, CheckpointsUsage
-from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
-from gemtui.checkpoints.undo import InterruptedUndo, interrupted_undos
+from gemtui.checkpoints.prune import PRUNE_CHECKPOINTS, checkpoints_usage
+from gemtui.checkpoints.undo import interrupted_undos
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
 from gemtui.config import Checkpoints, Config, load_config
@@ -37,6 +36,7 @@ from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable, message
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, path_exists, stat_if_possible
+from gemtui.jsonout import json_value
 from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, vault_status
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
@@ -57,27 +57,46 @@ from gemtui.policy.file.policy_files import (
     policy_files,
 )
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
+from gemtui.runs import listing
 from gemtui.runs.gate.user_commands import failures
-from gemtui.runs.listing import (
-    BROKEN,
-    CLEAR,
-    CLEAR_PROMPTS,
-    MOST_BYTES,
-    MOST_RUNS,
-    DiskUsage,
-    orphaned_words,
-    runs_dir,
-    runs_usage,
-)
 from gemtui.search.file_list import FileList, NoIndex, index_folder, list_file
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.selection import listed_sessions, require_readable
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import registry_problem
-from gemtui.sessions.store.store import Problem, SessionKind, StoreState
+from gemtui.sessions.store.store import SessionKind, StoreState
 from gemtui.stats.prices import load_prices
-from gemtui.text import Clean, clean_line, counted, size
+from gemtui.text import clean_line, counted, size
+
+_SHOWN_PROBLEMS = 10
+_STATES = {
+    StoreState.MISSING: "does not exist yet; Gemini CLI creates it when you first use it",
+    StoreState.NO_FOLDER: "not a folder",
+    StoreState.EMPTY: "no sessions yet",
+    StoreState.UNREADABLE: "can't be read",
+    StoreState.OK: "readable",
+}
+_PRIVATE = {True: ", readable only by you", False: ""}
+
+
+class Section(Struct, kw_only=True):
+    """What the report says about one part of the machine.
+
+    * `name`: what the lines begin with.
+    * `values`: the facts as JSON values; null means unknown or missing.
+    * `lines`: the facts in words.
+    * `problems`: what is broken, each with the fix.
+    * `is_open`: whether something, though not broken, waits for the user.
+    * `remarks`: what happened during the examination; a JSON report prints it on stderr.
+    """
+
+    name: str
+    values: dict[str, Any]
+    lines: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_open: bool = False
+    remarks: list[str] = field(default_factory=list)
 
 
 @click.command()
@@ -87,207 +106,131 @@ def doctor(as_json: bool) -> int:
 
     Each problem comes with a solution. Exit code 1 if something is broken.
     """
-    report = _examine()
+    sections = dict(_examine(os.environ))
+    problems = [problem for section in sections.values() for problem in section.problems]
     if as_json:
-        if report.files.cache_renewed is not None:
-            note(f"{report.files.cache}: {report.files.cache_renewed}")
-        json_to_stdout(report.to_dict())
-    else:
-        lines_to_stdout(report.lines())
-    return 1 if report.problems else 0
+        for section in sections.values():
+            for remark in section.remarks:
+                note(remark)
+        json_to_stdout({**_nested(sections), "problems": problems})
+        return 1 if problems else 0
+    rows = list[tuple[str, str]]()
+    for section in sections.values():
+        for index, line in enumerate(section.lines):
+            rows.append((section.name if index == 0 else "", line))
+    rows += [("broken", problem) for problem in problems]
+    if not problems:
+        is_open = any(section.is_open for section in sections.values())
+        rows.append(("no problems" if is_open else "all well", ""))
+    lines_to_stdout(fact_line(name, clean_line(text)) for name, text in rows)
+    return 1 if problems else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DoctorReport:
-    """Everything that `_examine` found.
-
-    `doomed`: how many session files the CLI deletes at its next start. `settings`: problems with
-    the CLI's settings files. `registry`: the problem with the CLI's list of projects, or None.
-    `unhooked`: see `_checkpoints_problem`.
-    """
-
-    gemtui: str
-    python: str
-    platform: str
-    store: _StoreReport
-    cli: Detected
-    extension: ExtensionState
-    unhooked: str | None
-    policies: _PolicyReport
-    terminal: _Terminal
-    files: _GemtuiFiles
-    search: _SearchReport
-    vault: VaultUsage
-    doomed: int
-    checkpoints: CheckpointsUsage
-    interrupted: tuple[InterruptedUndo, ...]
-    runs: DiskUsage
-    settings: tuple[str, ...]
-    registry: str | None
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The problems, each with the fix; a missing CLI is not a problem."""
-        return tuple(_problems(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the output of `gemtui doctor --json`; null means unknown or missing."""
-        return {
-            "version": 1,
-            "gemtui": {"version": self.gemtui, "python": self.python, "platform": self.platform},
-            "store": _store_dict(self.store),
-            "cli": self.cli.to_dict(),
-            "extension": self.extension.to_dict(),
-            "policies": self.policies.to_dict(self.cli.version),
-            "terminal": asdict(self.terminal),
-            "files": _files_dict(self.files)
-            | {"search": self.search.to_dict(), "vault": self.vault.to_dict()}
-            | {"checkpoints": self.checkpoints.to_dict()},
-            "runs": self.runs.to_dict(),
-            "problems": list(self.problems),
-        }
-
-    def lines(self) -> Iterator[Clean]:
-        """Yield the lines of the report, each with a name and a finding."""
-        for name, text in _rows(self):
-            yield fact_line(name, clean_line(text))
+def _nested(sections: Mapping[str, Section]) -> dict[str, Any]:
+    """Return the sections as a JSON object; `files.cache` becomes `cache` in `files`."""
+    report: dict[str, Any] = {}
+    for key, section in sections.items():
+        *outer, last = key.split(".")
+        values = report
+        for part in outer:
+            values = values.setdefault(part, {})
+        values[last] = section.values
+    return report
 
 
-def _examine() -> _DoctorReport:
-    """Examine this machine.
+def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
+    """Examine this machine, and yield the sections, each with its place in the JSON report.
 
     To find out facts, this may run three programs: the CLI, tmux if it is in use, and the Python
     that the extension's hooks name.
     """
-    environ = os.environ
-    home, cache = gemini_home(), cache_dir()
+    home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
-        found = index.load()
+        snapshot = index.load()
+    cli = detect_cli(environ)
     extension = extension_state(environ)
-    vault = vault_status(found, environ, datetime.now(UTC), hook=extension.state is HookState.READY)
-    return _DoctorReport(
-        gemtui=version_of_package("gemtui"),
-        python=platform.python_version(),
-        platform=_system(),
-        store=_store(environ, home, found),
-        cli=detect_cli(environ),
-        extension=extension,
-        unhooked=_checkpoints_problem(extension, environ),
-        policies=look_at_policies(environ),
-        terminal=_look_at_terminal(environ),
-        files=_own_files(environ, cache, found),
-        search=_look_at_search(cache, home),
-        vault=vault.contents,
-        doomed=len(vault.hits),
-        checkpoints=usage_of_checkpoints(checkpoints_dir()),
-        interrupted=tuple(interrupted_undos(checkpoints_dir())),
-        runs=runs_usage(runs_dir()),
-        settings=settings_problems(environ, current_folder()),
-        registry=registry_problem(home),
+    yield "gemtui", _program()
+    yield "store", _store(environ, home, snapshot)
+    yield "cli", _cli(environ, cli)
+    yield "extension", _extension(environ, extension)
+    yield "policies", look_at_policies(environ, cli.version)
+    yield "terminal", _terminal(environ)
+    yield "files.config", _settings(config_file(environ))
+    yield "files.cache", _cache(cache, snapshot)
+    yield "files.prompts", _prompts(prompts_file())
+    yield "files.marks", _marks(Marks())
+    yield "files.search", _search(index_folder(cache, home))
+    has_hook = extension.state is HookState.READY
+    vault = vault_status(snapshot, environ, datetime.now(UTC), hook=has_hook)
+    yield "files.vault", _vault(vault.contents, len(vault.hits))
+    yield "files.checkpoints", _checkpoints(checkpoints_dir())
+    yield "runs", _runs(listing.runs_usage(listing.runs_dir()))
+
+
+def _program() -> Section:
+    system = os.uname()  # `platform.platform` may start a program
+    values = {
+        "version": version_of_package("gemtui"),
+        "python": platform.python_version(),
+        "platform": f"{system.sysname} {system.release} {system.machine}",
+    }
+    line = f"{values['version']}, Python {values['python']}, {values['platform']}"
+    return Section(name="gemtui", values=values, lines=[line])
+
+
+# --- Gemini CLI ----------------------------------------------------------------------------------
+
+
+def _store(environ: Mapping[str, str], home: Path, snapshot: Snapshot) -> Section:
+    """Report the CLI's folder; `home_from`: how it was found; `bytes`: of all files."""
+    files = list(listed_sessions(snapshot, project=None, hidden=True))
+    listed = sum(not session.hidden for session in files)
+    projects = len({session.project or session.project_key for session in files})
+    bytes = sum(session.size for session in files)
+    hidden = Counter(_why_hidden(session) for session in files if session.hidden)
+    home_from = "GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder"
+    section = Section(
+        name="store",
+        values={
+            "home": str(home),
+            "home_from": home_from,
+            "state": snapshot.state.value,
+            "projects": projects,
+            "files": len(files),
+            "sessions": listed,
+            "hidden": dict(hidden),
+            "unreadable": json_value(snapshot.unreadable),
+            "bytes": bytes,
+        },
+        lines=[
+            f"{home} (from {home_from}): {_STATES[snapshot.state]}",
+            f"{counted(listed, 'session')} of {counted(projects, 'project')}; "
+            f"{counted(len(files), 'file')}, {size(bytes)}",
+        ],
     )
+    if hidden:
+        counts = ", ".join(f"{count} {why}" for why, count in sorted(hidden.items()))
+        section.lines.append(f"hidden: {counts}")
+    for problem in snapshot.unreadable[:_SHOWN_PROBLEMS]:
+        section.lines.append(f"unreadable: {problem.path}: {problem.what}")
+    more = len(snapshot.unreadable) - _SHOWN_PROBLEMS
+    if more > 0:
+        section.lines.append(f"unreadable: {more} more (see --json)")
 
-
-def _system() -> str:
-    """Return the operating system, such as `Linux 6.1 x86_64`.
-
-    Unlike the module `platform`, this starts no helper program.
-    """
-    facts = os.uname()
-    return f"{facts.sysname} {facts.release} {facts.machine}"
-
-
-def _problems(report: _DoctorReport) -> Iterator[str]:
-    store, files, cli = report.store, report.files, report.cli
-    if store.problem is not None:
-        yield store.problem
-    elif store.unreadable:
-        yield (
-            f"{len(store.unreadable)} of the store's files or folders can't be read: see the "
-            "reasons in the “store” section"
-        )
-    if cli.cli is not None and cli.problem is not None:
-        yield cli.problem
-    if report.registry is not None:
-        yield report.registry
-    yield from report.settings
-    yield from _extension_problems(report.extension, report.unhooked)
-    yield from _policy_problems(report.policies)
-    yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)
-    if files.config_problem is not None:
-        yield files.config_problem
-    yield from files.failed_commands
-    if files.cache_problem is not None:
-        yield files.cache_problem
-    if files.marks_problem is not None:
-        yield files.marks_problem
-    yield from map(orphaned_words, report.runs.orphaned)
-    yield from (each.advice for each in report.interrupted)
-
-
-def _rows(report: _DoctorReport) -> Iterator[tuple[str, str]]:
-    yield "gemtui", f"{report.gemtui}, Python {report.python}, {report.platform}"
-    yield from _store_rows(report.store)
-    yield from _cli_rows(report.cli)
-    yield from _extension_rows(report.extension)
-    yield from _policy_rows(report.policies, report.cli.version)
-    yield from _terminal_rows(report.terminal)
-    yield from _file_rows(report.files)
-    yield from _search_rows(report.search)
-    yield from _vault_rows(report.vault, report.doomed)
-    yield from _checkpoint_rows(report.checkpoints)
-    yield from _run_rows(report.runs)
-    for problem in report.problems:
-        yield "broken", problem
-    if not report.problems:
-        open_matters = report.runs.only_copies or report.runs.asking or report.doomed
-        yield "no problems" if open_matters else "all well", ""
-
-
-# --- the store ------------------------------------------------------------------------------------
-
-
-_SHOWN_PROBLEMS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoreReport:
-    """The state of the CLI's folder.
-
-    `home_from`: how the folder was found. `problem`: why no session can be read. `hidden`: how many
-    sessions are hidden, by reason. `bytes`: the size of all files.
-    """
-
-    home: Path
-    home_from: str
-    state: StoreState
-    problem: str | None
-    projects: int
-    files: int
-    sessions: int
-    hidden: Mapping[str, int]
-    unreadable: tuple[Problem, ...]
-    bytes: int
-
-
-def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> _StoreReport:
-    sessions = list(listed_sessions(found, project=None, hidden=True))
-    problem = None
     try:
-        require_readable(home, found.state, found.unreadable)
+        require_readable(home, snapshot.state, snapshot.unreadable)
     except StoreUnreadable as error:
-        problem = str(error)
-    return _StoreReport(
-        home=home,
-        home_from="GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder",
-        state=found.state,
-        problem=problem,
-        projects=len({each.project or each.project_key for each in sessions}),
-        files=len(sessions),
-        sessions=sum(not each.hidden for each in sessions),
-        hidden=Counter(_why_hidden(each) for each in sessions if each.hidden),
-        unreadable=found.unreadable,
-        bytes=sum(each.size for each in sessions),
-    )
+        section.problems.append(str(error))
+    else:
+        if snapshot.unreadable:
+            section.problems.append(
+                f"{len(snapshot.unreadable)} of the store's files or folders can't be read: see "
+                "the reasons in the “store” section"
+            )
+    registry = registry_problem(home)
+    if registry is not None:
+        section.problems.append(registry)
+    return section
 
 
 def _why_hidden(session: Summary) -> str:
@@ -297,69 +240,31 @@ def _why_hidden(session: Summary) -> str:
     return next(flag.value for flag in reasons if flag in session.flags)
 
 
-def _store_dict(store: _StoreReport) -> dict[str, Any]:
-    return {
-        "home": str(store.home),
-        "home_from": store.home_from,
-        "state": store.state.value,
-        "projects": store.projects,
-        "files": store.files,
-        "sessions": store.sessions,
-        "hidden": dict(store.hidden),
-        "unreadable": [each.to_dict() for each in store.unreadable],
-        "bytes": store.bytes,
-    }
-
-
-_STATES = {
-    StoreState.MISSING: "does not exist yet; Gemini CLI creates it when you first use it",
-    StoreState.NO_FOLDER: "not a folder",
-    StoreState.EMPTY: "no sessions yet",
-    StoreState.UNREADABLE: "can't be read",
-    StoreState.OK: "readable",
-}
-
-
-def _store_rows(store: _StoreReport) -> Iterator[tuple[str, str]]:
-    yield "store", f"{store.home} (from {store.home_from}): {_STATES[store.state]}"
-    yield (
-        "",
-        f"{counted(store.sessions, 'session')} of {counted(store.projects, 'project')}; "
-        f"{counted(store.files, 'file')}, {size(store.bytes)}",
+def _cli(environ: Mapping[str, str], detected: Detected) -> Section:
+    """Report the CLI and its settings; a missing CLI is not a problem."""
+    section = Section(name="gemini", values=detected.to_dict())
+    section.problems += settings_problems(environ, current_folder())
+    if detected.cli is None:
+        section.lines.append(
+            f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}"
+        )
+        return section
+    section.lines.append(
+        f"{detected.version or 'version unknown'}, {detected.cli.path} "
+        f"(found by {detected.cli.found_by.value})"
     )
-    if store.hidden:
-        counts = ", ".join(f"{count} {why}" for why, count in sorted(store.hidden.items()))
-        yield "", f"hidden: {counts}"
-    for problem in store.unreadable[:_SHOWN_PROBLEMS]:
-        yield "", f"unreadable: {problem.path}: {problem.what}"
-    if len(store.unreadable) > _SHOWN_PROBLEMS:
-        yield ("", f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (see --json)")
-
-
-# --- the CLI and its extension --------------------------------------------------------------------
-
-
-def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
-    if found.cli is None:
-        yield (
-            "gemini",
-            f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}",
-        )
-        return
-    place = f"{found.cli.path} (found by {found.cli.found_by.value})"
-    yield "gemini", f"{found.version or 'version unknown'}, {place}"
-    if found.problem is None:
-        can = found.capabilities.to_dict()
-        words = (name.replace("_", " ") for name, able in can.items() if able is True)
-        yield (
-            "",
-            (
-                f"supports: {', '.join(words)}; modes: "
-                f"{', '.join(found.capabilities.approval_modes)}"
-            ),
-        )
-        yield "", f"models: {', '.join(MODELS)}, and any others that the API offers"
-        yield "", _price_words()
+    if detected.problem is not None:
+        section.problems.insert(0, detected.problem)
+        return section
+    features = detected.capabilities.to_dict()
+    supported = [name.replace("_", " ") for name, has in features.items() if has is True]
+    section.lines += [
+        f"supports: {', '.join(supported)}; modes: "
+        f"{', '.join(detected.capabilities.approval_modes)}",
+        f"models: {', '.join(MODELS)}, and any others that the API offers",
+        _price_words(),
+    ]
+    return section
 
 
 def _price_words() -> str:
@@ -368,494 +273,331 @@ def _price_words() -> str:
         prices = load_prices()
     except ConfigError as error:
         return f"prices: {error}"
-    lacking = ", ".join(prices.without(each for each in MODELS if each not in ALIASES))
+    lacking = ", ".join(prices.without(model for model in MODELS if model not in ALIASES))
     return f"prices of {prices.date}; no price known for: {lacking or 'none'}"
 
 
-_BROKEN = (HookState.GONE, HookState.OLDER)
-"""The states that mean something is broken, rather than chosen by the user."""
-_ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
-
-
-def _checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
-    """Return why Gemini CLI's own sessions get no checkpoints despite the settings.
-
-    Returns None if they get checkpoints, or if the settings don't request any or are invalid. A
-    disabled extension is not a problem here, and a broken one is reported by `_extension_problems`.
-    The Python that the hooks name may be started.
-    """
-    try:
-        wanted = load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS
-    except ConfigError:
-        return None
-    if not wanted or extension.state in (*_BROKEN, HookState.DISABLED):
-        return None
-    if extension.problem is not None:
-        return f"{_ALWAYS}: {extension.problem}"
-    problem = None if extension.source is None else starter_problem(extension.source)
-    return None if problem is None else f"{_ALWAYS}: {problem}: {INSTALL}"
-
-
-def _extension_problems(extension: ExtensionState, unhooked: str | None) -> Iterator[str]:
-    """Yield problems with the extension, each with the fix.
-
-    `unhooked`: the result of `_checkpoints_problem`.
-    """
-    if extension.problem is not None and extension.state in _BROKEN:
-        yield extension.problem
-    if unhooked is not None:
-        yield unhooked
-
-
-def _extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the report on the extension as (name, text)."""
+def _extension(environ: Mapping[str, str], extension: ExtensionState) -> Section:
+    section = Section(name="extension", values=extension.to_dict())
     match extension.state:
         case HookState.READY:
-            yield "extension", f"{extension.folder}: its hooks run in every Gemini CLI session"
+            line = f"{extension.folder}: its hooks run in every Gemini CLI session"
         case HookState.MISSING:
-            yield "extension", f"not installed; to see what it does, and to install it: {INSTALL}"
+            line = f"not installed; to see what it does, and to install it: {INSTALL}"
         case _:
-            yield "extension", str(extension.problem)
+            line = str(extension.problem)
+    section.lines.append(line)
+    if extension.state in (HookState.GONE, HookState.OLDER):
+        section.problems.append(str(extension.problem))
+    elif extension.state is not HookState.DISABLED and _wants_checkpoints(environ):
+        # The user wants checkpoints of all sessions, which the extension's hooks take.
+        problem = extension.problem
+        if problem is None and extension.source is not None:
+            starter = starter_problem(extension.source)
+            problem = None if starter is None else f"{starter}: {INSTALL}"
+        if problem is not None:
+            setting = f'checkpoints = "{Checkpoints.ALWAYS}"'
+            section.problems.append(f"{setting} has no effect: {problem}")
+    return section
 
 
-# --- policies -------------------------------------------------------------------------------------
+def _wants_checkpoints(environ: Mapping[str, str]) -> bool:
+    """Return whether valid settings ask for checkpoints of Gemini CLI's own sessions."""
+    try:
+        return load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS
+    except ConfigError:
+        return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PolicyPlace:
-    """The policy files in one folder, or a single policy file.
+def look_at_policies(environ: Mapping[str, str], installed: str | None) -> Section:
+    """Check gemtui's policies, and the policies that every CLI session loads.
 
-    `ours`: whether it belongs to gemtui. `files`, `errors`, `warnings`: how many there are.
+    Folders that don't exist are left out. `installed`: the installed CLI's version, which is
+    compared with the version gemtui's policy engine was checked against; None if unknown.
     """
-
-    path: Path
-    ours: bool
-    files: int
-    errors: int
-    warnings: int
-
-    @property
-    def check(self) -> str:
-        """The shell command that prints the findings."""
-        return f"gemtui policy check {shlex.quote(str(self.path))}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return this object as JSON values for `gemtui doctor --json`."""
-        return {
-            "path": str(self.path),
-            "ours": self.ours,
-            "files": self.files,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "check": self.check,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PolicyReport:
-    """The policy files that runs may use; folders that don't exist are left out."""
-
-    places: tuple[_PolicyPlace, ...]
-
-    def to_dict(self, installed: str | None) -> dict[str, Any]:
-        """Return the report as JSON values for `gemtui doctor --json`.
-
-        `installed`: the installed CLI's version, which is compared with the version gemtui's policy
-        engine was checked against; None if unknown.
-        """
-        return {
-            "engine": CHECKED_AGAINST,
-            "engine_is_installed": None if installed is None else installed == CHECKED_AGAINST,
-            "places": [place.to_dict() for place in self.places],
-        }
-
-
-def look_at_policies(environ: Mapping[str, str]) -> _PolicyReport:
-    """Check gemtui's policies, and the policies that every CLI session loads."""
-    here = current_folder()
-    users = folder_settings(here, environ).user_policies(here)
-    places = [(policies_dir(), True), *((path, False) for path in users)]
-    return _PolicyReport(
-        places=tuple(_look(path, ours) for path, ours in places if path_exists(path))
+    engine = f"gemtui's policy engine was checked against Gemini CLI {CHECKED_AGAINST}"
+    is_installed = None if installed is None else installed == CHECKED_AGAINST
+    if is_installed:
+        engine += ", the installed version"
+    elif installed is not None:
+        engine += f", but {installed} is installed, which may decide some calls differently"
+    places: list[dict[str, Any]] = []
+    section = Section(
+        name="policies",
+        values={"engine": CHECKED_AGAINST, "engine_is_installed": is_installed, "places": places},
+        lines=[engine],
     )
+    folder = current_folder()
+    users = folder_settings(folder, environ).user_policies(folder)
+    for path, is_ours in ((policies_dir(), True), *((path, False) for path in users)):
+        if not path_exists(path):
+            continue
+        files = named_policies() if is_ours else policy_files(path)
+        checked = files if is_ours or is_empty_folder(path) else [path]
+        findings = Counter(finding.severity for file in checked for finding in check_files([file]))
+        errors, warnings = findings[Severity.ERROR], findings[Severity.WARNING]
+        command = f"gemtui policy check {shlex.quote(str(path))}"
+        places.append(
+            {
+                "path": str(path),
+                "ours": is_ours,
+                "files": len(files),
+                "errors": errors,
+                "warnings": warnings,
+                "check": command,
+            }
+        )
+        whose = "ours" if is_ours else "yours, used in every session"
+        section.lines.append(
+            f"{path} ({whose}): {counted(len(files), 'file')}, {counted(errors, 'error')}, "
+            f"{counted(warnings, 'warning')}"
+        )
+        if findings:
+            section.lines.append(f"to see the findings: {command}")
+        if errors:
+            effect = "Gemini CLI ignores the affected rules"
+            if is_ours:
+                effect = "gemtui starts no runs until they are fixed"
+            section.problems.append(f"{path}: {counted(errors, 'error')}, {effect}: {command}")
+    return section
 
 
-def _look(path: Path, ours: bool) -> _PolicyPlace:
-    files = named_policies() if ours else policy_files(path)
-    checked = files if ours or is_empty_folder(path) else [path]
-    found = Counter(finding.severity for each in checked for finding in check_files([each]))
-    return _PolicyPlace(
-        path=path,
-        ours=ours,
-        files=len(files),
-        errors=found[Severity.ERROR],
-        warnings=found[Severity.WARNING],
-    )
+# --- the terminal --------------------------------------------------------------------------------
 
 
-def _policy_problems(policies: _PolicyReport) -> Iterator[str]:
-    """Yield a line for each folder or file with errors in its rules, with the fix."""
-    for place in policies.places:
-        if place.errors:
-            what = (
-                "gemtui starts no runs until they are fixed"
-                if place.ours
-                else "Gemini CLI ignores the affected rules"
-            )
-            yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
+def _terminal(environ: Mapping[str, str]) -> Section:
+    """Report stdout's terminal; inside tmux, run tmux to get options.
 
-
-def _policy_rows(policies: _PolicyReport, installed: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the report on policies as (name, text)."""
-    yield "policies", _engine_words(installed)
-    for place in policies.places:
-        whose = "ours" if place.ours else "yours, used in every session"
-        found = f"{counted(place.errors, 'error')}, {counted(place.warnings, 'warning')}"
-        yield "", f"{place.path} ({whose}): {counted(place.files, 'file')}, {found}"
-        if place.errors or place.warnings:
-            yield "", f"to see the findings: {place.check}"
-
-
-def _engine_words(installed: str | None) -> str:
-    checked = f"gemtui's policy engine was checked against Gemini CLI {CHECKED_AGAINST}"
-    if installed is None:
-        return checked
-    if installed == CHECKED_AGAINST:
-        return f"{checked}, the installed version"
-    return f"{checked}, but {installed} is installed, which may decide some calls differently"
-
-
-# --- the terminal ---------------------------------------------------------------------------------
-
-
-_PASS = "allow-passthrough on"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terminal:
-    """The terminal that the app would use.
-
-    `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
-    name, which must be `on` for copying to work; None outside tmux. `notifications`: the number of
-    the terminal's escape code (OSC) for notifications; None if none is known. `allow_passthrough`:
-    tmux's option of that name, on which notifications depend.
+    * `columns`, `rows`: null if stdout is not a terminal.
+    * `set_clipboard`: tmux's option of that name, which must be `on` for copying to work; null
+      outside tmux.
+    * `notifications`: the number of the terminal's escape code (OSC) for notifications; null if
+      none is known.
+    * `allow_passthrough`: tmux's option of that name, on which notifications depend.
     """
-
-    tty: bool
-    term: str | None
-    colorterm: str | None
-    columns: int | None
-    rows: int | None
-    no_color: bool
-    locale: str | None
-    utf8: bool
-    tmux: bool
-    set_clipboard: str | None
-    notifications: int | None
-    allow_passthrough: str | None
-
-
-def _look_at_terminal(environ: Mapping[str, str]) -> _Terminal:
-    """Return the facts about stdout's terminal; inside tmux, run tmux to get options."""
-    tmux = bool(environ.get("TMUX"))
     tty = sys.stdout is not None and sys.stdout.isatty()
     columns, rows = shutil.get_terminal_size() if tty else (None, None)
-    names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
-    locale = next((name for name in names if name), None)
-    return _Terminal(
-        tty=tty,
-        term=environ.get("TERM"),
-        colorterm=environ.get("COLORTERM"),
-        columns=columns,
-        rows=rows,
-        no_color=bool(environ.get("NO_COLOR")),
-        locale=locale,
-        utf8=re.search(r"utf-?8", locale or "", re.IGNORECASE) is not None,
-        tmux=tmux,
-        set_clipboard=ask_tmux("show-options", "-sv", "set-clipboard") if tmux else None,
-        notifications=ringing_terminal(environ).osc,
-        allow_passthrough=ask_tmux("show-options", "-gv", "allow-passthrough") if tmux else None,
+    term, colorterm = environ.get("TERM"), environ.get("COLORTERM")
+    no_color = bool(environ.get("NO_COLOR"))
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or None
+    utf8 = re.search(r"utf-?8", locale or "", re.IGNORECASE) is not None
+    notifications = ringing_terminal(environ).osc
+    tmux = bool(environ.get("TMUX"))
+    clipboard = passthrough = None
+    if tmux:
+        clipboard = ask_tmux("show-options", "-sv", "set-clipboard")
+        passthrough = ask_tmux("show-options", "-gv", "allow-passthrough")
+    section = Section(
+        name="terminal",
+        values={
+            "tty": tty,
+            "term": term,
+            "colorterm": colorterm,
+            "columns": columns,
+            "rows": rows,
+            "no_color": no_color,
+            "locale": locale,
+            "utf8": utf8,
+            "tmux": tmux,
+            "set_clipboard": clipboard,
+            "notifications": notifications,
+            "allow_passthrough": passthrough,
+        },
     )
-
-
-def _terminal_rows(terminal: _Terminal) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the report on the terminal as (name, text)."""
-    where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is not a terminal"
-    names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
-    color = ", NO_COLOR is set: no colours" if terminal.no_color else ""
-    yield "terminal", f"{where}, {names}{color}"
-    if terminal.utf8:
-        yield "", f"locale {terminal.locale}: UTF-8"
+    where = f"{columns} x {rows}" if tty else "stdout is not a terminal"
+    names = f"TERM {term or 'not set'}, COLORTERM {colorterm or 'not set'}"
+    section.lines.append(f"{where}, {names}{', NO_COLOR is set: no colours' if no_color else ''}")
+    if utf8:
+        section.lines.append(f"locale {locale}: UTF-8")
     else:
-        yield (
-            "",
-            f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it",
+        section.lines.append(
+            f"locale {locale or 'not set'}: not UTF-8; gemtui --ascii works without it"
         )
-    if terminal.tmux and terminal.set_clipboard != "on":
-        now = terminal.set_clipboard or "unknown"
-        yield (
-            "",
-            f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on",
+    if tmux and clipboard != "on":
+        section.lines.append(
+            f"tmux: set-clipboard is {clipboard or 'unknown'}; to make copying work: "
+            "tmux set -s set-clipboard on"
         )
-    if terminal.notifications is None:
-        yield "", "not known to support notifications; questions ring the bell instead"
-    elif terminal.tmux and terminal.allow_passthrough not in ("on", "all"):
-        now = terminal.allow_passthrough or "unknown"
-        yield "", f"tmux: allow-passthrough is {now}; to get notifications: tmux set -g {_PASS}"
+    if notifications is None:
+        section.lines.append("not known to support notifications; questions ring the bell instead")
+    elif tmux and passthrough not in ("on", "all"):
+        section.lines.append(
+            f"tmux: allow-passthrough is {passthrough or 'unknown'}; to get notifications: "
+            "tmux set -g allow-passthrough on"
+        )
+    return section
 
 
-# --- gemtui's own files ---------------------------------------------------------------------------
+# --- gemtui's own files --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _GemtuiFiles:
-    """gemtui's settings, cache, saved prompts, and the user's marks on sessions.
-
-    * `config_problem`: None if the settings file is valid or missing.
-    * `failed_commands`: why the user's own commands failed.
-    * `theme`: the theme in the settings; None means the default. Only the app knows whether such a
-      theme exists.
-    * `cache_private`: whether only the user can access the cache folder.
-    * `cache_problem`: why the cache is not used; None if it is.
-    * `cache_renewed`: why the cache has just been recreated; None if it hasn't been.
-    * `prompts_bytes`: the size of the file with prompts; None if it is missing.
-    * `marks`: the file with names, tags and notes.
-    * `marked`: how many sessions that file contains; None if it can't be read because of
-      `marks_problem`.
-    """
-
-    config: Path
-    config_found: bool
-    config_problem: str | None
-    failed_commands: tuple[str, ...]
-    theme: str | None
-    cache: Path
-    cache_files: int
-    cache_bytes: int
-    cache_private: bool
-    cache_problem: str | None
-    cache_renewed: str | None
-    prompts: Path
-    prompts_bytes: int | None
-    marks: Path
-    marked: int | None
-    marks_problem: str | None
-
-    @property
-    def clear(self) -> str:
-        """The shell command that removes the cache, which is recreated when needed."""
-        return f"rm -r {shlex.quote(str(self.cache))}"
-
-
-def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> _GemtuiFiles:
-    config = config_file(environ)
+def _settings(path: Path) -> Section:
     settings, problem = Config(), None
     try:
-        settings = load_config(config)
+        settings = load_config(path)
     except ConfigError as error:
         problem = str(error)
-    sizes, marks = list(folder_sizes(cache)), Marks()
-    marked, marks_problem = _marked(marks)
-    return _GemtuiFiles(
-        config=config,
-        config_found=path_exists(config),
-        config_problem=problem,
-        failed_commands=tuple(each.text for each in failures()),
-        theme=None if settings.theme == Config().theme else settings.theme,
-        cache=cache,
-        cache_files=len(sizes),
-        cache_bytes=sum(sizes),
-        cache_private=is_private(cache),
-        cache_problem=None if found.cache is None else f"{found.cache.path}: {found.cache.what}",
-        cache_renewed=None if found.renewed is None else found.renewed.what,
-        prompts=prompts_file(),
-        prompts_bytes=_bytes(prompts_file()),
-        marks=marks.path,
-        marked=marked,
-        marks_problem=marks_problem,
+    is_there = path_exists(path)
+    section = Section(
+        name="settings", values={"path": str(path), "found": is_there, "problem": problem}
     )
+    if not is_there:
+        section.lines.append(f"{path}: not there, defaults")
+    else:
+        section.lines.append(f"{path}: {'valid' if problem is None else 'not valid'}")
+    if settings.theme != Config().theme:  # only the app knows which themes there are
+        section.lines.append(f'theme "{settings.theme}" will be checked when the app starts')
+    if problem is not None:
+        section.problems.append(problem)
+    section.problems += [failure.text for failure in failures()]
+    return section
 
 
-def _marked(marks: Marks) -> tuple[int | None, str | None]:
-    """Return how many sessions have marks, or None and the reason why that is unknown."""
+def _cache(folder: Path, snapshot: Snapshot) -> Section:
+    sizes, private = list(folder_sizes(folder)), is_private(folder)
+    clear = f"rm -r {shlex.quote(str(folder))}"
+    section = Section(
+        name="cache",
+        values={
+            "path": str(folder),
+            "files": len(sizes),
+            "bytes": sum(sizes),
+            "private": private,
+            "problem": None,
+            "clear": clear,
+        },
+        lines=[f"{folder}: {counted(len(sizes), 'file')}, {size(sum(sizes))}{_PRIVATE[private]}"],
+    )
+    if snapshot.cache is not None:
+        problem = f"{snapshot.cache.path}: {snapshot.cache.what}"
+        section.values["problem"] = problem
+        section.problems.append(problem)
+    if snapshot.renewed is not None:
+        section.lines.append(snapshot.renewed.what)
+        section.remarks.append(f"{folder}: {snapshot.renewed.what}")
+    section.lines.append(f"to clear it: {clear}")
+    return section
+
+
+def _prompts(path: Path) -> Section:
+    facts = stat_if_possible(path, follow=True)
+    bytes = None if facts is None else facts.st_size
+    clear = listing.CLEAR_PROMPTS
+    section = Section(name="prompts", values={"path": str(path), "bytes": bytes, "clear": clear})
+    if bytes is not None:
+        section.lines += [
+            f"{path}: {size(bytes)}, prompts typed in the run pane",
+            f"to delete them together with the runs: {clear}",
+        ]
+    return section
+
+
+def _marks(marks: Marks) -> Section:
+    sessions, problem = None, None
     try:
-        return len(marks.all()), None
+        sessions = len(marks.all())
     except MarksUnreadable as error:
-        return None, str(error)
-
-
-def _bytes(file: Path) -> int | None:
-    facts = stat_if_possible(file, follow=True)
-    return None if facts is None else facts.st_size
-
-
-def _files_dict(files: _GemtuiFiles) -> dict[str, Any]:
-    return {
-        "config": {
-            "path": str(files.config),
-            "found": files.config_found,
-            "problem": files.config_problem,
-        },
-        "cache": {
-            "path": str(files.cache),
-            "files": files.cache_files,
-            "bytes": files.cache_bytes,
-            "private": files.cache_private,
-            "problem": files.cache_problem,
-            "clear": files.clear,
-        },
-        "prompts": {
-            "path": str(files.prompts),
-            "bytes": files.prompts_bytes,
-            "clear": CLEAR_PROMPTS,
-        },
-        "marks": {
-            "path": str(files.marks),
-            "sessions": files.marked,
-            "problem": files.marks_problem,
-        },
-    }
-
-
-def _file_rows(files: _GemtuiFiles) -> Iterator[tuple[str, str]]:
-    valid = "valid" if files.config_problem is None else "not valid"
-    yield "settings", f"{files.config}: {valid if files.config_found else 'not there, defaults'}"
-    if files.theme is not None:
-        yield "", f'theme "{files.theme}" will be checked when the app starts'
-    private = ", readable only by you" if files.cache_private else ""
-    kept = f"{counted(files.cache_files, 'file')}, {size(files.cache_bytes)}"
-    yield "cache", f"{files.cache}: {kept}{private}"
-    if files.cache_renewed is not None:
-        yield "", files.cache_renewed
-    yield "", f"to clear it: {files.clear}"
-    if files.prompts_bytes is not None:
-        yield (
-            "prompts",
-            f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane",
+        problem = str(error)
+    section = Section(
+        name="marks", values={"path": str(marks.path), "sessions": sessions, "problem": problem}
+    )
+    if sessions:
+        section.lines.append(
+            f"{marks.path}: names, tags and notes of {counted(sessions, 'session')}"
         )
-        yield "", f"to delete them together with the runs: {CLEAR_PROMPTS}"
-    if files.marked:
-        yield (
-            "marks",
-            f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}",
-        )
+    if problem is not None:
+        section.problems.append(problem)
+    return section
 
 
-# --- the search index, the vault, checkpoints and runs --------------------------------------------
+def _search(folder: Path) -> Section:
+    """Report the store's search index, without reading indexed text.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SearchReport:
-    """The search index of the store.
-
-    `files`: how many session files are in the index; None if the index does not exist, or is not
-    used because of `problem`. `private`: whether only the user can access the index.
+    `files`: null if there is no index, or if it is not used because of `problem`.
     """
-
-    folder: Path
-    files: int | None
-    bytes: int
-    private: bool
-    problem: str | None
-
-    @property
-    def clear(self) -> str:
-        """The shell command that removes the index, which the app then recreates."""
-        return f"rm -r {shlex.quote(str(self.folder))}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return this report as JSON values for `gemtui doctor --json`."""
-        return {
-            "path": str(self.folder),
-            "files": self.files,
-            "bytes": self.bytes,
-            "private": self.private,
-            "problem": self.problem,
-            "clear": self.clear,
-        }
-
-
-def _look_at_search(cache: Path, home: Path) -> _SearchReport:
-    """Inspect the search index of the store in `home`, without reading indexed text.
-
-    `cache`: gemtui's cache folder.
-    """
-    folder = index_folder(cache, home)
     files, problem = None, None
     try:
-        with closing(FileList(list_file(folder))) as found:
-            files = len(found.rows())
+        with closing(FileList(list_file(folder))) as indexed:
+            files = len(indexed.rows())
     except NoIndex as error:
         problem = str(error) if error.is_there else None
     except (sqlite3.Error, OSError, ValueError) as error:
         problem = f"it is corrupt ({message_of(error)})"
-    return _SearchReport(
-        folder=folder,
-        files=files,
-        bytes=sum(folder_sizes(folder)),
-        private=is_private(folder),
-        problem=problem,
+    bytes, private = sum(folder_sizes(folder)), is_private(folder)
+    clear = f"rm -r {shlex.quote(str(folder))}"
+    if problem is not None:
+        lines = [f"{folder}: not used: {problem}; the next search will rebuild it"]
+    elif files is None:
+        lines = [
+            "no index yet; the first search creates it, and searches the files directly until then"
+        ]
+    else:
+        lines = [
+            f"{folder}: index of {counted(files, 'file')}, {size(bytes)}{_PRIVATE[private]}",
+            f"it contains words from your sessions; to delete it: {clear}",
+        ]
+    return Section(
+        name="search",
+        values={
+            "path": str(folder),
+            "files": files,
+            "bytes": bytes,
+            "private": private,
+            "problem": problem,
+            "clear": clear,
+        },
+        lines=lines,
     )
 
 
-def _search_rows(search: _SearchReport) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the report on the search index as (name, text)."""
-    if search.problem is not None:
-        yield (
-            "search",
-            f"{search.folder}: not used: {search.problem}; the next search will rebuild it",
-        )
-    elif search.files is None:
-        yield (
-            "search",
-            "no index yet; the first search creates it, and searches the files directly until then",
-        )
-    else:
-        private = ", readable only by you" if search.private else ""
-        kept = f"index of {counted(search.files, 'file')}, {size(search.bytes)}"
-        yield "search", f"{search.folder}: {kept}{private}"
-        yield "", f"it contains words from your sessions; to delete it: {search.clear}"
-
-
-def _vault_rows(held: VaultUsage, doomed: int) -> Iterator[tuple[str, str]]:
-    if held.on or held.files:
-        state = "on" if held.on else "off"
-        yield (
-            "vault",
-            f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}",
-        )
-        yield (
-            "",
-            (
-                f"including {held.kept} that Gemini CLI has deleted; to delete those, too: "
-                f"{PRUNE_VAULT}"
-            ),
-        )
+def _vault(vault: VaultUsage, doomed: int) -> Section:
+    """Report the vault; `doomed`: how many session files the CLI deletes at its next start."""
+    section = Section(name="vault", values=vault.to_dict(), is_open=doomed > 0)
+    if vault.on or vault.files:
+        section.lines += [
+            f"{vault.folder}: {'on' if vault.on else 'off'}, {counted(vault.files, 'file')}, "
+            f"{size(vault.own_bytes)}",
+            f"including {vault.kept} that Gemini CLI has deleted; to delete those, too: "
+            f"{PRUNE_VAULT}",
+        ]
     if doomed:
-        files = counted(doomed, "session file")
-        yield (
-            "deletions",
-            f"Gemini CLI deletes {files} at its next start; to list them: gemtui vault status",
+        section.lines.append(
+            f"Gemini CLI deletes {counted(doomed, 'session file')} at its next start; to list "
+            "them: gemtui vault status"
         )
+    return section
 
 
-def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
-    if held.projects:
-        words = f"{counted(held.projects, 'project')}, {size(held.bytes)}"
-        yield "checkpoints", f"{held.folder}: {words}"
-        yield (
-            "",
+def _checkpoints(folder: Path) -> Section:
+    usage = checkpoints_usage(folder)
+    section = Section(name="checkpoints", values=usage.to_dict())
+    if usage.projects:
+        section.lines += [
+            f"{usage.folder}: {counted(usage.projects, 'project')}, {size(usage.bytes)}",
             f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}",
+        ]
+    section.problems += [change.advice for change in interrupted_undos(folder)]
+    return section
+
+
+def _runs(usage: listing.DiskUsage) -> Section:
+    section = Section(
+        name="runs",
+        values=usage.to_dict(),
+        lines=[
+            f"{usage.place}: {counted(usage.runs, 'run')}, {size(usage.bytes)}"
+            f"{_PRIVATE[usage.private]}",
+            "each run's prompt, answer and file contents are stored until the run is deleted:",
+            f"gemtui deletes the oldest beyond {listing.MOST_RUNS} runs or "
+            f"{size(listing.MOST_BYTES)}; to delete all finished runs: {listing.CLEAR}",
+        ],
+        is_open=bool(usage.only_copies or usage.asking),
+    )
+    section.lines += map(last_copy_words, usage.only_copies)
+    for id in usage.asking:
+        section.lines.append(
+            f"run {id[:8]} is waiting for your answer: see gemtui runs questions {id[:8]}"
         )
-
-
-def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
-    private = ", readable only by you" if runs.private else ""
-    yield "runs", f"{runs.place}: {counted(runs.runs, 'run')}, {size(runs.bytes)}{private}"
-    yield "", "each run's prompt, answer and file contents are stored until the run is deleted:"
-    bound = f"gemtui deletes the oldest beyond {MOST_RUNS} runs or {size(MOST_BYTES)}"
-    yield "", f"{bound}; to delete all finished runs: {CLEAR}"
-    for copy in runs.only_copies:
-        yield "", last_copy_words(copy)
-    for id in runs.asking:
-        yield "", f"run {id[:8]} is waiting for your answer: see gemtui runs questions {id[:8]}"
+    section.problems += [f"{folder} {listing.BROKEN}" for folder in usage.broken]
+    section.problems += map(listing.orphaned_words, usage.orphaned)
+    return section

@@ -246,5 +246,5 @@ def test_a_long_name_of_a_row_is_followed_by_a_blank(
     gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     usage = CheckpointsUsage(folder=tmp_path, projects=1, bytes=1200)
-    monkeypatch.setattr("gemtui.commands.doctor.usage_of_checkpoints", lambda _: usage)
+    monkeypatch.setattr("gemtui.commands.doctor.checkpoints_usage", lambda _: usage)
     assert f"checkpoints {tmp_path}: 1 project, 1.2 kB" in gemtui("doctor").out

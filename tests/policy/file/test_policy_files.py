@@ -57,8 +57,8 @@ def test_all_that_list_policies_name_the_files_that_the_cli_reads(
     assert policy_files(users) == read
     assert [each.path for each in store.list_policies()] == read
     assert [rule.source for rule in Policy.load(users).rules] == list(map(str, read))
-    (place,) = look_at_policies(os.environ).places
-    assert place.files == 2
+    (place,) = look_at_policies(os.environ, None).values["places"]
+    assert place["files"] == 2
     passed_over = {Path(each.file).name for each in check_files([users]) if "skips" in each.message}
     assert passed_over == {"UP.TOML", "gone.toml", "link.toml"}
     (settings,) = (
@@ -71,8 +71,8 @@ def test_a_named_policy_may_be_a_link_and_not_a_folder(own_places: None) -> None
     ours = odd_folder(policies_dir())
     listed = [each.path.name for each in store.list_policies()]
     assert listed == ["B.toml", "b.toml", "link.toml"]
-    (place,) = look_at_policies(os.environ).places
-    assert (place.path, place.files) == (ours, 3)
+    (place,) = look_at_policies(os.environ, None).values["places"]
+    assert (place["path"], place["files"]) == (str(ours), 3)
 
 
 def test_a_folder_of_nothing_but_what_is_skipped_is_not_empty(tmp_path: Path) -> None:
