@@ -373,7 +373,7 @@ class AgentOptions:
         help="Work in a new git worktree outside the repository, on its own branch.",
         flags=("--worktree",),
         label="Worktree",
-        hint="your files are not changed; F7 lists worktrees and applies their changes",
+        hint="your files are not changed; /worktrees lists them and applies changes",
         tick="in a new git worktree",
         brief="worktree",
     )

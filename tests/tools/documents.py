@@ -18,7 +18,8 @@ from gemtui.cli import root
 from gemtui.commands.shared_options import LaterCommand
 from gemtui.config import settings
 from gemtui.redact.rules import RULES
-from gemtui.ui.kit.keys import Where, keys_of
+from gemtui.ui.kit.key_table import MATTER_MOST
+from gemtui.ui.kit.keys import BY_ID, Key, Where, keys_of
 from tests.tools.bench.record import table
 
 HERE = Path(__file__).parents[2]
@@ -92,16 +93,26 @@ def documents() -> list[Path]:
 
 
 def keys() -> Iterator[str]:
-    """A table for each place where keys act, pane by pane."""
+    """The keys that matter most, then a table for each place where keys act, pane by pane."""
+    yield from ("## The thirty that matter most", "", "| key | in | does |", "| --- | --- | --- |")
+    for id in MATTER_MOST:
+        key = BY_ID[id]
+        yield f"| {_faces(key)} | {NAMES.get(key.where, key.where)} | {_cell(key.help)} |"
+    yield ""
     for pane, places in PANES.items():
         yield from (f"## {pane}", "")
         for place in places:
             name = NAMES.get(place, place)
             yield from (f"### {name}", "", "| key | does |", "| --- | --- |")
             for key in keys_of(place):
-                faces = " ".join(f"`{face}`" for face in key.shown().split())
-                yield f"| {faces} | {_cell(key.help)} |"
+                yield f"| {_faces(key)} | {_cell(key.help)} |"
             yield ""
+
+
+def _faces(key: Key) -> str:
+    """Return a key's names, or how a command without a key is found."""
+    names = " ".join(f"`{face}`" for face in key.shown().split())
+    return names or f"`^p` *{key.label}*"
 
 
 def options() -> Iterator[str]:

@@ -112,6 +112,12 @@ class Person:
         await self.press("escape", "escape", "escape", "1")
         await self.until(lambda: isinstance(self.app.screen, SessionsScreen))
 
+    async def command(self, name: str) -> None:
+        """Run the command of this name by the palette."""
+        await self.press("ctrl+p")
+        await self.type(name)
+        await self.press("enter")
+
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))
 

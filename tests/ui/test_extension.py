@@ -28,7 +28,7 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
     monkeypatch.setenv("HOME", str(store.parent))
     monkeypatch.setenv("XDG_DATA_HOME", str(store.parent / "data"))
     async with person(store, WIDE) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees(
             "Install the extension?", "can ask you before a run", "gemtui extension remove"
         )
@@ -40,7 +40,7 @@ async def test_the_answers_are_seen_however_low_the_screen_is(
 ) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, (60, rows)) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
 
 
@@ -49,14 +49,14 @@ async def test_it_is_installed_and_taken_out(
 ) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, BOTH) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("Install the extension?", "run in every Gemini CLI session")
         await me.press("down", "down")
         await me.sees("Google does not vet")
         await me.press("y")
         await me.until(lambda: any("Installed. " in said for said in me.said))
         assert extension_state().state is HookState.READY
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("hooks run in every Gemini CLI session")
         await me.press("down", "enter")
         await me.sees("Remove the extension?", "gemini extensions uninstall")
@@ -73,11 +73,11 @@ async def test_asked_for_again_meanwhile_it_is_installed_once(
     os.mkfifo(tmp_path / "go")
     stand_in(tmp_path, monkeypatch, LINKS.replace("link)", slow))
     async with person(store, NARROW) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("is working" in said for said in me.said))
-        await me.press("f8")
+        await me.command("extension")
         (tmp_path / "go").write_text("on\n")
         await me.until(lambda: any("Installed. " in said for said in me.said))
         assert "Install the extension" not in me.text
@@ -90,7 +90,8 @@ async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with person(store, NARROW) as me:
         await me.press("2")
         await me.sees("enter starts a run")
-        await me.press("a", "f8")
+        await me.press("a")
+        await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("enter")
         await me.until(lambda: "Install the extension?" not in me.text)
@@ -102,12 +103,12 @@ async def test_what_is_broken_is_mended(
 ) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("Installed. " in said for said in me.said))
         (extension_dir() / "hook.sh").write_text("")
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("gemtui extension install", "Reinstall")
         await me.press("enter")
         await me.until(lambda: extension_state().state is HookState.READY)
@@ -118,7 +119,7 @@ async def test_a_cli_that_fails_is_said(
 ) -> None:
     stand_in(tmp_path, monkeypatch, "link) echo no such thing; exit 3;;")
     async with person(store, NARROW) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("exit code 3: no such thing" in said for said in me.said))
@@ -134,6 +135,6 @@ async def test_one_of_somebody_else_is_left_alone(
     theirs.mkdir(parents=True)
     (theirs / "gemini-extension.json").write_text('{"name": "gemtui", "version": "1"}')
     async with person(store, NARROW) as me:
-        await me.press("f8")
+        await me.command("extension")
         await me.until(lambda: any("that is not gemtui's" in said for said in me.said))
     assert theirs.exists()

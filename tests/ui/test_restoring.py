@@ -39,13 +39,13 @@ def lost(store: Path) -> tuple[Path, ...]:
 async def test_a_lost_session_is_put_back(store: Path, lost: tuple[Path, ...]) -> None:
     async with person(store, BOTH) as me:
         assert TITLE not in me.text
-        await me.press("f4")
+        await me.command("lost sessions")
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(lambda: lost[0].exists())
         await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.sees(TITLE)
-        await me.press("f4")
+        await me.command("lost sessions")
         await me.until(lambda: any("No sessions are lost" in said for said in me.said))
 
 
@@ -55,12 +55,12 @@ async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> 
     path.unlink()
     async with person(store, NARROW) as me:
         await me.sees(TITLE)
-        await me.press("f4")
+        await me.command("lost sessions")
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(path.exists)
         await me.until(lambda: any("Restored: " in said for said in me.said))
-        await me.press("f4")
+        await me.command("lost sessions")
         await me.until(lambda: any("No sessions are lost" in said for said in me.said))
 
 
@@ -80,7 +80,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
     shutil.rmtree(chats)
     chats.touch()
     async with person(store, NARROW) as me:
-        await me.press("f4")
+        await me.command("lost sessions")
         await me.sees("Restore a session?")
         await me.press("enter")
         await me.until(lambda: any("was not restored" in said for said in me.said))

@@ -38,7 +38,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
     `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show
     initially, without headings and followed by a row that opens the full list. A search covers all
-    keys; each typed word must be the start of a word, and matches in the label come first.
+    keys (see `matching`).
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
@@ -67,15 +67,14 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
         self._fill(event.value.lower())
 
     def _fill(self, wanted: str) -> None:
-        words = wanted.split()
-        found = sorted(
-            (key for key in self._keys if all(f" {word}" in _said(key) for word in words)),
-            key=lambda key: not all(word in key.label.lower() for word in words),
-        )
-        self.rows.empty = own("No matches.")
-        rows: Sequence[CommandRow] = found if words else _headed(found)
-        if self._few and not words:
+        rows: Sequence[CommandRow]
+        if wanted.strip():
+            rows = matching(wanted, self._keys)
+        elif self._few:
             rows = (*self._few, More(len(self._keys)))
+        else:
+            rows = _headed(self._keys)
+        self.rows.empty = own("No matches.")
         self.rows.show(rows, fresh=True)
 
     def key_down(self) -> None:
@@ -111,7 +110,46 @@ class CommandList(SteeredRows[CommandRow], can_focus=False):
         return clicks == 1
 
 
-def _said(key: Key) -> str:
+_SIMILAR = 75
+"""How similar a typed word must be to a part of a command's text, of 100, to count as a typo."""
+_SHORT = 4
+"""The least length of a typed word in which a typo is looked for."""
+
+
+def matching(wanted: str, keys: Sequence[Key]) -> list[Key]:
+    """Return the commands that match what the user has typed, best first.
+
+    Each typed word must be the start of a word in the command's text; commands named so come first.
+    If there are none, words that look like it count, so that typos do no harm.
+
+    * `wanted`: the typed words in lower case.
+    * `keys`: all commands, in display order.
+    """
+    words = wanted.split()
+    found = [key for key in keys if all(f" {word}" in _text(key) for word in words)]
+    if found or min(map(len, words)) < _SHORT:
+        return sorted(found, key=lambda key: _distance(words, key))
+    from rapidfuzz.fuzz import partial_ratio  # slow to import
+
+    ranked: list[tuple[float, int, Key]] = []
+    for number, key in enumerate(keys):
+        score = min(partial_ratio(word, _text(key)) for word in words)
+        if score >= _SIMILAR:
+            in_label = min(partial_ratio(word, key.label.lower()) for word in words)
+            ranked.append((-in_label, number, key))
+    return [key for *_, key in sorted(ranked)]
+
+
+def _distance(words: Sequence[str], key: Key) -> int:
+    """Return how far the typed words are from a command's name; 0 if they are its name."""
+    label = key.label.lower()
+    if label.split() == words:
+        return 0
+    return 1 if all(word in label for word in words) else 2
+
+
+def _text(key: Key) -> str:
+    """Return the text of a command that a search looks through."""
     return f" {key.where} {key.label} {key.help} {key.group} {key.shown()}".lower()
 
 

@@ -57,7 +57,7 @@ async def ask_to_install(app: AppBase) -> bool:
 
 async def _show(app: AppBase) -> None:
     if app.start.demo:
-        app.show_message("Not available in the demo. Quit it first, then press f8.")
+        app.show_message("Not available in the demo. Quit it first.")
         return
     found = await asyncio.to_thread(extension_state)
     if found.state is HookState.MISSING:

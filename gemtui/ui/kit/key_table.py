@@ -76,7 +76,8 @@ KeyRow = tuple[str, str, Group, str, str]
 
 An action such as "close" calls the method `action_close`. To call another method, the row gives the
 action as "half_up = page(-0.5)": this action is named "half_up" and calls `action_page(-0.5)`.
-`check_action` and the parts of a screen receive the method's name, here "page".
+`check_action` and the parts of a screen receive the method's name, here "page". A row without keys
+is a command that only the palette offers.
 """
 
 
@@ -215,10 +216,10 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("suspend_process", "ctrl+z", APP, "Suspend", "Suspend gemtui; type fg to return"),
         ("help_quit", "ctrl+c", COPY, "Copy selection", "Copy the text selected with the mouse"),
         ("change_theme", "f2", APP, "Theme", "Preview and choose a theme"),
-        ("trusted", "f3", APP, "Trusted folders", "List trusted folders, or revoke trust"),
-        ("lost_sessions", "f4", APP, "Lost sessions", "Restore a session that Gemini CLI lost"),
-        ("worktrees", "f7", OPEN, "Worktrees", "Compare or remove worktrees; apply their changes"),
-        ("extension", "f8", APP, "Extension", "Install or remove the Gemini CLI extension"),
+        ("trusted", "", APP, "Trusted folders", "List trusted folders, or revoke trust"),
+        ("lost_sessions", "", APP, "Lost sessions", "Restore a session that Gemini CLI lost"),
+        ("worktrees", "", OPEN, "Worktrees", "Compare or remove worktrees; apply their changes"),
+        ("extension", "", APP, "Extension", "Install or remove the Gemini CLI extension"),
         ("sessions", "1", OPEN, "Sessions", "Go to the stored sessions"),
         ("runs", "2", OPEN, "Run", "Go to the run pane to start, watch or stop runs"),
         ("policies", "3", OPEN, "Policy", "Go to the policies, which limit what runs may do"),
@@ -245,7 +246,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("undo", "u", CHANGE, "Undo", "Undo the last deletion, or the last edit of marks"),
         *_BEFORE_PROMPT,
         ("problems", "exclamation_mark", OPEN, "Problems", "List the files that could not be read"),
-        ("refresh", "f5,ctrl+r", APP, "Reload", "Reload all sessions"),
+        ("refresh", "ctrl+r", APP, "Reload", "Reload all sessions"),
     ),
     Where.LIST: (
         *_moves("session"),
@@ -399,7 +400,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("copy_message", "y", COPY, "Copy message", "Copy a commit message made from the prompts"),
         ("copy_files", "Y", COPY, "Copy files", "Copy the file names, one per line"),
         ("git", "g", OPEN, "Git", "Open your git tool in the project"),
-        ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
+        ("reload", "ctrl+r", APP, "Reload", "Compare the files again"),
         ("close", "escape,q", OPEN, "Back", "Return to the list, or to the previous screen"),
     ),
     Where.NOTICE: (
@@ -421,13 +422,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("stderr", "s", OPEN, "Stderr", "Show Gemini CLI's stderr"),
         ("again", "r", CHANGE, "Run again", "Run this prompt again"),
         ("edit", "e", CHANGE, "Edit", "Edit this prompt, then run it again"),
-        ("carry_out", "f5", CHANGE, "Carry it out", "Carry out the plan in the same session"),
+        ("carry_out", "ctrl+s", CHANGE, "Carry it out", "Carry out the plan in the same session"),
         ("follow_up", "c", CHANGE, "Continue", "Continue this session"),
         ("copy_command", "C", COPY, "Copy command", "Copy this run's command line"),
         ("allow", "p", CHANGE, "Allow it", "Create a rule that allows the denied call"),
         ("differing", "D", CHANGE, "Differences", "Show files that differ from what you approved"),
         ("review", "H", OPEN, "Review", "Review this run's changes hunk by hunk"),
-        ("worktree", "f6", CHANGE, "Worktree", "Toggle a new git worktree for the next run"),
+        ("worktree", "", CHANGE, "Worktree", "Toggle a new git worktree for the next run"),
         ("options", "ctrl+o", CHANGE, "Options", "Set approval, mode, model, tools and limits"),
         ("command", "ctrl+t", OPEN, "Command", "Show the exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Load the prompt from a file"),
@@ -460,7 +461,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
             "Run this worktree's prompt with other policies",
         ),
         ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
-        ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
+        ("reload", "ctrl+r", APP, "Reload", "Compare the files again"),
         _BACK,
     ),
     Where.QUESTION: (
@@ -654,6 +655,15 @@ FOOTER = (
 
 If they don't all fit, the last ones are left out.
 """
+MATTER_MOST = (
+    "app.help", "app.command_palette", "app.back", "app.quit", "app.sessions", "app.runs",
+    "app.policies", "list.open", "list.filter", "sessions.search", "list.scope", "list.select",
+    "sessions.export", "sessions.delete", "sessions.pin", "sessions.stats", "sessions.files",
+    "sessions.go_on", "sessions.review", "sessions.undo_to", "transcript.next_prompt",
+    "transcript.next_failure", "transcript.fold", "transcript.find", "transcript.copy_block",
+    "prompt.send", "prompt.mode", "run.stop", "question.yes", "question.no",
+)  # fmt: skip
+"""Ids of the thirty keys to learn first, by pane."""
 FACES = {
     "search.cursor_down": "↑↓",
     "files.cursor_down": "↑↓",

@@ -29,7 +29,8 @@ class Key(Struct, frozen=True, kw_only=True):
 
     `id`: the place and the action's name, such as "rows.half_up". `action`: the action's name.
     `call`: the method that Textual calls, without its "action_" prefix and with any arguments, such
-    as "page(-0.5)". `keys`: Textual key names, separated by commas. `label`: one or two words for
+    as "page(-0.5)". `keys`: Textual key names, separated by commas; "" means that only the palette
+    offers the command. `label`: one or two words for
     the footer and the palette. `help`: a sentence for the help. `rank`: 1-based position in the
     footer from the left; 0 hides the key. `face`: the footer's name for the keys if it isn't the
     first key's, such as n/N for a pair of keys.
@@ -49,9 +50,12 @@ class Key(Struct, frozen=True, kw_only=True):
 
     @property
     def binding(self) -> Binding:
-        """The key as a Textual binding."""
+        """The key as a Textual binding.
+
+        A command without keys is bound to its id, which no terminal sends.
+        """
         return Binding(
-            self.keys,
+            self.keys or self.id,
             self.call,
             self.label,
             show=False,
@@ -177,9 +181,10 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
                 for name in names - taken
                 if name in bound and (bound[name].node is node or name in _HANDED_ON)
             }
-            if alive and key.works(node):
-                found.append((key, node))
-            taken |= names
+            if key.works(node):
+                if alive:
+                    found.append((key, node))
+                taken |= names
     return found
 
 

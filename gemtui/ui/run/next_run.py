@@ -57,7 +57,7 @@ def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
         app.show_message("The next run will work in the folder itself, not in a worktree.")
     else:
         app.show_message(
-            "The next run will work in a new git worktree. Press F7 to list worktrees."
+            "The next run will work in a new git worktree. Type /worktrees to list them."
         )
     return replace(options, worktree=not options.worktree)
 

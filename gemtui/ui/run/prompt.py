@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on, work
-from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -159,14 +158,6 @@ class PromptArea(TextArea):
 
     def action_mode(self) -> None:
         self.post_message(self.ModeRequested())
-
-    def action_select_line(self) -> None:
-        """Leave F6 to the screen; in the inherited text area, it selects the line."""
-        raise SkipAction
-
-    def action_select_all(self) -> None:
-        """Leave F7 to the app; in the inherited text area, it selects all text."""
-        raise SkipAction
 
     def action_new_line(self) -> None:
         self.insert("\n")

@@ -50,7 +50,7 @@ class Sending(RunPart):
             case "follow_up":
                 return run.can_continue
             case "carry_out":
-                return run.planned
+                return run.planned and not self.screen.prompt.text.strip()
             case "queue":
                 return bool(run.queue_state.prompts)
         return not run.alive

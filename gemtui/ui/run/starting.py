@@ -48,7 +48,7 @@ async def trusted(
         Clean(""),
         Clean("Gemini CLI does not trust this folder, so it won't work here."),
         Clean("Trusting it also activates the settings, hooks and MCP servers"),
-        Clean("that it contains."),
+        Clean("that it contains. To revoke this later, choose Trusted folders in ^p."),
     )
     yes = Choice("yes", Clean("Trust and run"), Clean("gemtui remembers this"))
     if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):

@@ -337,7 +337,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         if self._marked not in {row.worktree.name for row in found}:
             self._marked = None
         self.rows.empty = own(
-            "No worktrees. Press F6 in the run pane to create one for the next run."
+            "No worktrees. Type /worktree in the run pane to create one for the next run."
         )
         self.rows.show(found)
         self._show_side(fresh=False)
@@ -653,4 +653,6 @@ async def _start_each(
         begun.append(run)
     if begun:
         screen.show_run(begun[0])
-        app.show_message(f"Started {counted(len(begun), 'run')}. Press F7 to compare the results.")
+        app.show_message(
+            f"Started {counted(len(begun), 'run')}. Type /worktrees to see the results."
+        )

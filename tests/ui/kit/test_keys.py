@@ -12,7 +12,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import gemtui.ui
-from gemtui.ui.kit.key_table import FOOTER
+from gemtui.ui.kit.command_screen import matching
+from gemtui.ui.kit.key_table import FOOTER, MATTER_MOST
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
 from gemtui.ui.kit.screens import HasParts, KeyPart
 from tests.rows import each_row
@@ -24,12 +25,46 @@ def test_ids_are_unique() -> None:
 
 @each_row("where", Where)
 def test_a_key_means_one_thing_in_one_place(where: Where) -> None:
-    used = Counter(key for entry in keys_of(where) for key in entry.keys.split(","))
+    entries = [entry for entry in keys_of(where) if entry.keys]
+    used = Counter(key for entry in entries for key in entry.keys.split(","))
     assert [key for key, times in used.items() if times > 1] == []
 
 
 def test_every_key_has_words() -> None:
     assert [key.id for key in KEYS if not (key.label and key.help and key.action)] == []
+
+
+def test_function_keys_show_only_help_and_themes() -> None:
+    functions = {f"f{number}" for number in range(1, 25)}
+    used = {name: key.id for key in KEYS for name in key.keys.split(",") if name in functions}
+    assert used == {"f1": "app.help", "f2": "app.change_theme"}
+
+
+def test_thirty_keys_matter_most() -> None:
+    assert set(MATTER_MOST) <= {key.id for key in KEYS if key.keys}
+    assert len(set(MATTER_MOST)) == len(MATTER_MOST) == 30
+
+
+@each_row(
+    "typed, first",
+    [
+        ("worktree", "run.worktree"),
+        ("worktrees", "app.worktrees"),
+        ("trusted", "app.trusted"),
+        ("hsitory", "transcript.history"),
+        ("wroktrees", "app.worktrees"),
+        ("chose theem", "app.change_theme"),
+        ("lost sess", "app.lost_sessions"),
+        ("extention", "app.extension"),
+        ("xq", None),
+        ("zebra", None),
+    ],
+)
+def test_the_palette_finds_a_command_by_its_words_and_with_typos(
+    typed: str, first: str | None
+) -> None:
+    found = matching(typed, KEYS)
+    assert (found[0].id if found else None) == first
 
 
 def test_bindings_carry_the_ids_of_their_keys() -> None:

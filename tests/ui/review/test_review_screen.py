@@ -81,7 +81,7 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
         assert isinstance(screen, ReviewScreen)
         for _ in range(100):  # until its checkpoint is taken
             if "write_file" not in me.text:
-                await me.press("f5")
+                await me.press("ctrl+r")
         await me.press("space", "r")
         await me.sees("once it is done")
         await me.press("y")

@@ -32,8 +32,8 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
         kept = options_for(project)
         assert kept is not None
         assert kept.approval_mode is ApprovalMode.PLAN
-        await me.sees("f5 carry it out")
-        await me.press("f5")
+        await me.sees("^s carry it out")
+        await me.press("ctrl+s")
         await me.sees("mode auto_edit", "Carry out the plan.")
         await me.all_ended(2)
         await me.until(lambda: "carry it out" not in me.text)

@@ -200,10 +200,10 @@ async def worktrees(me: Person, cli: FakeCli) -> None:
     """Two runs of one prompt, whose worktrees are compared."""
     repository(me.app.start.home.parent / "project", other="other\n")
     cli(*STEPS, *END)
-    await me.press("f6")
+    await me.command("worktree")
     await ask(me)
     await settled(me)
-    await me.press("f7")
+    await me.command("worktrees")
     await me.sees("tests/test_tail.py")
     await me.press("m")
     await me.sees("Models, separated by commas")
@@ -214,7 +214,7 @@ async def worktrees(me: Person, cli: FakeCli) -> None:
     tree = list_worktrees()[0].tree
     put(tree, b"reader.py", b"lines, last\n")
     put(tree, b"a-folder-with-a-rather-long-name/for-notes/notes.md", b"Done.\n")
-    await me.press("f7")
+    await me.command("worktrees")
     await me.sees("tests/test_tail.py")
     await me.press("space", "down")
     await me.sees("identical in both")

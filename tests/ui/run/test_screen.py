@@ -638,7 +638,7 @@ async def test_the_mode_of_the_settings_stands_beside_the_prompt(
 async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
     remember(project)
     async with person(home / ".gemini", NARROW, project=project) as me:
-        await me.press("f3")
+        await me.command("trusted folders")
         await me.until(lambda: asked(me))
         await me.sees("Trusted folders", "enter choose")
         await me.press("enter")

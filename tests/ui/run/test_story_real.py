@@ -27,8 +27,8 @@ from tests.terminal import Terminal
 
 pytestmark = pytest.mark.covers("gemtui/runs", "gemtui/extension")
 
-F8, TAB, ENTER, ESCAPE = "\x1b[19~", "\t", "\r", "\x1b"
-CTRL_O, CTRL_S = "\x0f", "\x13"
+TAB, ENTER, ESCAPE = "\t", "\r", "\x1b"
+CTRL_O, CTRL_P, CTRL_S = "\x0f", "\x10", "\x13"
 EDITOR = """#!/bin/sh
 printf 'editing\\033[2J\\033[H'
 echo mine >> "$1"
@@ -64,7 +64,9 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
     with ModelServer(turns) as model:
         with opened(on_loopback, model, editor) as evening:
             evening.shows("No Gemini sessions here yet")
-            evening.press(F8)
+            evening.press(CTRL_P)
+            evening.shows("Commands")
+            evening.press("extension", ENTER)
             evening.shows("Install the extension?")
             evening.press("y")
             evening.shows("Installed. Its hooks run")

@@ -18,7 +18,7 @@ from tests.ui.run.test_screen import runner
 
 
 async def opened(me: Person) -> WorktreesScreen:
-    await me.press("f7")
+    await me.command("worktrees")
     await me.until(lambda: isinstance(me.app.screen, WorktreesScreen))
     screen = me.app.screen
     assert isinstance(screen, WorktreesScreen)
@@ -33,7 +33,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
     before = tree_of(project)
     fake_cli(f"print:{INIT}", "make:made.txt=made", says("Written."), f"print:{OK}")
     async with runner(home, project, BOTH) as me:
-        await me.press("f6")
+        await me.command("worktree")
         await me.until(lambda: me.pane.options.worktree)
         await me.ask("Make it")
         await me.ended()
@@ -96,7 +96,7 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         path.write_text("[[rule]]\ntoolName = 'glob'\ndecision = 'allow'\npriority = 1\n")
     fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
     async with runner(home, project) as me:
-        await me.press("f6")
+        await me.command("worktree")
         await me.ask("Make it")
         await me.ended()
         await opened(me)

@@ -82,7 +82,7 @@ async def test_selected_sessions_that_are_not_listed_are_said_and_kept(store: Pa
         await me.press("space", "space", "slash")
         await me.type("haiku")
         await me.sees("2 selected, 1 not listed")
-        await me.press("escape", "s", "s", "f5")
+        await me.press("escape", "s", "s", "ctrl+r")
         await me.until(lambda: me.has_read)
         await me.sees("2 selected")
         assert {each.title for each in me.rows.selected} == {"first question", "Write a haiku file"}
