@@ -378,11 +378,11 @@ class AgentOptions:
         brief="worktree",
     )
     resume: TextOption = TextOption(
-        help="Continue this session; accepts the same IDs as `gemtui show`.",
+        help="Continue this session: an ID as for `gemtui show`; `latest` is the one updated last.",
         flags=("--resume",),
         metavar="ID",
         label="Session",
-        hint="full id of the session to continue",
+        hint="full id of the session to continue, or latest",
         empty="new session",
         kept=Kept.NOWHERE,
     )
@@ -600,12 +600,17 @@ class AgentOptions:
     )
 
     def __post_init__(self) -> None:
-        """Raise OptionError for the name of a tool that is known to be a mistake.
+        """Raise OptionError for a number of a session, or a tool's name that must be a mistake.
 
-        Blanks around the id of the session are removed, as by the CLI.
+        Blanks around the id of the session are removed, as by the CLI, which would read a number as
+        a place in its own list, and so continue a session that gemtui has made no backup of.
         """
         if isinstance(self.resume, str):
             object.__setattr__(self, "resume", self.resume.strip())
+            if self.resume.isdecimal():
+                raise OptionError(
+                    f"{self.resume} is a number: name the session by its full id", option="resume"
+                )
         check_tools(self.tools)
 
     @property

@@ -11,10 +11,8 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +32,13 @@ from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
 from gemtui.commands.shared_options import existing_folder_here, session_ids
-from gemtui.errors import OptionError, SessionNotFound
+from gemtui.errors import OptionError
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import gemini_home
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.undo.fork import fork_session
+from gemtui.sessions.catalog.index import latest_to_resume
 from gemtui.sessions.catalog.selection import LATEST
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
@@ -264,15 +263,13 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     return replace(options, resume=fork.session_id)
 
 
-def _found(
-    wanted: str, folder: Path, *, accept: Callable[[Summary], bool] = lambda _: True
-) -> Summary:
+def _found(wanted: str, folder: Path, *, resumed: bool = False) -> Summary:
     with index_of_user() as index:
-        if wanted.strip() == LATEST:
-            with suppress(SessionNotFound):
-                return index.find(wanted, project=folder, accept=accept)
-            return index.find(wanted, project=folder)
-        return choose(wanted, index, here=folder)
+        if wanted.strip() != LATEST:
+            return choose(wanted, index, here=folder)
+        if resumed:
+            return latest_to_resume(index, folder)
+        return index.find(wanted, project=folder)
 
 
 def _require_here(session: Summary, folder: Path) -> None:
@@ -299,7 +296,7 @@ def _session(wanted: str, folder: Path) -> str:
 
     Raises click.UsageError if it can't be continued there.
     """
-    session = _found(wanted, folder, accept=attrgetter("continuable"))
+    session = _found(wanted, folder, resumed=True)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 
 from gemtui.agent import gemini
@@ -12,7 +12,7 @@ from gemtui.agent.run_folder import About, Request, RunFolder
 from gemtui.errors import ConfigError, GemtuiError, OptionError, message_of
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
-from gemtui.paths import config_file, gemini_home
+from gemtui.paths import cache_dir, config_file, current_folder, gemini_home
 from gemtui.runs.budget import check_budget, day_budget
 from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.gate.checks import check_gate
@@ -25,6 +25,8 @@ from gemtui.runs.gate.user_commands import (
     look_for_programs,
 )
 from gemtui.runs.worktrees import enter_worktree, leave_worktree
+from gemtui.sessions.catalog.index import Index, latest_to_resume
+from gemtui.sessions.catalog.selection import LATEST
 
 
 class GeminiAdapter(gemini.UnguardedAdapter):
@@ -50,8 +52,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         In addition to the base class's errors, raises WorktreeError; GateError if the run should
         ask the user but can't; and OptionError if the session to resume is only in the vault
         (gemtui's own store of sessions), if it can't continue in a new worktree, or if a budget
-        doesn't allow the run.
+        doesn't allow the run; SessionNotFound and StoreUnreadable if "latest" is to be resumed.
         """
+        options = self._with_session(options)
         entered = enter_worktree(prompt, options)
         if entered is None:
             self._check(options)
@@ -63,6 +66,20 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         except BaseException:
             leave_worktree(entered)
             raise
+
+    def _with_session(self, options: AgentOptions) -> AgentOptions:
+        """Return the options with the id of the session that `latest` means, if they say that.
+
+        Gemini CLI would take the session that was started last, and no backup would be made of it.
+        """
+        if options.resume != LATEST:
+            return options
+        home = gemini_home({**self._environ, **options.environment})
+        with closing(Index(home, cache=cache_dir())) as index:
+            session = latest_to_resume(index, options.cwd or current_folder())
+        if not session.continuable:
+            raise OptionError(f"{session.id} can't be resumed: name another one", option="resume")
+        return replace(options, resume=session.id)
 
     def _check(self, options: AgentOptions) -> None:
         """Raise an error if a run with these options can't be started."""

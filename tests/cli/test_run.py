@@ -22,8 +22,11 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference, GateFolder
 from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember
+from gemtui.errors import OptionError
 from gemtui.policy.file.policy_files import policies_dir
+from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, has, put, start, values
@@ -543,6 +546,27 @@ def test_the_latest_session_to_resume_is_one_that_the_cli_does_not_skip(
     gemtui.ok("run Go -C", folder, "--resume", "latest")
     assert f"--resume={talk}" in words(tmp_path)
     gemtui.ok("show latest --project", folder)
+
+
+def test_the_library_resumes_the_session_that_was_updated_last(
+    fake_cli: FakeCli, home: Path, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    first, second = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "12")
+    session(home, first, tmp_path, 1)
+    session(home, second, tmp_path, 2)
+    (file,) = home.rglob("session-*-11111111.jsonl")
+    with file.open("a") as log:
+        log.write('{"$set": {"lastUpdated": "2026-12-24T10:00:00.000Z"}}\n')
+
+    async def resumed() -> None:
+        options = AgentOptions(resume=" latest ", cwd=tmp_path)
+        assert [event.type async for event in GeminiAdapter().run("Go", options)][-1] == "done"
+
+    asyncio.run(resumed())
+    assert f"--resume={first}" in words(tmp_path)
+    with pytest.raises(OptionError, match="5 is a number"):
+        AgentOptions(resume="5")
 
 
 def test_a_run_goes_on_in_a_fork(

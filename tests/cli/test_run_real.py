@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.sessions.catalog.summary import Summary, iso
 from tests.cli.conftest import Gemtui, values
 from tests.model_server import ModelServer, answer, call, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
+from tests.sessions import logs, stores
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/agent")
 
@@ -84,15 +87,27 @@ def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: P
     assert process_tree.tagged(run.id) == set()
 
 
-def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+def test_the_session_that_was_updated_last_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     with ModelServer([answer(text("The word is plum.")), answer(text("Plum."))]) as model:
         assert finish(begin(on_loopback, model, "A word?"))[0] == 0
+        (session,) = stores.read(on_loopback.store).sessions
+        add_started_last(session)
         code, out, err = finish(begin(on_loopback, model, "Which?", "--resume", "latest"))
         assert "The word is plum." in str(model.asked[-1].body["contents"])
     assert (code, out) == (0, "Plum.\n")
     first, second = list_runs(runs_dir())
     assert first.session == second.session
     assert f"session {first.session}" in err
+
+
+def add_started_last(session: Summary) -> None:
+    """Store another session, which Gemini CLI's own `latest` means: it was started last."""
+    assert session.started is not None
+    started = iso(session.started + timedelta(milliseconds=1))
+    header = logs.header(id=stores.uuid(2), startTime=started, lastUpdated=started)
+    records = [header, logs.user("u", "A word?"), logs.gemini("g", "The word is pear.")]
+    path = session.path.with_name(session.path.name.replace(session.id[:8], stores.uuid(2)[:8]))
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
 
 
 def test_the_list_tells_a_run_with_refusals_from_a_success(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -662,6 +663,18 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     snapshot = index.load()
     require_readable(index.home, snapshot.state, snapshot.unreadable)
     return snapshot
+
+
+def latest_to_resume(index: Index, folder: Path) -> Summary:
+    """Return the session of `folder` that was updated last, of those that the CLI can resume.
+
+    If there are only others, return the newest of these, so that the caller can say why it isn't
+    resumed. Gemini CLI's own `latest` is the session that was started last. Raises SessionNotFound
+    or StoreUnreadable.
+    """
+    with suppress(SessionNotFound):
+        return index.find(LATEST, project=folder, accept=attrgetter("continuable"))
+    return index.find(LATEST, project=folder)
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
