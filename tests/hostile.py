@@ -53,6 +53,9 @@ CONTROLS = re.compile(
 )
 """What no terminal may get from us, whatever a session holds."""
 
+ACTS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that act on a terminal or reorder its text: drawn text holds none."""
+
 FILE_NAME = "evil\x1b]52;c;cHduZWQ=\x07[red\u202e\x9b31m[@click=app.quit]b"
 """What a file system takes of the attack."""
 
