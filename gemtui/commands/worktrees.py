@@ -31,10 +31,8 @@ from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.worktrees import (
     AppliedWorktree,
-    ComparedFile,
     WorktreeChange,
     apply_worktree,
-    compare,
     losses_of,
     remove_worktree,
     runs_of,
@@ -68,7 +66,7 @@ _name = click.argument("name", shell_complete=_names)
 @json_option
 @click.pass_context
 def worktrees(ctx: click.Context, as_json: bool) -> None:
-    """List, compare, and remove the git worktrees of runs, or apply their changes.
+    """List and remove the git worktrees of runs, or apply their changes.
 
     `gemtui run --worktree` creates a worktree for each run. Without a command, list the worktrees.
     NAME is the name of a worktree or its branch, a unique prefix of either, or `latest`.
@@ -142,16 +140,12 @@ def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
 
 @worktrees.command()
 @_name
-@click.argument("other", metavar="[OTHER]", required=False, shell_complete=_names)
 @json_option
-def diff(name: str, other: str | None, as_json: bool) -> int:
-    """Print what changed in a worktree, as a patch; with OTHER, compare the two.
+def diff(name: str, as_json: bool) -> int:
+    """Print what changed in a worktree, as a patch.
 
-    The comparison lists the files that changed in either, then what differs from NAME to OTHER.
-    Exit code 1 if nothing changed, or nothing differs.
+    Exit code 1 if nothing changed.
     """
-    if other is not None:
-        return _compare_two(name, other, as_json=as_json)
     worktree = find_worktree(name)
     changes = worktree_changes(worktree)
     if as_json:
@@ -165,71 +159,18 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
     return 0 if changes else 1
 
 
-def _compare_two(name: str, other: str, *, as_json: bool) -> int:
-    """Print how the changes in two worktrees differ; return 1 if they don't.
-
-    `name`, `other`: the names of the worktrees.
-    """
-    left, right = find_worktree(name), find_worktree(other)
-    found = compare(worktree_changes(left), worktree_changes(right))
-    differ = [each for each in found if not each.same]
-    if as_json:
-        json_to_stdout(
-            {"left": left.name, "right": right.name, "files": [_compared(each) for each in found]}
-        )
-        return 0 if differ else 1
-    if left.commit != right.commit:
-        note("the two worktrees started from different commits")
-    lines_to_stdout(_beside(found, left.name, right.name))
-    for each in differ:
-        _print_patch(each)
-    return 0 if differ else 1
-
-
-def _compared(file: ComparedFile) -> dict[str, Any]:
-    left, right = (None if e is None else e.to_dict() for e in (file.left, file.right))
-    known = file.left or file.right
-    assert known is not None
-    return {"path": known.name, "same": file.same, "left": left, "right": right}
-
-
-def _beside(files: Sequence[ComparedFile], left: str, right: str) -> Iterator[Clean]:
-    rows = [(clean_line("FILE"), clean_line(left), clean_line(right))]
-    rows += [(_name_of(each), _brief(each.left), _brief(each.right)) for each in files]
-    yield from columns(rows)
-    yield Clean("")
-
-
-def _name_of(file: ComparedFile) -> Clean:
-    known = file.left or file.right
-    assert known is not None
-    return clean_line(known.name)
-
-
-def _brief(change: WorktreeChange | None) -> Clean:
-    return Clean("-") if change is None else clean_line(change_words(change))
-
-
-def change_words(change: WorktreeChange) -> str:
-    """Describe how a file has changed, and how many lines were added and removed."""
-    added, removed = change.lines
-    lines = f" ({change.why})" if added is None else f" +{added} -{removed}"
-    return change.change + lines
-
-
-def _patch(change: WorktreeChange | ComparedFile) -> str | None:
+def _patch(change: WorktreeChange) -> str | None:
     try:
         return change.patch()
     except NoPatch:
         return None
 
 
-def _print_patch(change: WorktreeChange | ComparedFile) -> None:
+def _print_patch(change: WorktreeChange) -> None:
     try:
         patch = change.patch()
     except NoPatch as error:
-        name = change.name if isinstance(change, WorktreeChange) else _name_of(change)
-        note(f"{name}: {error}")
+        note(f"{change.name}: {error}")
         return
     lines_to_stdout(map(visible, patch.removesuffix("\n").split("\n") if patch else ()))
 

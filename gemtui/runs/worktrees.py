@@ -13,7 +13,7 @@ import re
 import secrets
 import shlex
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -363,47 +363,6 @@ def is_worked_in(worktree: Worktree) -> Run | None:
 
 def _is_in(worktree: Worktree, run: Run) -> bool:
     return resolved(Path(run.cwd)).is_relative_to(worktree.tree)
-
-
-class ComparedFile(NamedTuple):
-    """A file that has changed in at least one of two worktrees.
-
-    `left`, `right`: the change in each worktree; None if the file has not changed there.
-    """
-
-    path: bytes
-    left: WorktreeChange | None
-    right: WorktreeChange | None
-
-    @property
-    def same(self) -> bool:
-        """Whether the file has changed in both worktrees and is now the same in both."""
-        left, right = self.left, self.right
-        return left is not None and right is not None and left.after == right.after
-
-    def patch(self) -> str:
-        """Return the patch that turns the left worktree's file into the right one's.
-
-        Raises NoPatch if a state has no text.
-        """
-        known = [each for each in (self.left, self.right) if each is not None]
-        for each in known:
-            if each.why:
-                raise NoPatch(each.why)
-        left, right = self.left, self.right
-        old = known[0].old if left is None else left.new
-        new = known[0].old if right is None else right.new
-        return file_patch(os.fsdecode(self.path), old, new)
-
-
-def compare(
-    left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]
-) -> tuple[ComparedFile, ...]:
-    """Return the files that changed in either worktree, sorted by path."""
-    one, other = ({each.path: each for each in side} for side in (left, right))
-    return tuple(
-        ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other})
-    )
 
 
 # --- apply ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Worktrees for runs, with real git: made, compared, applied and removed."""
+"""Worktrees for runs, with real git: made, applied and removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from gemtui.runs.undo.checkpointing import prune_checkpoints
 from gemtui.runs.undo.undo import redo_project
 from gemtui.runs.worktrees import (
     apply_worktree,
-    compare,
     enter_worktree,
     losses_of,
     make_worktree,
@@ -183,23 +182,6 @@ def test_only_named_files_are_applied(top: Path) -> None:
     assert losses_of(find_worktree("latest")).files == ("other",)
     with pytest.raises(WorktreeError, match="gone has no changes"):
         apply_worktree(worktree, ["gone"])
-
-
-def test_two_worktrees_are_compared_file_by_file(top: Path) -> None:
-    left, right = made(top, "One"), made(top, "Two")
-    for each in (left, right):
-        put(each.tree, b"ten", b"alike\n")
-    put(left.tree, b"other", b"left\n")
-    put(right.tree, b"other", b"right\n")
-    put(right.tree, b"new", b"new\n")
-    found = compare(worktree_changes(left), worktree_changes(right))
-    assert [(each.path, each.same, each.left is None) for each in found] == [
-        (b"new", False, True),
-        (b"other", False, False),
-        (b"ten", True, False),
-    ]
-    assert "-left\n+right\n" in found[1].patch()
-    assert "+new\n" in found[0].patch()
 
 
 def test_commits_of_a_removed_worktree_stay_on_its_branch(top: Path) -> None:

@@ -218,7 +218,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("change_theme", "f2", APP, "Theme", "Preview and choose a theme"),
         ("trusted", "", APP, "Trusted folders", "List trusted folders, or revoke trust"),
         ("lost_sessions", "", APP, "Lost sessions", "Restore a session that Gemini CLI lost"),
-        ("worktrees", "", OPEN, "Worktrees", "Compare or remove worktrees; apply their changes"),
+        ("worktrees", "", OPEN, "Worktrees", "List worktrees; review or apply their changes"),
         ("extension", "", APP, "Extension", "Install or remove the Gemini CLI extension"),
         ("sessions", "1", OPEN, "Sessions", "Go to the stored sessions"),
         ("runs", "2", OPEN, "Run", "Go to the run pane to start, watch or stop runs"),
@@ -448,7 +448,6 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("close", "escape", OPEN, "Close", "Clear the filter, or close"),
     ),
     Where.WORKTREES: (
-        ("mark", "space", VIEW, "Compare", "Mark this worktree to compare others with it"),
         ("apply", "a", CHANGE, "Apply", "Apply its changes to the repository (asks first)"),
         ("remove", "d,delete", CHANGE, "Remove", "Remove this worktree (asks first)"),
         ("review", "H", OPEN, "Review", "Review its changes hunk by hunk before applying"),
@@ -635,7 +634,7 @@ FOOTER = (
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
     "recover.close", "patch.write", "patch.close",
 
-    "worktrees.mark", "worktrees.apply", "worktrees.remove", "worktrees.review",
+    "worktrees.apply", "worktrees.remove", "worktrees.review",
     "worktrees.each", "worktrees.close",
     "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
     "review.close", "review.git", "review.copy_message",

@@ -1,4 +1,4 @@
-"""A screen with the worktrees of runs: compare, apply, review or remove them."""
+"""A screen with the worktrees of runs: review, apply or remove them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -24,10 +23,8 @@ from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.review import ReviewSubject
 from gemtui.runs.worktrees import (
     AppliedWorktree,
-    ComparedFile,
     WorktreeChange,
     apply_worktree,
-    compare,
     losses_of,
     remove_worktree,
     runs_of,
@@ -68,8 +65,6 @@ if TYPE_CHECKING:
     from gemtui.ui.run.screen import RunScreen
 
 
-SIDE_BY_SIDE = 60
-"""Minimum width in cells for a comparison in two columns."""
 _NARROW = 40
 """Width in cells below which a row shows only a worktree's name and its files."""
 
@@ -104,11 +99,6 @@ class WorktreeRow:
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
     @property
-    def label(self) -> str:
-        """The worktree's name, and its newest run's model and policies."""
-        return ", ".join(filter(None, (self.worktree.name, self.variant)))
-
-    @property
     def files(self) -> str:
         """The number of changed files, or a note that all changes have been applied."""
         if self.changes is None:
@@ -118,16 +108,14 @@ class WorktreeRow:
         return counted(len(self.changes), "file")
 
 
-def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
+def draw_worktree(row: WorktreeRow, look: Look) -> Pieces:
     """Render a worktree's row.
 
     If there is little room, the model, policies and age are left out and the start of the name is
-    cut off, because names of worktrees for the same prompt differ at the end. `marked`: the name of
-    the worktree that is marked for comparison, or None.
+    cut off, because names of worktrees for the same prompt differ at the end.
     """
     glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
-    chosen = f"{look.glyphs.selected} " if row.worktree.name == marked else ""
-    front = (Piece(own(f"{glyph} "), look[role]), Piece(own(chosen), look[Role.ACCENT]))
+    front = (Piece(own(f"{glyph} "), look[role]),)
     made, mark = made_at(row.worktree), own(look.glyphs.ellipsis)
     age = "?" if made is None else relative(made, look.now)
     words = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
@@ -185,86 +173,6 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
     return body.lines or (note_line(body.note, look),)
 
 
-# --- comparison --------------------------------------------------------------------------------
-
-
-def compared_lines(
-    files: Sequence[ComparedFile], left: str, right: str, look: Look
-) -> Sequence[Line]:
-    """Return the lines that compare two worktrees' changes, file by file.
-
-    There are two columns if there is room for them. `left`, `right`: the worktrees' headings.
-    """
-    if not files:
-        return (note_line("No changes in either worktree.", look),)
-    if look.width < SIDE_BY_SIDE:
-        return tuple(_one_below_the_other(files, left, right, look))
-    half = look.narrowed(look.width - (look.width - 3) // 2)
-    return (
-        *_columns(
-            [_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look
-        ),
-        *(line for each in files for line in _beside(each, half, look)),
-    )
-
-
-def _beside(file: ComparedFile, half: Look, look: Look) -> Iterator[Line]:
-    yield BLANK
-    if file.same and file.left is not None:
-        yield _same(file.left, look)
-        return
-    yield from _columns(_side(file.left, half), _side(file.right, half), half, look)
-
-
-def _same(change: WorktreeChange, look: Look) -> Line:
-    words = "  identical in both"
-    name = _path(change.name, look.width - len(words), look)
-    return Line(styled(own(f"{name}{words}"), look[Role.MUTED]))
-
-
-def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
-    return (note_line("not changed", look),) if change is None else tuple(_file(change, look))
-
-
-def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
-    """Yield the lines of two columns side by side.
-
-    `half`: the look of one column.
-    """
-    between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
-    for one, other in zip_longest(left, right, fillvalue=BLANK):
-        room = half.width - width_of(one.pieces)
-        fill = Piece(own(" " * max(0, room)), one.ground or look[Role.TEXT])
-        yield Line((*_grounded(one), fill, between, *_grounded(other)))
-
-
-def _grounded(line: Line) -> Pieces:
-    """Return a line's pieces, with the line's own background as part of each style.
-
-    Otherwise the background of a `Line` would fill the full width and cover both columns.
-    """
-    ground = line.ground
-    if ground is None:
-        return line.pieces
-    return tuple(Piece(each.text, ground + each.style) for each in line.pieces)
-
-
-def _one_below_the_other(
-    files: Sequence[ComparedFile], left: str, right: str, look: Look
-) -> Iterator[Line]:
-    for file in files:
-        if file.same and file.left is not None:
-            yield _same(file.left, look)
-        else:
-            for name, change in ((left, file.left), (right, file.right)):
-                yield _words(name, look, Role.ACCENT)
-                yield from _side(change, look)
-        yield BLANK
-
-
-if TYPE_CHECKING:
-    pass
-
 LOOK = 2.0
 """Seconds between two updates while a run is working in a worktree."""
 _MOST_LISTED = 200
@@ -306,11 +214,10 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     def __init__(self) -> None:
         super().__init__(id="worktrees-screen")
-        self._marked: str | None = None
 
     def compose(self) -> ComposeResult:
         rows = RowList[WorktreeRow](
-            self._draw, key=lambda row: row.worktree.name, empty=own("reading")
+            draw_worktree, key=lambda row: row.worktree.name, empty=own("reading")
         )
         side = LineView(what="the changes")
         yield from self.beside(rows, side)
@@ -334,17 +241,12 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     async def _read(self) -> None:
         found = await asyncio.to_thread(_rows)
-        if self._marked not in {row.worktree.name for row in found}:
-            self._marked = None
         self.rows.empty = own(
             "No worktrees. Type /worktree in the run pane to create one for the next run."
         )
         self.rows.show(found)
         self._show_side(fresh=False)
         self.refresh_bindings()
-
-    def _draw(self, row: WorktreeRow, look: Look) -> Pieces:
-        return draw_worktree(row, look, self._marked)
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -353,12 +255,11 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
-        """Show the changes in the worktree under the cursor, beside the marked one's.
+        """Show the changes in the worktree under the cursor.
 
         `fresh`: scroll to the first line.
         """
-        row, other = self.rows.chosen, self._other
-        self.set_class(other is not None, "-compared")
+        row = self.rows.chosen
         of, heading, side = self.panes.above, self.panes.heading, self.panes.side
         if row is None:
             of.show_parts([])
@@ -366,40 +267,10 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             side.show(lambda _look: (), fresh=fresh)
             return
         of.show_parts([Content(short_path(row.worktree.repository))])
-        if other is None or other.changes is None or row.changes is None:
-            heading.show_parts([Content(worktree_facts(row, self.gemtui.glyphs))])
-            side.show(lambda look: change_lines(row, look), fresh=fresh)
-            return
-        names = other.label, row.label
-        files = compare(other.changes, row.changes)
-        same = sum(each.same for each in files)
-        words = f"{counted(len(files), 'file')}, {same} identical"
-        heading.show_parts([Content(own(words))])
-
-        def draw(look: Look) -> Sequence[Line]:
-            return compared_lines(files, *names, look)
-
-        side.show(draw, fresh=fresh)
-
-    @property
-    def _other(self) -> WorktreeRow | None:
-        """The marked worktree, or None if there is none or the cursor is on it."""
-        row = self.rows.chosen
-        found = (each for each in self.rows.items if each.worktree.name == self._marked)
-        other = next(found, None)
-        return None if row is None or other is None or other.worktree == row.worktree else other
+        heading.show_parts([Content(worktree_facts(row, self.gemtui.glyphs))])
+        side.show(lambda look: change_lines(row, look), fresh=fresh)
 
     # --- keys ----------------------------------------------------------------------------------
-
-    def action_mark(self) -> None:
-        if (row := self.rows.chosen) is not None:
-            name = row.worktree.name
-            self._marked = None if name == self._marked else name
-            self.show_status(
-                "Move to another worktree to compare it with this one." if self._marked else ""
-            )
-            self.rows.refresh()
-            self._show_side(fresh=True)
 
     def action_close(self) -> None:
         if self.panes.side.has_focus:
