@@ -368,9 +368,8 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
-    place = f"line {error.line}, column {error.column}: " if error.line else ""
-    return _rule_at(error.line, text), FindingDraft(
-        error.key, f"{place}{error}: {_WHOLE}", "correct that line"
+    return error.rule or _rule_at(error.line, text), FindingDraft(
+        error.key, f"{error.position}{error}: {_WHOLE}", "correct that line"
     )
 
 

@@ -7,7 +7,6 @@ CLI treats these lines as comments.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -308,13 +307,11 @@ def _between_rules(pieces: Iterable[LineBlock]) -> str:
 def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
     """Return why the rules can't be edited one by one, with a remedy; "" if they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
-    if entangled or _TIME_LAST.search(text):
+    if entangled:
         try:
             parse_toml(text)
         except TomlError as error:
-            place = f"line {error.line}, column {error.column}: " if error.line else ""
-            return f"{place}{error}; correct it in an editor"
-    if entangled:
+            return f"{error.position}{error}; correct it in an editor"
         return (
             "its rules are not consecutive [[rule]] tables; once you have changed that in an "
             "editor, the rules can be edited here"
@@ -324,14 +321,6 @@ def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
             "after a disabled rule, some fields belong to no rule: move or delete them in an editor"
         )
     return ""
-
-
-_TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
-"""Matches a time of day at the end of a line.
-
-Gemini CLI's TOML reader also consumes the character after a time, even a line ending. So whether
-such a time is valid can't be told from its rule alone: the whole contents must be parsed.
-"""
 
 
 def _read_alone(pieces: Iterable[LineBlock]) -> bool:

@@ -16,7 +16,6 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from gemtui.errors import PolicyError
-from gemtui.policy.file.toml_dialect import TomlDate
 from gemtui.policy.model.rules import Decision, Rule, SafetyChecker
 
 KEYS = (
@@ -167,8 +166,6 @@ def value_to_toml(value: Any) -> str:
             return _quoted(value)
         case int() | float():
             return repr(value)
-        case TomlDate():
-            return f"{value.text}  "  # the CLI consumes the next character
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()

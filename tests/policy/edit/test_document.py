@@ -99,7 +99,7 @@ def test_a_file_is_shown_with_all_its_rules_and_kept_as_it_is(end: str) -> None:
     assert first.line == 4
     assert first.text.startswith("# Tests may run.")
     assert second.rule is not None
-    assert second.rule.deny_message == f"Not [[rule]]{end}[[rule]]{end}here"
+    assert second.rule.deny_message == "Not [[rule]]\n[[rule]]\nhere"
     assert second.rule.annotations == {"readOnlyHint": False}
     assert second.text.endswith(f"# the hint is a guess{end}")
     assert [each.enabled for each in document.rules] == [True, True, False]
