@@ -51,13 +51,15 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one process for each core, or none of its own for modules that are named: they
-    start sooner.
+    """Return one process for each core and one more, which works while others wait for programs.
+
+    Modules that are named get none of their own: they start sooner.
     """
     if any(".py" in argument for argument in config.args):
         config.option.dist = "no"
         return 0
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    can_tell = hasattr(os, "sched_getaffinity")
+    return 1 + (len(os.sched_getaffinity(0)) if can_tell else os.cpu_count() or 1)
 
 
 @pytest.hookimpl(tryfirst=True)
