@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
@@ -33,6 +33,9 @@ from gemtui.ui.transcript.view import TranscriptView
 from tests.patience import PATIENCE
 from tests.ui.quick_pilot import drawn, settle
 
+S = TypeVar("S")
+Kind = type[S]
+"""A class, in `Person`, where `type` is what a person does."""
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 WIDE, NARROW = (120, 36), (80, 24)
@@ -80,6 +83,12 @@ def _listen(app: GemtuiApp) -> None:
     app.show_message = keep  # type: ignore[method-assign]
 
 
+def keys(words: str) -> Iterator[str]:
+    """Read the keys of a story: their names, and `'letters` to type."""
+    for word in words.split():
+        yield from word[1:] if word.startswith("'") else (word,)
+
+
 def type_at(app: App[Any], text: str) -> None:
     """What comes from the terminal in one read, as its driver takes it."""
     driver, parser = app._driver, XTermParser()
@@ -120,6 +129,31 @@ class Person:
 
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))
+
+    async def does(self, words: str, *texts: str) -> None:
+        """Press keys (see `keys`), and wait for what is then seen."""
+        await self.press(*keys(words))
+        await self.sees(*texts)
+
+    async def walks(self, steps: Iterable[Sequence[str]]) -> None:
+        """Do these steps of a story: keys, and what is then seen."""
+        for words, *texts in steps:
+            await self.does(words, *texts)
+
+    async def on(self, kind: Kind[S]) -> S:
+        """Wait for a screen of this kind."""
+        await self.until(lambda: isinstance(self.app.screen, kind))
+        screen = self.app.screen
+        assert isinstance(screen, kind)
+        return screen
+
+    async def lacks(self, text: str) -> None:
+        """Wait until a text is no longer on the screen."""
+        await self.until(lambda: text not in self.text)
+
+    async def is_told(self, text: str) -> None:
+        """Wait until the app has said something with this text, or says it now."""
+        await self.until(lambda: any(text in message for message in self.said))
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until something holds; the screen is in the error if it never does."""

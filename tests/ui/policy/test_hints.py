@@ -41,9 +41,8 @@ async def test_the_key_for_a_fix_stands_only_where_it_fixes(home: Path) -> None:
     async with planner(home) as me:
         await me.sees("x to fix", "x to apply:")
         await me.press("j")
-        await me.until(lambda: "x to fix" not in me.text)
-        await me.press("k", "x")
-        await me.sees('contains the words "git')
+        await me.lacks("x to fix")
+        await me.does("k x", 'contains the words "git')
         await me.press("J")
         await me.until(lambda: "the allow rule above it now takes precedence" in me.said[-1])
         await me.press("u", "ctrl+s")
@@ -53,15 +52,13 @@ async def test_the_key_for_a_fix_stands_only_where_it_fixes(home: Path) -> None:
 async def test_a_run_asks_before_it_saves(home: Path) -> None:
     path = policy("work", LEAKY)
     async with planner(home) as me:
-        await me.press("d", "r")
-        await me.sees("work has unsaved changes", "Save and run")
+        await me.does("d r", "work has unsaved changes", "Save and run")
         await me.press("escape")
         assert path.read_text() == LEAKY
         assert me.draft.changed
-        await me.press("r")
-        await me.sees("Save and run")
+        await me.does("r", "Save and run")
         await me.press("enter")
-        await me.until(lambda: isinstance(me.app.screen, RunScreen))
+        await me.on(RunScreen)
         assert path.read_text() != LEAKY
 
 

@@ -24,22 +24,19 @@ async def rules(me: Planner) -> None:
 
 async def changed(me: Planner) -> None:
     """A rule that was switched off, one that moved, one that is gone; the file with its changes."""
-    await me.press("space", "down", "K", "end", "d", "home", "v")
-    await me.sees("unsaved changes")
+    await me.does("space down K end d home v", "unsaved changes")
 
 
 async def form(me: Planner) -> None:
     """A rule with a finding in the form."""
     await me.press("down", "enter")
     await me.form()
-    await me.press("end")
-    await me.sees("arguments: command")
+    await me.does("end", "arguments: command")
 
 
 async def levels(me: Planner) -> None:
     """The simple view."""
-    await me.press("l", "right")
-    await me.sees("Write files")
+    await me.does("l right", "Write files")
 
 
 async def tools(me: Planner) -> None:

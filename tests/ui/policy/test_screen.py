@@ -58,14 +58,12 @@ async def test_somebody_without_a_policy_learns_how_to_begin_and_levels_become_r
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
 
-        await me.press("l")
-        await me.sees("Write files", "(●) unset")
+        await me.does("l", "Write files", "(●) unset")
         await me.press("left", "left", "left")
         await me.until(lambda: len(me.draft.entries) == 2)
         await me.press("down", "left")
         await me.until(lambda: len(me.draft.entries) == 3)
-        await me.press("l")
-        await me.sees("⊘ deny", "run_shell_command", "✓ allow", "headless only")
+        await me.does("l", "⊘ deny", "run_shell_command", "✓ allow", "headless only")
         await me.press("u", "u", "u", "u")
         assert me.draft.document.text == ""
 
@@ -87,10 +85,8 @@ async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: 
 async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: FakeCli) -> None:
     path, cli = policy("work"), fake_cli()
     async with planner(home, NARROW) as me:
-        await me.press("v")
-        await me.sees("--output-format=stream-json", f"--policy={path}"[:40])
-        await me.press("m")
-        await me.sees("--approval-mode=auto_edit")
+        await me.does("v", "--output-format=stream-json", f"--policy={path}"[:40])
+        await me.does("m", "--approval-mode=auto_edit")
         await me.press("escape", "y")
         assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
 
@@ -103,29 +99,23 @@ async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_r
         await me.press("slash")
         await me.type("allow write")
         await me.until(lambda: me.tools == ["write_file"])
-        await me.press("down")
-        await me.sees("1 of 4 rules")
+        await me.does("down", "1 of 4 rules")
         await me.press("escape")
         await me.until(lambda: len(me.tools) == 4)
 
         await me.press("v")
         await me.sees("work.toml", "# what I do all day", "Findings")
         await me.sees("no Gemini CLI is installed: these options are for version")
-        await me.press("escape")
-        await me.sees("4 rules")
+        await me.does("escape", "4 rules")
 
-        await me.press("l")
-        await me.sees("levels and lists", "esc back")
-        await me.press("down", "down", "down", "right")
-        await me.sees("(●) auto_edit")
+        await me.does("l", "levels and lists", "esc back")
+        await me.does("down down down right", "(●) auto_edit")
         assert me.draft.mode is ApprovalMode.AUTO_EDIT
         assert not me.draft.changed
-        await me.press("escape")
-        await me.sees("highest priority wins")
+        await me.does("escape", "highest priority wins")
         assert me.app.focused is me.pane.main.rules
 
-        await me.press("p")
-        await me.sees("headless", "interactive", "run_shell_command")
+        await me.does("p", "headless", "interactive", "run_shell_command")
         await me.press("escape", "d")
         assert len(me.tools) == 3
 
@@ -151,11 +141,9 @@ async def test_what_is_copied_runs_where_it_is_pasted(
 async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
     policy("work")
     async with planner(home, WIDE, Config(ascii=True)) as me:
-        await me.press("space")
-        await me.sees(". deny", "+ allow")
+        await me.does("space", ". deny", "+ allow")
         assert me.text.translate(BARS).isascii(), me.text
-        await me.press("l")
-        await me.sees("( ) allow")
+        await me.does("l", "( ) allow")
         assert me.text.translate(BARS).isascii(), me.text
         await me.press("l", "enter")
         await me.form()
@@ -207,8 +195,7 @@ async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_
     async with planner(home, BOTH) as me:
         await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
         assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
-        await me.press("ctrl+s")
-        await me.sees("Nothing to save")
+        await me.does("ctrl+s", "Nothing to save")
         assert path.stat().st_mtime_ns == before
 
         await me.press("K", "end", "J")
@@ -226,8 +213,7 @@ async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_
         assert me.tools == ["run_shell_command", "write_file", "read_file"]
         await me.press("down", "c")
         assert me.tools == ["run_shell_command", "write_file", "write_file", "read_file"]
-        await me.press("space")
-        await me.sees("◌ allow", "off")
+        await me.does("space", "◌ allow", "off")
         assert [entry.enabled for entry in me.draft.entries].count(False) == 1
         await me.press("u", "u", "u")
         assert me.draft.document.text == WORK
@@ -238,8 +224,7 @@ async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_
         await me.press("u")
 
         await me.pilot.resize_terminal(*WIDE)
-        await me.press("end", "d")
-        await me.sees("−[[rule]]", "1 unsaved change")
+        await me.does("end d", "−[[rule]]", "1 unsaved change")
         await me.press("u", "home")
         await me.pilot.press("d", "d", "d")
         await me.pilot.pause()
@@ -286,8 +271,7 @@ async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_
             if answer == "escape":
                 await me.press("a")
             await me.form()
-            await me.press("ctrl+s")
-            await me.sees("Allow every tool?")
+            await me.does("ctrl+s", "Allow every tool?")
             await me.press(answer)
         await me.until(lambda: len(me.draft.entries) == 1 and me.app.screen is me.pane)
         await me.press("u")
@@ -299,8 +283,7 @@ async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_
         form = await me.form()
         await me.type("run_sh")
         await me.until(lambda: form.query_one("#tools", Input)._suggestion)
-        await me.press("right")
-        await me.sees("arguments: command")
+        await me.does("right", "arguments: command")
         assert form.query_one("#tools", Input).value == "run_shell_command"
         await me.fill(tools="writefile")
         await me.sees("write_file?")
@@ -308,8 +291,7 @@ async def test_the_form_completes_tools_reads_folders_and_asks_twice_before_all_
         await me.fill(tools="write_file, replace", folder="/etc")
         await me.sees("Files under: enter a folder of the project, such as src/")
         await me.fill(folder="src")
-        await me.press("ctrl+s")
-        await me.sees("files below src/")
+        await me.does("ctrl+s", "files below src/")
         (entry,) = me.draft.entries
         assert entry.rule is not None
         await me.press("enter")
@@ -339,8 +321,7 @@ async def test_a_late_check_of_earlier_values_hides_nothing(
         monkeypatch.setattr(rule_form, "review_rule", slowly)
         await me.fill(priority="100")
         await asyncio.to_thread(asked.wait, PATIENCE)
-        await me.type("0")
-        await me.sees("Priority: enter a whole number from 0 to 999")
+        await me.does("'0", "Priority: enter a whole number from 0 to 999")
         checked.set()
         await me.until(lambda: not [each for each in me.app.workers if each.group == "check"])
         await me.sees("Priority: enter a whole number from 0 to 999")
@@ -403,9 +384,9 @@ async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_
         await me.press("l", "up")
         await me.press(*["down"] * 9, "enter")
         await me.sees("names separated by commas")
-        await me.type("save_memory, write_todos")
-        await me.press("enter")
-        await me.sees("Never           save_memory, write_todos")
+        await me.does(
+            "'save_memory, space 'write_todos enter", "Never           save_memory, write_todos"
+        )
         assert {entry.rule.decision for entry in me.draft.entries if entry.rule} == {Decision.DENY}
         await me.press("enter")
         await me.until(lambda: me.app.focused and me.app.focused.id == "names")
@@ -414,8 +395,7 @@ async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_
 
         await me.press(*["up"] * 9, "left")
         await me.until(lambda: me.draft.entries)
-        await me.press("ctrl+s")
-        await me.sees("Name for the policy")
+        await me.does("ctrl+s", "Name for the policy")
         await me.press("enter")
         await me.until((policies_dir() / "work.toml").exists)
         await me.until(lambda: not me.draft.changed)
@@ -484,30 +464,24 @@ async def test_another_policy_is_opened_renamed_and_deleted_and_changes_are_aske
         for leaves in ("escape", "down"):
             if leaves == "escape":
                 await me.press("d")
-            await me.press("f")
-            await me.sees("Your gemtui policies", "open now")
-            await me.press("down", "enter")
-            await me.sees("a has unsaved changes")
+            await me.does("f", "Your gemtui policies", "open now")
+            await me.does("down enter", "a has unsaved changes")
             assert me.draft.name == "a"
             await me.press(leaves)
         await me.press("enter")
         await me.until(lambda: me.draft.name == "b")
         assert "glob" not in a.read_text()
 
-        await me.press("f")
-        await me.sees("open now")
-        await me.press("r")
-        await me.sees("New name for b")
+        await me.does("f", "open now")
+        await me.does("r", "New name for b")
         await me.press("end", "shift+home", "delete", *"daily", "enter")
         await me.until(lambda: me.draft.name == "daily")
         assert sorted(path.name for path in policies_dir().glob("*.toml")) == [
             "a.toml",
             "daily.toml",
         ]
-        await me.press("f")
-        await me.sees("open now")
-        await me.press("d")
-        await me.sees("Delete this policy?")
+        await me.does("f", "open now")
+        await me.does("d", "Delete this policy?")
         await me.press("y")
         await me.until(lambda: not (policies_dir() / "daily.toml").exists())
         await me.sees("No policy yet.")
@@ -533,16 +507,12 @@ async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) 
     path = folder / "mine.toml"
     path.write_text(FIRST)
     async with planner(home) as me:
-        await me.press("f")
-        await me.sees("Gemini CLI's own folder")
-        await me.press("enter")
-        await me.sees("✓ allow", "Gemini CLI's own")
-        await me.press("space", "ctrl+s")
-        await me.sees("Save mine.toml?")
+        await me.does("f", "Gemini CLI's own folder")
+        await me.does("enter", "✓ allow", "Gemini CLI's own")
+        await me.does("space ctrl+s", "Save mine.toml?")
         await me.press("escape")
         assert path.read_text() == FIRST
-        await me.press("ctrl+s")
-        await me.sees("Save mine.toml?")
+        await me.does("ctrl+s", "Save mine.toml?")
         await me.press("down", "enter")
         await me.until(lambda: path.read_text() != FIRST)
         backups = [each for each in folder.iterdir() if each != path]
@@ -555,12 +525,10 @@ async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
     settings = {"adminPolicyPaths": [str(path)]}
     (home / ".gemini/settings.json").write_text(json.dumps(settings))
     async with planner(home) as me:
-        await me.press("f")
-        await me.sees("Set by the administrator", "machine")
-        await me.press("enter")
-        await me.sees("read-only: it belongs to the administrator")
+        await me.does("f", "Set by the administrator", "machine")
+        await me.does("enter", "read-only: it belongs to the administrator")
         await me.press("d", "ctrl+s")
-        await me.until(lambda: any("can't be saved" in said for said in me.said))
+        await me.is_told("can't be saved")
         assert path.read_text() == FIRST
 
 
@@ -568,8 +536,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
     path = policy("work", FIRST)
 
     async def asked_to_save(answer: str) -> None:
-        await me.press("ctrl+s")
-        await me.sees("The file has changed on disk")
+        await me.does("ctrl+s", "The file has changed on disk")
         await me.press(*answer.split())
 
     async with planner(home) as me:
@@ -592,8 +559,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
 
         text = path.read_text()
         path.unlink()
-        await me.press("ctrl+s")
-        await me.sees("The file was deleted")
+        await me.does("ctrl+s", "The file was deleted")
         assert "Reload it" not in me.text
         await me.press("down", "enter")
         await me.until(path.exists)
@@ -608,19 +574,15 @@ async def test_other_panes_keep_the_draft_and_quitting_asks_about_it(home: Path)
     async with planner(home) as me:
         await me.press("enter")
         await me.fill(priority="250")
-        await me.press("ctrl+s")
-        await me.sees("+priority = 250", "−priority = 300")
-        await me.press("1")
-        await me.sees("3 Policy *")
+        await me.does("ctrl+s", "+priority = 250", "−priority = 300")
+        await me.does("1", "3 Policy *")
         await me.press("3")
         assert me.draft.changed
 
-        await me.press("ctrl+q")
-        await me.sees("work has unsaved changes")
+        await me.does("ctrl+q", "work has unsaved changes")
         await me.press("escape")
         assert me.app.is_running
-        await me.press("ctrl+q")
-        await me.sees("unsaved changes")
+        await me.does("ctrl+q", "unsaved changes")
         await me.press("down", "enter")
         await me.until(lambda: path.read_text() == WORK.replace("300", "250") and me.app._exit)
 
@@ -632,9 +594,7 @@ async def test_a_run_from_here_gets_the_policy_and_the_mode(
     fake_cli(f"print:{INIT}", f"print:{OK}")
     async with planner(home) as me:
         await me.press("m", "r")
-        await me.until(lambda: isinstance(me.app.screen, RunScreen))
-        screen = me.app.screen
-        assert isinstance(screen, RunScreen)
+        screen = await me.on(RunScreen)
         assert screen.options.policies == (path,)
         assert screen.options.approval_mode is ApprovalMode.AUTO_EDIT
         assert isinstance(me.app.focused, PromptArea)
@@ -644,19 +604,14 @@ async def test_a_run_from_here_gets_the_policy_and_the_mode(
 async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home: Path) -> None:
     path = policy("work")
     async with planner(home) as me:
-        await me.press("d", "2")
-        await me.sees("enter starts a run")
-        await me.press("ctrl+o")
-        await me.sees("only Gemini CLI's own policies")
+        await me.does("d 2", "enter starts a run")
+        await me.does("ctrl+o", "only Gemini CLI's own policies")
         me.app.screen.query_one("#policies", Select).focus()
-        await me.press("space", "down", "enter", "ctrl+s")
-        await me.sees("policy work")
+        await me.does("space down enter ctrl+s", "policy work")
         screen = me.app.screen
         assert isinstance(screen, RunScreen)
         assert screen.options.policies == (path,)
-        await me.type("go")
-        await me.press("enter")
-        await me.sees("work has unsaved changes", "Save and run")
+        await me.does("'go enter", "work has unsaved changes", "Save and run")
         await me.press("escape")
         assert not me.app.runs.alive
         assert me.app.screen.query(OptionList) is not None
@@ -694,10 +649,7 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
     steps = (INIT, given, json.dumps(result), OK)
     fake_cli(*("print:" + step.replace("\\", "\\\\") for step in steps))
     async with planner(home) as me:
-        await me.press("2")
-        await me.type("go")
-        await me.press("enter")
-        await me.sees("run_shell_command", "1 denied")
+        await me.does("2 'go enter", "run_shell_command", "1 denied")
         screen = me.app.screen
         assert isinstance(screen, RunScreen)
         await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)

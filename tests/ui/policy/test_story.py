@@ -29,21 +29,15 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
     home, project = write_history(tmp_path)
     async with person(home, BOTH, project=project) as somebody:
         me = Trier(somebody.app, somebody.pilot)
-        await me.press("3")
-        await me.sees("No policy yet.")
-        await me.press("s")
-        await me.sees("Suggest", "files below src/", "8 calls in 2 sessions")
-        await me.press("w", "down", "enter")
-        await me.sees("since yesterday", "7 calls in 1 session", "files below src/")
+        await me.does("3", "No policy yet.")
+        await me.does("s", "Suggest", "files below src/", "8 calls in 2 sessions")
+        await me.does("w down enter", "since yesterday", "7 calls in 1 session", "files below src/")
         await choose(me, "files below src/")
         await me.press("space")
         await choose(me, 'prefix "pytest"')
-        await me.press("space")
-        await me.sees("2 of 2 rules selected")
+        await me.does("space", "2 of 2 rules selected")
         await me.press("a")
-        await me.until(lambda: isinstance(me.app.screen, PolicyScreen))
-        pane = me.app.screen
-        assert isinstance(pane, PolicyScreen)
+        pane = await me.on(PolicyScreen)
         await me.until(lambda: len(pane.draft.entries) == 2)
         assert pane.draft.changed
 
@@ -57,16 +51,12 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
         assert decided("write_file", file_path="docs/new.md", content="") is Decision.DENY
         assert decided("run_shell_command", command="npm publish") is Decision.DENY
 
-        await me.press("h")
-        await me.sees("Replay", "8 calls in 2 sessions")
+        await me.does("h", "Replay", "8 calls in 2 sessions")
         await choose(me, "deny")
-        await me.press("enter")
-        await me.sees("rm -rf build", "npm test")
+        await me.does("enter", "rm -rf build", "npm test")
         await choose(me, "rm -rf build")
-        await me.press("enter")
-        await me.sees("Call details", "⊘ deny", "the call succeeded")
-        await me.press("o")
-        await me.sees("[1 Sessions]", "rm -rf build")
+        await me.does("enter", "Call details", "⊘ deny", "the call succeeded")
+        await me.does("o", "[1 Sessions]", "rm -rf build")
         assert getattr(me.view.page.block, "id", None) == "call-6"
         await me.press("3")
         assert isinstance(me.app.screen, CallScreen)
@@ -81,10 +71,8 @@ async def test_nothing_is_added_by_leaving(tmp_path: Path) -> None:
     async with person(home, WIDE, project=project) as somebody:
         me = Trier(somebody.app, somebody.pilot)
         await me.press("3", "s")
-        await me.until(lambda: isinstance(me.app.screen, SuggestScreen))
+        await me.on(SuggestScreen)
         await me.sees("files below src/")
         await me.press("space", "escape")
-        await me.until(lambda: isinstance(me.app.screen, PolicyScreen))
-        pane = me.app.screen
-        assert isinstance(pane, PolicyScreen)
+        pane = await me.on(PolicyScreen)
         assert not pane.draft.changed

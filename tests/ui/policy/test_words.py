@@ -15,27 +15,23 @@ GOAL = "allow edit src/**; allow npm test; deny git push; deny everything else"
 
 async def test_a_goal_in_one_line_becomes_rules(home: Path) -> None:
     async with planner(home, BOTH) as me:
-        await me.press("w")
-        await me.sees("Rules from sentences", "All other calls in mode default")
-        await me.type("permit")
-        await me.sees("begin with allow, ask, deny")
+        await me.does("w", "Rules from sentences", "All other calls in mode default")
+        await me.does("'permit", "begin with allow, ask, deny")
         await me.press("enter", *["backspace"] * 6)
         await me.type("allow edit src/**; deny git p")
         await me.sees("deny git push", "✓ allow", "files below src/", "⊘ deny", "git p")
         await me.press("right")
         await me.type("; allow npm test; deny everything else")
         await me.sees('command "npm test"', "deny run_shell_command, write_file")
-        await me.press("enter")
-        await me.sees("4 rules", "Added 4 rules, not saved yet.")
+        await me.does("enter", "4 rules", "Added 4 rules, not saved yet.")
         made: Policy = me.draft.document.policy
         for command, wanted in (("npm test 2>&1", Decision.ALLOW), ("ls", Decision.DENY)):
             call = Call("run_shell_command", {"command": command})
             assert decide(made, call, "yolo").decision is wanted
-        await me.press("w")
-        await me.sees("Rules from sentences")
+        await me.does("w", "Rules from sentences")
         await me.type("deny git push")
         await me.press("enter")
-        await me.until(lambda: "Rules from sentences" not in me.text)
+        await me.lacks("Rules from sentences")
         assert len(me.draft.entries) == 4
 
 
@@ -43,9 +39,7 @@ async def test_examples_are_shown_and_kept_from_a_tried_call(home: Path) -> None
     policy("work", '# example: allow run_shell_command {"command": "git push"}\n\n' + WORK)
     async with planner(home) as me:
         await me.sees("Examples", "0 of 1 as expected", "got deny: allow run_shell_command")
-        await me.press("t")
-        await me.sees("Try a call")
+        await me.does("t", "Try a call")
         await me.press("ctrl+g")
         await me.until(lambda: "Added as an example, not saved yet: deny run_shell" in me.said[-1])
-        await me.press("escape")
-        await me.sees("1 of 2 as expected", "1 unsaved change")
+        await me.does("escape", "1 of 2 as expected", "1 unsaved change")

@@ -29,9 +29,7 @@ def project(home: Path, tmp_path: Path) -> Path:
 async def reviewing(me: Person) -> ReviewScreen:
     await me.sees("Change the text.")
     await me.press("H")
-    await me.until(lambda: isinstance(me.app.screen, ReviewScreen))
-    screen = me.app.screen
-    assert isinstance(screen, ReviewScreen)
+    screen = await me.on(ReviewScreen)
     await me.until(lambda: screen.files.items)
     return screen
 
@@ -40,22 +38,16 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(project: P
     async with person(gemini_home(), BOTH) as me:
         screen = await reviewing(me)
         await me.sees("a.txt", "write_file", "you", "run_shell_command: sed -i")
-        await me.press("down", "enter", "down", "down", "down", "c")
-        await me.sees("Comment on a.txt:2")
-        await me.type("why")
-        await me.press("enter")
-        await me.sees("agent  why")
-        await me.press("escape", "space", "r")
-        await me.sees("Revert?", "a.txt:2  write_file")
+        await me.does("down enter down down down c", "Comment on a.txt:2")
+        await me.does("'why enter", "agent  why")
+        await me.does("escape space r", "Revert?", "a.txt:2  write_file")
         await me.press("y")
         await me.until(lambda: not screen._marked)
         assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
-        await me.until(lambda: any("Reverted hunks in 1 file" in each for each in me.said))
+        await me.is_told("Reverted hunks in 1 file")
         await me.until(lambda: not screen.asking)  # until then, keys do nothing
         await me.press("p")
-        await me.until(lambda: isinstance(me.app.screen, RunScreen))
-        pane = me.app.screen
-        assert isinstance(pane, RunScreen)
+        pane = await me.on(RunScreen)
         await me.until(lambda: "a.txt:2: why" in pane.prompt.text)
         assert "    2 + agent" in pane.prompt.text
 
@@ -76,16 +68,12 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
         gate.touch()
         await me.sees("✓ write_file")
         await me.press("escape", "H")
-        await me.until(lambda: isinstance(me.app.screen, ReviewScreen))
-        screen = me.app.screen
-        assert isinstance(screen, ReviewScreen)
+        await me.on(ReviewScreen)
         for _ in range(100):  # until its checkpoint is taken
             if "write_file" not in me.text:
                 await me.press("ctrl+r")
-        await me.press("space", "r")
-        await me.sees("once it is done")
-        await me.press("y")
-        await me.sees("once the agent is done")
+        await me.does("space r", "once it is done")
+        await me.does("y", "once the agent is done")
         assert (project / "a.txt").exists()
         last.touch()
         await me.until(lambda: not (project / "a.txt").exists())

@@ -28,37 +28,37 @@ from tests.ui.people import NARROW, STORE, WIDE, copy_store, person
 
 async def test_export_writes_the_form_and_file_that_were_chosen(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("down", "e")
-        await me.sees("Markdown", "Write-a-haiku-file-63a18d40.md")
-        await me.press("down", "down")
-        await me.sees("Write-a-haiku-file-63a18d40.txt")
+        await me.does("down e", "Markdown", "Write-a-haiku-file-63a18d40.md")
+        await me.does("down down", "Write-a-haiku-file-63a18d40.txt")
         await me.press("enter")
         path = Path("Write-a-haiku-file-63a18d40.txt")
         await me.until(path.exists)
-        await me.until(lambda: any("Exported to " in said for said in me.said))
+        await me.is_told("Exported to ")
         assert "frog leaps in" in path.read_text()
 
 
 async def test_export_of_records_is_json(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("enter")
-        await me.sees("Answer one.")
+        await me.does("enter", "Answer one.")
         await me.press("e", "down", "down", "down", "tab", "ctrl+u", *"out.json", "enter")
-        await me.until(lambda: any("Exported to " in said for said in me.said))
+        await me.is_told("Exported to ")
         assert json.loads(Path("out.json").read_text())["session"]["title"] == "first question"
 
 
 async def test_export_overwrites_nothing_and_leaves_the_store_alone(store: Path) -> None:
     Path("there.md").write_text("mine")
     async with person(store, NARROW) as me:
-        await me.press("e", "tab", "ctrl+u", *"there.md", "enter")
-        await me.sees("That file already exists. Choose another name.")
+        await me.does(
+            "e tab ctrl+u 'there.md enter", "That file already exists. Choose another name."
+        )
         await me.press("ctrl+u", *str(store / "tmp" / "x.md"), "enter")
         await me.sees("That folder belongs to Gemini CLI")
-        await me.press("ctrl+u", *"missing/x.md", "enter")
-        await me.sees("That folder does not exist.")
-        await me.press("ctrl+u", *"~nobody-has-it/x.md", "enter")
-        await me.sees("~nobody-has-it/x.md", "That folder does not exist.")
+        await me.does("ctrl+u 'missing/x.md enter", "That folder does not exist.")
+        await me.does(
+            "ctrl+u '~nobody-has-it/x.md enter",
+            "~nobody-has-it/x.md",
+            "That folder does not exist.",
+        )
         await me.press("escape")
     assert Path("there.md").read_text() == "mine"
     assert not (store / "tmp" / "x.md").exists()
@@ -78,14 +78,14 @@ async def test_a_redacted_export_shows_before_what_it_replaces(store: Path) -> N
         "".join(json.dumps(record) + "\n" for record in records)
     )
     async with person(store, NARROW) as me:
-        await me.press("e", "tab", "tab", "space")
-        await me.sees(
+        await me.does(
+            "e tab tab space",
             "[x] Redact",
             "3 places: ghp_… (40 characters) -> [redacted:github-token-1]",
             "1 place: a@… (7 characters) -> [redacted:email-1]",
         )
         await me.press("enter")
-        await me.until(lambda: any("Exported to " in said for said in me.said))
+        await me.is_told("Exported to ")
         (path,) = Path().glob("*.md")
         assert token[:12] not in path.name + path.read_text()
         assert "[redacted:email-1]" in path.read_text().replace("\\", "")
@@ -93,14 +93,14 @@ async def test_a_redacted_export_shows_before_what_it_replaces(store: Path) -> N
 
 async def test_delete_lists_the_files_and_takes_no_for_an_answer(store: Path) -> None:
     async with person(store, WIDE) as me:
-        await me.press("down", "d")
-        await me.sees("Delete this session?", "Write a haiku file", "to the system's trash")
+        await me.does(
+            "down d", "Delete this session?", "Write a haiku file", "to the system's trash"
+        )
         await me.sees(*(path.name for path in me.chosen.files))
         files = me.chosen.files
         await me.press("enter")
         assert all(path.exists() for path in files)
-        await me.press("d")
-        await me.sees("Delete this session?")
+        await me.does("d", "Delete this session?")
         await me.press("n")
         assert all(path.exists() for path in files)
 
@@ -122,11 +122,10 @@ async def test_delete_moves_the_files_away_and_the_row_with_them(store: Path, tr
     async with person(store, NARROW) as me:
         await me.press("down")
         gone, others = me.chosen, set(store.rglob("session-*")) - set(me.chosen.files)
-        await me.press("d")
-        await me.sees("Delete this session?")
+        await me.does("d", "Delete this session?")
         await me.press("y")
         await me.until(lambda: not any(path.exists() for path in gone.files))
-        await me.until(lambda: "Write a haiku file" not in me.text)
+        await me.lacks("Write a haiku file")
         assert all(path.exists() for path in others)
         assert {path.name for path in trash.glob("*/*")} == {path.name for path in gone.files}
         assert "2 paths moved to the trash, u to undo" in me.said
@@ -134,12 +133,10 @@ async def test_delete_moves_the_files_away_and_the_row_with_them(store: Path, tr
 
 async def test_delete_from_the_transcript_leads_to_the_list(store: Path, trash: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
+        await me.does("down enter", "frog leaps in")
         gone = me.home.pane.summary
         assert gone is not None
-        await me.press("d")
-        await me.sees("Delete this session?", "Write a haiku file")
+        await me.does("d", "Delete this session?", "Write a haiku file")
         await me.press("y")
         await me.until(lambda: me.rows.has_focus)
         assert not any(path.exists() for path in gone.files)
@@ -150,8 +147,7 @@ async def test_deleting_a_live_session_says_so(store: Path, trash: Path) -> None
         await me.press("down")
         append(me.chosen.path, {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}})
         await me.until(lambda: Flag.LIVE in me.chosen.flags)
-        await me.press("d")
-        await me.sees("It is still being written")
+        await me.does("d", "It is still being written")
 
 
 async def test_the_last_session_deleted_leaves_the_empty_store(tmp_path: Path, trash: Path) -> None:
@@ -161,10 +157,8 @@ async def test_the_last_session_deleted_leaves_the_empty_store(tmp_path: Path, t
             path.unlink()
     async with person(home, WIDE) as me:
         await me.sees("Add a docstring to Stock", "run_shell_command")
-        await me.press("d")
-        await me.sees("Delete this session?")
-        await me.press("y")
-        await me.sees("No sessions yet.")
+        await me.does("d", "Delete this session?")
+        await me.does("y", "No sessions yet.")
 
 
 async def test_without_a_trash_it_asks_again_before_deleting_for_good(
@@ -177,13 +171,10 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
     async with person(store, NARROW) as me:
         await me.press("down")
         gone = me.chosen.files
-        await me.press("d")
-        await me.sees("Delete this session?")
-        await me.press("y")
-        await me.sees("Delete permanently?", "Write a haiku file", "can't be moved")
+        await me.does("d", "Delete this session?")
+        await me.does("y", "Delete permanently?", "Write a haiku file", "can't be moved")
         await me.sees("The system reported: there is no trash")
-        await me.press("y")
-        await me.sees("Delete permanently (D)")
+        await me.does("y", "Delete permanently (D)")
         assert all(path.exists() for path in gone)
         await me.press("D")
         await me.until(lambda: not any(path.exists() for path in gone))
@@ -191,10 +182,9 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
 
 async def test_a_file_that_is_gone_is_said(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("write_file")
+        await me.does("down enter", "write_file")
         await me.press("right_square_bracket", "o")
-        await me.until(lambda: any("no longer exists" in said for said in me.said))
+        await me.is_told("no longer exists")
 
 
 def test_the_editor_gets_the_terminal_and_the_file(tmp_path: Path) -> None:
@@ -229,7 +219,7 @@ async def test_no_editor_is_said_with_the_way_out(
         monkeypatch.delenv(name, raising=False)
     async with person(store, NARROW, config=Config()) as me:
         me.home.post_message(FileRequested(str(store / "projects.json")))
-        await me.until(lambda: any("no editor is set" in said for said in me.said))
+        await me.is_told("no editor is set")
 
 
 @pytest.mark.deep
@@ -286,16 +276,13 @@ async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -
         marker.write_text(project)
     async with person(store, WIDE) as me:
         await me.press("c")
-        await me.until(lambda: any("can't be continued" in said for said in me.said))
-        await me.press("n")
-        await me.sees("enter starts a run")
+        await me.is_told("can't be continued")
+        await me.does("n", "enter starts a run")
         await me.type("look at @x")
-        await me.press("ctrl+g")
-        await me.sees("Prompt from a file")
+        await me.does("ctrl+g", "Prompt from a file")
         await me.burst(f"\x1b[200~{'n' * 300}\x1b[201~\r")
         await me.sees("File not found.")
-        await me.press("escape", "ctrl+o")
-        await me.sees("More folders")
+        await me.does("escape ctrl+o", "More folders")
         await me.press("ctrl+s")
         await me.until(lambda: "is not a folder" in me.text or "not a path" in me.text)
 
@@ -307,12 +294,11 @@ async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
     async with person(store, WIDE) as me:
         await me.press("down")
         chosen = me.chosen
-        await me.press("d")
-        await me.sees("Delete this session?")
+        await me.does("d", "Delete this session?")
         options = AgentOptions(cwd=tmp_path, resume=chosen.id)
         run = await asyncio.to_thread(UnguardedAdapter().start, "go on", options)
         await me.press("y")
-        await me.until(lambda: any("A run is using this session" in said for said in me.said))
+        await me.is_told("A run is using this session")
         assert chosen.path.exists()
         run.abort()
         await run.wait()

@@ -71,29 +71,22 @@ async def test_the_period_is_shown_beside_a_project_with_a_long_path(
     home: Path, tmp_path: Path
 ) -> None:
     async with on_files(home, project=tmp_path / ("long" * 40) / "tide") as me:
-        await me.press("ctrl+r", "ctrl+t", "ctrl+t", "ctrl+t")
-        await me.sees("longlong/tide", "24 hours")
+        await me.does("ctrl+r ctrl+t ctrl+t ctrl+t", "longlong/tide", "24 hours")
 
 
 async def test_this_project_or_all_and_since_when(home: Path, project: Path) -> None:
     async with on_files(home, project=project) as me:
-        await me.press("ctrl+r")
-        await me.sees("all projects", "other/far.py", "4 files")
-        await me.press("ctrl+r")
-        await me.sees("3 files")
-        await me.press("ctrl+t", "ctrl+t", "ctrl+t")
-        await me.sees("24 hours", "3 files")
+        await me.does("ctrl+r", "all projects", "other/far.py", "4 files")
+        await me.does("ctrl+r", "3 files")
+        await me.does("ctrl+t ctrl+t ctrl+t", "24 hours", "3 files")
 
 
 async def test_the_rows_are_those_that_match_what_is_typed(home: Path) -> None:
     async with on_files(home) as me:
-        await me.type("tide src")
-        await me.sees("1 of 4 files")
+        await me.does("'tide space 'src", "1 of 4 files")
         assert [row.path.name for row in shown(me)] == ["moon.py"]
-        await me.type("zzz")
-        await me.sees("No matches.")
-        await me.press("escape")
-        await me.sees("4 files")
+        await me.does("'zzz", "No matches.")
+        await me.does("escape", "4 files")
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.home)
         assert me.rows.has_focus
@@ -103,17 +96,17 @@ async def test_a_file_leads_to_its_writes_and_to_a_session_and_all_the_way_back(
     async with on_files(home) as me:
         await me.type("moon")
         await me.press("enter")
-        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions")
         await me.press("down", "enter")
         await me.until(lambda: me.app.screen is me.home and me.home.reading)
         assert me.home.pane.summary is not None
         assert me.home.pane.summary.id == uuid(1)
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions", "Draw the moon")
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        await me.on(FilesScreen)
         assert me.app.screen.query_one(Input).value == "moon"
         await me.press("escape", "escape")
         await me.until(lambda: me.app.screen is me.home)
@@ -126,7 +119,6 @@ async def test_where_nothing_was_written_it_says_so(tmp_path: Path) -> None:
     session(home, uuid(1), talk(uuid(1), "Let it wane"))
     async with person(home, project=project) as me:
         await me.sees("Let it wane")
-        await me.press("w")
-        await me.sees("No session has written files here. Press ^r to show all projects.")
+        await me.does("w", "No session has written files here. Press ^r to show all projects.")
         await me.press("enter", "escape")
         await me.until(lambda: me.app.screen is me.home)

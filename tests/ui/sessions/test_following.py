@@ -40,16 +40,14 @@ def new_session(store: Path, title: str) -> Path:
 
 async def test_a_reader_at_the_end_follows(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("frog leaps in", "following")
+        await me.does("down enter", "frog leaps in", "following")
         append(me.chosen.path, said(1, "A third haiku, fresh."))
         await me.sees("A third haiku, fresh.", "following")
 
 
 async def test_a_reader_elsewhere_stays_and_is_told(store: Path) -> None:
     async with person(store, (80, 12)) as me:
-        await me.press("down", "enter")
-        await me.sees("Write a haiku file", "message 1 of 5")
+        await me.does("down enter", "Write a haiku file", "message 1 of 5")
         before = [line[:78] for line in me.text.splitlines()[2:9]]
         append(me.chosen.path, said(1, "One more."), said(2, "Two more."))
         await me.sees("2 new", "of 7")
@@ -70,14 +68,13 @@ async def test_a_session_that_goes_takes_its_row_away(store: Path) -> None:
         path = new_session(store, "Here today")
         await me.sees("Here today")
         path.unlink()
-        await me.until(lambda: "Here today" not in me.text)
+        await me.lacks("Here today")
 
 
 async def test_the_heading_knows_an_open_file_that_has_become_a_copy(tmp_path: Path) -> None:
     first = session(tmp_path, uuid(1))
     async with person(tmp_path, WIDE) as me:
-        await me.press("enter")
-        await me.sees("Answer 0", "1 prompt")
+        await me.does("enter", "Answer 0", "1 prompt")
         longer = talk(uuid(1), seconds=99, turns=9)
         session(tmp_path, uuid(1), longer, minute="2026-11-20T23-05")
         await me.until(lambda: me.chosen.path != first)
@@ -87,10 +84,9 @@ async def test_the_heading_knows_an_open_file_that_has_become_a_copy(tmp_path: P
 
 async def test_folds_stay_when_a_session_grows(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("slash", *"rename", "enter")
-        await me.sees("read_file", "11 lines")
+        await me.does("slash 'rename enter", "read_file", "11 lines")
         await me.press("right_square_bracket", "space")
-        await me.until(lambda: "11 lines" not in me.text)
+        await me.lacks("11 lines")
         append(me.chosen.path, said(1, "And one more thing."))
         await me.until(lambda: me.view.total == 4)
         assert "11 lines" not in me.text

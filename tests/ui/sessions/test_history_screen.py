@@ -61,9 +61,7 @@ async def reads(me: Person, prompt: str) -> None:
 
 
 async def on_history(me: Person) -> HistoryScreen:
-    await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
-    screen = me.app.screen
-    assert isinstance(screen, HistoryScreen)
+    screen = await me.on(HistoryScreen)
     await me.until(lambda: screen.rows.items)
     return screen
 
@@ -138,8 +136,7 @@ async def test_no_file_no_history(home: Path) -> None:
         await me.press("enter")
         await reads(me, "Let the moon wane")
         me.view.page.go(Cursor(0, 0))
-        await me.press("W")
-        await me.sees("no file here")
+        await me.does("W", "no file here")
         assert me.app.screen is me.home
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from gemtui.ui.sessions.list_pane import Crumbs, SessionPane
 from tests.patience import PATIENCE
 from tests.rows import table
 from tests.sessions.summaries import NOW, summary
+from tests.ui.people import keys
 from tests.ui.quick_pilot import drawn
 
 TABLES = table("ui/list.json")
@@ -153,12 +154,6 @@ class ListApp(App[None]):
 
 def _spaced(text: str) -> str:
     return " ".join(text.split())
-
-
-def keys(words: str) -> Iterator[str]:
-    """Read the keys of a story: names of keys, and `'letters` to type."""
-    for word in words.split():
-        yield from word[1:] if word.startswith("'") else (word,)
 
 
 @asynccontextmanager

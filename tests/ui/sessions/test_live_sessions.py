@@ -63,7 +63,7 @@ async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above
         assert "idle" in row(me, "haiku")
         assert "waiting" not in me.text
         tell("SessionEnd", HAIKU)
-        await me.until(lambda: "○" not in me.text)
+        await me.lacks("○")
 
 
 async def test_one_that_is_open_elsewhere_is_not_continued_here(store: Path) -> None:
@@ -73,7 +73,7 @@ async def test_one_that_is_open_elsewhere_is_not_continued_here(store: Path) -> 
         while me.chosen.id != HAIKU:
             await me.press("down")
         await me.press("c")
-        await me.until(lambda: any("has this session open" in each for each in me.said))
+        await me.is_told("has this session open")
 
 
 async def test_several_are_counted(store: Path, cli: subprocess.Popen[bytes]) -> None:
@@ -112,18 +112,13 @@ async def test_its_key_shows_what_waits_and_the_next_wherever_it_is(store: Path)
         await me.sees("2 wait")
         await me.press("slash", *"fruit", "down")
         await me.until(lambda: me.rows.has_focus and me.chosen.id == FRUIT)
-        await me.press("L")
-        await me.sees("proj is waiting for you")
-        await me.press("L")
-        await me.sees("inventory is waiting for you")
+        await me.does("L", "proj is waiting for you")
+        await me.does("L", "inventory is waiting for you")
         await me.press("escape")
         assert me.chosen.id == STOCK
-        await me.press("enter")
-        await me.sees("Explain the tests", "? waiting")
-        await me.press("L")
-        await me.sees("inventory is waiting for you")
-        await me.press("escape")
-        await me.sees("? waiting")
+        await me.does("enter", "Explain the tests", "? waiting")
+        await me.does("L", "inventory is waiting for you")
+        await me.does("escape", "? waiting")
         assert me.view.has_focus
 
 
@@ -132,10 +127,8 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.sees("1 waiting")
         before = me.chosen.id
-        await me.press("L")
-        await me.sees("proj is waiting for you", "w.txt")
-        await me.press("L")
-        await me.sees("proj is waiting for you")
+        await me.does("L", "proj is waiting for you", "w.txt")
+        await me.does("L", "proj is waiting for you")
         await me.press("escape")
         assert me.chosen.id == before
 
@@ -143,9 +136,7 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.until(
-            lambda: any("Can't tell which sessions need you" in each for each in me.said)
-        )
+        await me.is_told("Can't tell which sessions need you")
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")
@@ -166,8 +157,8 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(st
     tell("Notification", HAIKU)
     async with person(store, BOTH) as me:
         await me.sees("1 waiting")
-        await me.press("L")
-        await me.sees(
+        await me.does(
+            "L",
             "proj is waiting for you",
             "Tool Confirm Write: w.txt requires editing",
             f"Answer in Gemini CLI (process {os.getpid()})",
@@ -176,8 +167,7 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(st
         )
         tell("AfterTool", HAIKU)
         await me.sees("Already answered")
-        await me.press("escape")
-        await me.sees("● 1 working")
+        await me.does("escape", "● 1 working")
         assert me.rows.has_focus
 
 
@@ -186,16 +176,14 @@ async def test_a_command_is_shown_whole_and_with_what_is_hidden_in_it(store: Pat
     tell("Notification", HAIKU, details={"type": "exec", "command": command})
     async with person(store, NARROW) as me:
         await me.sees("1 waiting")
-        await me.press("L")
-        await me.sees("⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
+        await me.does("L", "⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
 
 
 async def test_about_tells_what_it_does(store: Path) -> None:
     tell("Notification", HAIKU)
     async with person(store, NARROW) as me:
         await me.sees("1 waiting")
-        await me.press("down", "i")
-        await me.sees("now", "waiting since", f"process {os.getpid()}: Tool Confirm")
+        await me.does("down i", "now", "waiting since", f"process {os.getpid()}: Tool Confirm")
 
 
 async def test_foreign_text_stays_harmless(store: Path) -> None:
@@ -208,11 +196,9 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
     )
     async with person(store, NARROW) as me:
         await me.sees("1 waiting")
-        await me.press("down", "i")
-        await me.sees("waiting since")
+        await me.does("down i", "waiting since")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
-        await me.press("escape", "L")
-        await me.sees("Answer in Gemini CLI")
+        await me.does("escape L", "Answer in Gemini CLI")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
 
 

@@ -18,7 +18,7 @@ from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.ui.people import BOTH, NARROW, WIDE, Person, person
-from tests.ui.sessions.test_several import confirmed, content, said, trash
+from tests.ui.sessions.test_several import confirmed, content, trash
 
 __all__ = ["trash"]
 
@@ -34,9 +34,7 @@ async def kept(me: Person, session: str) -> None:
 
 async def open_dialog(me: Person) -> MarksScreen:
     await me.press("m")
-    await me.until(lambda: isinstance(me.app.screen, MarksScreen))
-    assert isinstance(me.app.screen, MarksScreen)
-    return me.app.screen
+    return await me.on(MarksScreen)
 
 
 # --- the dialog --------------------------------------------------------------------------------
@@ -55,7 +53,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
         await me.press("ctrl+s")
         await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
         await me.sees("The tail")
-        await said(me, "Marked: The tail, u to undo")
+        await me.is_told("Marked: The tail, u to undo")
         assert me.chosen.id == id
         mark = Marks().get(id)
         assert (mark.name, mark.tags, mark.note) == (
@@ -80,10 +78,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
 async def test_what_can_not_be_kept_is_said_in_the_dialog_and_stays_there(store: Path) -> None:
     async with person(store, NARROW) as me:
         await open_dialog(me)
-        await me.press("tab")
-        await me.type("bug c'est")
-        await me.press("ctrl+s")
-        await me.sees('"c\'est" is not a valid tag')
+        await me.does("tab 'bug space 'c'est ctrl+s", '"c\'est" is not a valid tag')
         await me.press("backspace", "backspace", "backspace", "backspace", "enter")
         await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
         await kept(me, me.chosen.id)
@@ -138,7 +133,7 @@ async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) 
         await me.press("ctrl+u")
         await me.type("new")
         await me.press("ctrl+s")
-        await said(me, "Marked: 2 sessions, u to undo")
+        await me.is_told("Marked: 2 sessions, u to undo")
         marks = Marks()
         assert (marks.get(one.id).tags, marks.get(two.id).tags) == (("new",), ("new", "own"))
         assert (marks.get(two.id).name, marks.get(two.id).pinned) == ("Two", True)
@@ -152,13 +147,13 @@ async def test_pinned_sessions_come_first_below_a_heading(store: Path) -> None:
         await me.press("end", "p")
         last = me.chosen
         await me.sees("Pinned", f"★ {last.title}")
-        await said(me, f"Pinned: {last.title}, u to undo")
+        await me.is_told(f"Pinned: {last.title}, u to undo")
         heading, first = me.rows.rows.rows[:2]
         assert isinstance(heading, DayHeading)
         assert isinstance(first, SessionRow)
         assert first.key == last.id == me.chosen.id
         await me.press("p")
-        await said(me, "Unpinned")
+        await me.is_told("Unpinned")
         assert "Pinned" not in me.text.splitlines()[3]
         await me.until(lambda: Marks().all() == {})
 
@@ -170,8 +165,7 @@ async def test_pins_stand_above_the_projects(store: Path) -> None:
         assert isinstance(first, Heading)
         assert isinstance(second, SessionRow)
         assert isinstance(third, Heading)
-        await me.press("space")
-        await me.sees("1 selected")
+        await me.does("space", "1 selected")
         await me.press("escape", "home", "left")
         await me.until(lambda: isinstance(me.rows.rows.rows[1], Heading))
 
@@ -180,18 +174,17 @@ async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path
     async with person(store, NARROW) as me:
         gone, before = me.chosen, me.rows.rows.shown
         await me.press("A")
-        await said(me, f"Archived: {gone.title}, u to undo")
+        await me.is_told(f"Archived: {gone.title}, u to undo")
         assert me.rows.rows.shown == before - 1
         assert me.chosen.id != gone.id
         await me.press("slash")
         await me.type("is:archived")
         await me.until(lambda: titles(me) == [gone.title])
         await me.sees("archived")
-        await me.press("escape", "full_stop")
-        await me.sees("archived")
+        await me.does("escape full_stop", "archived")
         assert me.rows.highlight(gone)
         await me.press("A")
-        await said(me, "Unarchived")
+        await me.is_told("Unarchived")
         await me.press("full_stop")
         await me.until(lambda: me.rows.rows.shown == before)
 
@@ -200,13 +193,13 @@ async def test_several_are_pinned_and_archived_at_once(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("space", "space", "p")
         ids = {each.id for each in me.rows.selected}
-        await said(me, "Pinned: 2 sessions")
+        await me.is_told("Pinned: 2 sessions")
         await me.until(lambda: {id for id, mark in Marks().all().items() if mark.pinned} == ids)
         await me.press("A")
-        await said(me, "Archived: 2 sessions")
+        await me.is_told("Archived: 2 sessions")
         assert me.rows.selection.words == ""
         await me.press("u")
-        await said(me, "Undone: archived 2 sessions")
+        await me.is_told("Undone: archived 2 sessions")
         await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})
 
 
@@ -215,8 +208,7 @@ async def test_the_open_session_is_marked(store: Path) -> None:
         id = me.chosen.id
         await me.press("enter")
         await me.until(lambda: me.view.has_focus)
-        await me.press("p", "A")
-        await me.sees("★ pinned", "archived")
+        await me.does("p A", "★ pinned", "archived")
         await me.until(lambda: Marks().get(id).pinned and Marks().get(id).archived)
         await me.press("u", "u")
         await me.until(lambda: "archived" not in me.text and "★" not in me.text)
@@ -290,15 +282,11 @@ async def test_the_search_completes_tags_and_knows_what_was_marked_just_now(stor
             )
         )
         await me.burst("pF")
-        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
-        await me.type("is:pinned leaps")
-        await me.sees("★ Write a haiku file", "in 1 session")
+        await me.on(SearchScreen)
+        await me.does("'is:pinned space 'leaps", "★ Write a haiku file", "in 1 session")
         Marks().edit([me.chosen.id], MarkEdit(add=("verse",), archived=True, name="Frogs"))
         await me.sees("★ Frogs", "archived")
-        await me.press("ctrl+u")
-        await me.type("leaps tag:ve")
-        await me.press("tab")
-        await me.sees("tag:verse", "in 1 session")
+        await me.does("ctrl+u 'leaps space 'tag:ve tab", "tag:verse", "in 1 session")
 
 
 # --- undo --------------------------------------------------------------------------------------
@@ -309,24 +297,24 @@ async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> No
     async with person(store, NARROW) as me:
         first = me.chosen
         await me.press("p")
-        await said(me, "Pinned")
+        await me.is_told("Pinned")
         await confirmed(me, "Delete this session?")
-        await said(me, "u to undo")
+        await me.is_told("u to undo")
         await me.until(lambda: me.chosen.id != first.id)
         second = me.chosen
         await me.press("A")
-        await said(me, "Archived")
+        await me.is_told("Archived")
         await me.press("u")
-        await said(me, f"Undone: archived {second.title}")
+        await me.is_told(f"Undone: archived {second.title}")
         await me.until(lambda: me.chosen.id == second.id)
         assert not first.path.exists()
         assert Marks().get(first.id).pinned
         await me.press("u")
-        await said(me, f"Restored: {first.title}")
+        await me.is_told(f"Restored: {first.title}")
         assert content(store) == before
         await me.sees(f"★ {first.title}")
         await me.press("u")
-        await said(me, f"Undone: pinned {first.title}")
+        await me.is_told(f"Undone: pinned {first.title}")
         await me.until(lambda: Marks().all() == {})
 
 
@@ -352,16 +340,11 @@ async def test_the_name_stands_where_other_panes_tell_of_the_session(
         assert me.chosen.title == "Write a haiku file"
         Marks().edit([me.chosen.id], MarkEdit(name="Frogs"))
         await me.sees("Frogs")
-        await me.press("3", "h")
-        await me.sees("calls in")
-        await me.press("w")
-        await me.sees("Choose the calls")
-        await me.press("end", "enter")
-        await me.sees("Choose a session", "Frogs")
-        await me.press("/", *"frogs", "enter")
-        await me.sees('session "Frogs"')
-        await me.press("1", "c")
-        await me.sees("enter continues session", "Frogs")
+        await me.does("3 h", "calls in")
+        await me.does("w", "Choose the calls")
+        await me.does("end enter", "Choose a session", "Frogs")
+        await me.does("/ 'frogs enter", 'session "Frogs"')
+        await me.does("1 c", "enter continues session", "Frogs")
         assert "haiku" not in me.text.splitlines()[1]
 
 
@@ -370,13 +353,12 @@ async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: 
         id = me.chosen.id
         Marks().edit([id], MarkEdit(name="The tail", note="mine"))
         await me.sees("The tail")
-        await me.press("d")
-        await me.sees("Delete this session?", "The tail")
+        await me.does("d", "Delete this session?", "The tail")
         await me.press("y")
         await me.until(lambda: me.chosen.id != id)
         assert Marks().get(id).note == "mine"
         await me.press("u")
-        await said(me, "Restored: The tail")
+        await me.is_told("Restored: The tail")
         await me.until(lambda: me.chosen.id == id)
         await me.sees("The tail")
 
@@ -393,7 +375,7 @@ async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(
         await me.sees("★ Theirs")
         data = session.path.read_bytes()
         session.path.unlink()
-        await me.until(lambda: "Theirs" not in me.text)
+        await me.lacks("Theirs")
         assert Marks().get(session.id).name == "Theirs"
         session.path.write_bytes(data)
         await me.sees("★ Theirs")
@@ -430,10 +412,9 @@ async def test_a_damaged_file_is_set_aside_by_the_first_mark(
         await me.sees("! marks can't be read", "first question")
         assert marks_file().read_bytes() == before
         await me.press("p")
-        await said(me, "it is now")
-        await me.until(lambda: "marks can't" not in me.text)
-        await me.press("p")
-        await me.sees("★ first question")
+        await me.is_told("it is now")
+        await me.lacks("marks can't")
+        await me.does("p", "★ first question")
     aside = marks_file().with_name("marks-damaged-1.sqlite3")
     assert aside.read_bytes() == before
 
@@ -445,14 +426,13 @@ async def test_a_file_of_a_newer_version_is_said_and_left_alone(store: Path, key
     async with person(store, NARROW) as me:
         await me.sees("! marks can't be read", "first question")
         await me.press(key)
-        await said(me, "which has your names, tags and notes for sessions, can't be used")
-        await me.press("exclamation_mark")
-        await me.sees("marks.sqlite3", "use a newer gemtui")
+        await me.is_told("which has your names, tags and notes for sessions, can't be used")
+        await me.does("exclamation_mark", "marks.sqlite3", "use a newer gemtui")
         await me.press("escape", "enter")
         await me.until(lambda: me.view.total)
         assert marks_file().read_bytes() == before
         marks_file().unlink()
-        await me.until(lambda: "marks can't" not in me.text)
+        await me.lacks("marks can't")
 
 
 async def test_what_can_not_be_written_is_shown_no_longer(store: Path) -> None:
@@ -462,12 +442,11 @@ async def test_what_can_not_be_written_is_shown_no_longer(store: Path) -> None:
         await me.until(lambda: id in me.home.marks.marks)
         with closing(sqlite3.connect(marks_file(), isolation_level=None)) as other:
             other.execute("begin exclusive")
-            await me.press("p")
-            await me.sees("★ first question")
+            await me.does("p", "★ first question")
             await me.press("down")
             assert me.chosen.id != id
-            await said(me, "can't be used: database is locked")
-            await me.until(lambda: "★" not in me.text)
+            await me.is_told("can't be used: database is locked")
+            await me.lacks("★")
             await me.press("u")
         await me.until(lambda: me.home.marks.problem is None)
         assert not Marks().get(id).pinned
@@ -480,12 +459,10 @@ async def test_an_export_has_the_name_and_its_json_what_is_stored(store: Path) -
     async with person(store, NARROW) as me:
         Marks().edit([me.chosen.id], MarkEdit(name="The tail"))
         await me.sees("The tail")
-        await me.press("e")
-        await me.sees("Export", "The-tail")
+        await me.does("e", "Export", "The-tail")
         await me.press("enter")
-        await said(me, "Exported to")
-        await me.press("e")
-        await me.sees("HTML, one")
+        await me.is_told("Exported to")
+        await me.does("e", "HTML, one")
         await me.press("down", "down", "down", "enter")
         await me.until(lambda: list(Path().glob("The-tail-*.json")))
     [page] = Path().glob("The-tail-*.md")

@@ -49,16 +49,14 @@ def home(tmp_path: Path, project: Path) -> Path:
 
 
 async def on_patch(me: Person) -> PatchScreen:
-    await me.until(lambda: isinstance(me.app.screen, PatchScreen))
-    screen = me.app.screen
-    assert isinstance(screen, PatchScreen)
+    screen = await me.on(PatchScreen)
     await me.until(lambda: screen.view.patch is not None)
     return screen
 
 
 async def write(me: Person, name: str) -> None:
     await me.press("enter")
-    await me.until(lambda: isinstance(me.app.screen, AskScreen))
+    await me.on(AskScreen)
     await me.press("ctrl+a", "ctrl+k")
     await me.type(name)
     await me.press("enter")
@@ -74,7 +72,7 @@ async def test_the_patch_of_selected_sessions_is_written_and_applies(
         await me.sees("2 files", "2 files left out", "far.py")
         await me.sees("left out: not in", "its contents before the write are not recorded")
         await write(me, "my.patch")
-        await me.until(lambda: any("Saved: " in each for each in me.said))
+        await me.is_told("Saved: ")
     written = project / "my.patch"
     assert written.stat().st_mode & 0o777 == 0o600
     apply(project, written.read_text())
@@ -105,8 +103,7 @@ async def test_no_file_is_written_over(home: Path, project: Path) -> None:
         await me.sees("That file already exists")
         await me.press("ctrl+a", "ctrl+k")
         await me.type(str(home / "x"))
-        await me.press("enter")
-        await me.sees("belongs to Gemini CLI")
+        await me.does("enter", "belongs to Gemini CLI")
     assert (project / "src/moon.py").read_text() == "new\n"
     assert not (home / "x").exists()
 
@@ -115,9 +112,8 @@ async def test_the_patch_of_the_files_that_are_shown(home: Path, project: Path) 
     async with person(home) as me:
         await me.sees("Let it wane")
         await me.press("w")
-        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
-        await me.type("moon")
-        await me.sees("1 of 4 files")
+        await me.on(FilesScreen)
+        await me.does("'moon", "1 of 4 files")
         await me.press("ctrl+s")
         screen = await on_patch(me)
         assert screen.view.patch is not None
@@ -125,7 +121,7 @@ async def test_the_patch_of_the_files_that_are_shown(home: Path, project: Path) 
         apply(project, screen.view.patch.text)
         assert (project / "src/moon.py").read_text() == "half\n"
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        await me.on(FilesScreen)
         assert me.app.screen.query_one(Input).value == "moon"
 
 
@@ -133,10 +129,10 @@ async def test_the_patch_of_one_file(home: Path) -> None:
     async with person(home) as me:
         await me.sees("Let it wane")
         await me.press("w")
-        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        await me.on(FilesScreen)
         await me.type("moon")
         await me.press("enter")
-        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions")
         await me.press("E")
         screen = await on_patch(me)
@@ -150,7 +146,7 @@ async def test_sessions_of_several_projects_make_no_patch(home: Path) -> None:
     async with person(home) as me:
         await me.sees("Go away")
         await me.press("space", "space", "space", "E")
-        await me.until(lambda: any("several projects" in each for each in me.said))
+        await me.is_told("several projects")
         assert me.app.screen is me.home
 
 
@@ -163,11 +159,10 @@ async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> Non
     async with person(home) as me:
         await me.sees("Let it wane")
         await me.press("E")
-        await me.until(lambda: any("this session's project folder" in each for each in me.said))
-        await me.press("w")
-        await me.sees("1 file")
+        await me.is_told("this session's project folder")
+        await me.does("w", "1 file")
         await me.press("ctrl+s")
-        await me.until(lambda: any("this file's project folder" in each for each in me.said))
+        await me.is_told("this file's project folder")
 
 
 async def test_what_is_left_out_for_one_reason_is_told_once(home: Path, project: Path) -> None:
@@ -220,7 +215,7 @@ async def test_control_characters_are_written_and_said_when_copied(
         await me.press("E")
         await on_patch(me)
         await me.press("y")
-        await me.until(lambda: any("Control characters" in each for each in me.said))
+        await me.is_told("Control characters")
         assert not {"\x1b", "\x07"} & set(me.text + me.app.clipboard)
         await write(me, "evil.patch")
         await me.until(lambda: (project / "evil.patch").exists())

@@ -22,8 +22,7 @@ from tests.ui.people import NARROW, WIDE, person
 async def test_wide_shows_both_panes_and_keys_go_from_one_to_the_other(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.sees("first question", "Answer one.")
-        await me.press("down")
-        await me.sees("frog leaps in")
+        await me.does("down", "frog leaps in")
         assert me.rows.has_focus
 
         await me.press("enter")
@@ -54,18 +53,16 @@ async def test_narrow_shows_one_pane_at_a_time_and_a_wider_terminal_both_at_the_
         await me.press("tab")
         assert me.rows.has_focus
 
-        await me.press("down", "enter")
-        await me.sees("frog leaps in")
+        await me.does("down enter", "frog leaps in")
         assert "Collecting a list of fruit" not in me.text
         await me.pilot.resize_terminal(*WIDE)
         await me.sees("Collecting a list of fruit", "frog leaps in")
         assert me.view.has_focus
         await me.pilot.resize_terminal(*NARROW)
-        await me.until(lambda: "Collecting a list of fruit" not in me.text)
+        await me.lacks("Collecting a list of fruit")
         assert "frog leaps in" in me.text
 
-        await me.press("escape")
-        await me.sees("Collecting a list of fruit")
+        await me.does("escape", "Collecting a list of fruit")
         assert me.chosen.title == "Write a haiku file"
         await me.press("enter", "q")
         assert me.rows.has_focus
@@ -79,8 +76,7 @@ async def test_a_session_given_at_the_start_is_open(store: Path) -> None:
     async with person(store, NARROW, session=wanted) as me:
         await me.sees("Add a docstring to Stock", "run_shell_command")
         assert me.view.has_focus
-        await me.press("i")
-        await me.sees("3, 1 prompt, 4 tool calls")
+        await me.does("i", "3, 1 prompt, 4 tool calls")
         await me.press("escape", "escape")
         await me.until(lambda: me.chosen.id == wanted.id)
 
@@ -101,8 +97,7 @@ async def test_the_project_of_the_folder_comes_first_and_the_lines_around_it_say
         for words in ("/ find", "y copy", "esc back", "e export", "? keys"):
             assert words in me.text.splitlines()[-1]
 
-        await me.press("escape", "a")
-        await me.sees("Rename add to put")
+        await me.does("escape a", "Rename add to put")
 
 
 async def test_a_folder_without_sessions_shows_all_projects(store: Path, tmp_path: Path) -> None:
@@ -122,8 +117,7 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         await me.until(lambda: "Copied the session id" in me.text.splitlines()[-2])
         assert not me.app._notifications
 
-        await me.press("down", "enter")
-        await me.sees("frog leaps in", "write_file")
+        await me.does("down enter", "frog leaps in", "write_file")
         row = next(n for n, line in enumerate(me.text.splitlines()) if "frog leaps" in line)
         column = me.text.splitlines()[row].index("frog")
         await me.pilot.mouse_down(offset=(column, row))
@@ -133,8 +127,7 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         assert "frog leap" in me.app.clipboard
         assert any("Copied" in said and "characters" in said for said in me.said)
 
-        await me.press("home", "right_square_bracket", "v")
-        await me.sees('"name": "write_file"', '"args"')
+        await me.does("home right_square_bracket v", '"name": "write_file"', '"args"')
         await me.press("y")
         assert '"write_file"' in me.app.clipboard
         assert any("Copied the tool call" in said for said in me.said)
@@ -142,21 +135,14 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         assert not isinstance(me.app.screen, RawScreen)
         assert me.view.has_focus
 
-        await me.press("home", "slash")
-        await me.type("haiku")
-        await me.sees("match 1 of ")
-        await me.press("escape", "n")
-        await me.sees("match 2 of ")
-        await me.press("escape", "n")
-        await me.sees("no search to continue; press / to start one")
+        await me.does("home slash 'haiku", "match 1 of ")
+        await me.does("escape n", "match 2 of ")
+        await me.does("escape n", "no search to continue; press / to start one")
 
 
 async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("slash")
-        await me.type("fruit")
-        await me.press("enter", "i")
-        await me.sees("cc1b3512-9f81-4eb0-b0f9-e9621be330ba", "copy ")
+        await me.does("slash 'fruit enter i", "cc1b3512-9f81-4eb0-b0f9-e9621be330ba", "copy ")
         copy = me.chosen.copies[0]
         await me.press("enter")
         await me.until(lambda: me.home.pane.summary is copy)
@@ -164,28 +150,21 @@ async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
 
 async def test_a_subagent_opens_from_its_card_and_leads_back_to_it(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("slash")
-        await me.type("investigator")
-        await me.press("enter", "enter")
-        await me.sees("invoke_agent")
+        await me.does("slash 'investigator enter enter", "invoke_agent")
         await me.press("right_square_bracket")
         parent, card = me.home.pane.summary, me.view.page.cursor
         assert card != (0, 0)
-        await me.press("enter")
-        await me.sees("deep investigation")
+        await me.does("enter", "deep investigation")
         await me.until(lambda: me.home.pane.summary and me.home.pane.summary.parent)
-        await me.press("home", "escape")
-        await me.sees("invoke_agent")
+        await me.does("home escape", "invoke_agent")
         assert me.home.pane.summary is parent
         assert me.view.page.cursor == card
         assert me.view.has_focus
 
         await me.press("enter")
         await me.until(lambda: me.home.pane.summary is not parent)
-        await me.press("i")
-        await me.sees("parent")
-        await me.press("enter")
-        await me.sees("invoke_agent")
+        await me.does("i", "parent")
+        await me.does("enter", "invoke_agent")
 
 
 async def test_a_subagent_names_its_parent_and_leads_there(store: Path) -> None:
@@ -193,8 +172,7 @@ async def test_a_subagent_names_its_parent_and_leads_there(store: Path) -> None:
     subagent = Index(store, cache=None).find(str(path))
     async with person(store, NARROW, session=subagent) as me:
         await me.sees("subagent of: Use the investigator to find")
-        await me.press("escape")
-        await me.sees("invoke_agent")
+        await me.does("escape", "invoke_agent")
         await me.until(lambda: me.view.page.cursor != (0, 0))
         block = me.view.page.block
         assert isinstance(block, ToolCall)
@@ -213,12 +191,9 @@ async def test_hints_name_only_keys_that_act_where_somebody_types(store: Path) -
 
 async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("enter")
-        await me.sees("3 rewound (press . to show)", "of 7")
-        await me.press("full_stop")
-        await me.sees("3 rewound (press . to hide)", "of 10")
-        await me.press("full_stop")
-        await me.sees("of 7")
+        await me.does("enter", "3 rewound (press . to show)", "of 7")
+        await me.does("full_stop", "3 rewound (press . to hide)", "of 10")
+        await me.does("full_stop", "of 7")
 
 
 async def test_keys_do_not_wait_for_the_dropped_messages(
@@ -232,10 +207,8 @@ async def test_keys_do_not_wait_for_the_dropped_messages(
 
     monkeypatch.setattr(SessionLoader, "transcript_so_far", slowly)
     async with person(store, NARROW) as me:
-        await me.press("enter")
-        await me.sees("message 1 of 7")
-        await me.press("full_stop", "down")
-        await me.sees("message 2 of 7")
+        await me.does("enter", "message 1 of 7")
+        await me.does("full_stop down", "message 2 of 7")
         await me.press("full_stop", "full_stop")
         gate.set()
         await me.sees("3 rewound (press . to hide)", "of 10")
@@ -247,8 +220,7 @@ async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path
         await me.sees(
             "failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1"
         )
-        await me.press("full_stop")
-        await me.sees("1 failed prompt (press . to show)")
+        await me.does("full_stop", "1 failed prompt (press . to show)")
         assert not me.view.total
 
 
@@ -268,11 +240,11 @@ async def test_the_notice_of_a_small_window_goes_with_the_small_window(store: Pa
         await me.until(lambda: sizes)
         assert sizes == [small]
         await me.pilot.pause()
-        await me.until(lambda: "small window" not in me.text)
+        await me.lacks("small window")
         await me.press("2")
         await me.pilot.resize_terminal(*small)
         home.update_status()
         await me.pilot.resize_terminal(*wide)
         await me.press("escape", "1")
         await me.until(lambda: me.app.screen is home)
-        await me.until(lambda: "small window" not in me.text)
+        await me.lacks("small window")

@@ -17,14 +17,13 @@ from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 async def begin(me: Person) -> None:
     await me.sees("first question")
     await me.press("F")
-    await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+    await me.on(SearchScreen)
 
 
 async def test_a_few_letters_lead_to_the_words_in_a_transcript(store: Path) -> None:
     async with person(store, BOTH) as me:
         await begin(me)
-        await me.type("leaps")
-        await me.sees("Write a haiku file", "frog leaps in", "in 1 session")
+        await me.does("'leaps", "Write a haiku file", "frog leaps in", "in 1 session")
         await me.press("enter")
         await me.until(lambda: me.view.found.total)
         assert me.chosen.title == "Write a haiku file"
@@ -35,14 +34,13 @@ async def test_a_few_letters_lead_to_the_words_in_a_transcript(store: Path) -> N
 async def test_escape_leads_back_to_the_hits_and_then_out(store: Path) -> None:
     async with person(store, WIDE) as me:
         await begin(me)
-        await me.type("leaps")
-        await me.sees("in 1 session")
+        await me.does("'leaps", "in 1 session")
         await me.press("down", "enter")
         await me.until(lambda: me.view.found.total)
         await me.press("escape")
         await me.until(lambda: not me.view.found.query)
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+        await me.on(SearchScreen)
         await me.sees("in 1 session")
         assert me.app.screen.query_one(Input).value == "leaps"
         await me.press("escape", "escape")
@@ -53,12 +51,12 @@ async def test_escape_leads_back_to_the_hits_and_then_out(store: Path) -> None:
 async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
-        await me.type("leaps")
-        await me.sees(
-            "No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions"
+        await me.does(
+            "'leaps",
+            "No matches in this project. Press ctrl+r to search all",
+            "0 hits in 0 sessions",
         )
-        await me.press("ctrl+r")
-        await me.sees("all projects", "in 1 session")
+        await me.does("ctrl+r", "all projects", "in 1 session")
 
 
 @pytest.mark.parametrize("key", ["F", "w"])
@@ -82,11 +80,8 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.type("leaps too")
         await me.press("tab")
         await me.until(lambda: me.app.screen.query_one(Input).value == "leaps tool:")
-        await me.type("write_file")
-        await me.sees("in 1 session")
-        await me.press("ctrl+u")
-        await me.type("leaps tool:glob")
-        await me.sees("No matches")
+        await me.does("'write_file", "in 1 session")
+        await me.does("ctrl+u 'leaps space 'tool:glob", "No matches")
 
 
 async def test_a_project_of_windows_completes_by_its_name(store: Path) -> None:
@@ -102,8 +97,9 @@ async def test_a_project_of_windows_completes_by_its_name(store: Path) -> None:
 async def test_what_could_not_be_read_stands_apart_from_the_count(store: Path) -> None:
     async with person(store, BOTH) as me:
         await begin(me)
-        await me.type("is:odd leaps")
-        await me.sees("0 hits in 0 sessions  is:odd is not valid; use failed, thought")
+        await me.does(
+            "'is:odd space 'leaps", "0 hits in 0 sessions  is:odd is not valid; use failed, thought"
+        )
 
 
 async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
@@ -112,16 +108,15 @@ async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
     session(home, uuid(1), [*records, {"$rewindTo": "x"}])
     async with person(home, WIDE) as me:
         await begin(me)
-        await me.type("quicksilver")
-        await me.sees("No matches. Press ctrl+t to search dropped messages.")
-        await me.press("ctrl+t")
-        await me.sees("dropped messages", "in 1 session")
-        await me.type(" zzzz")
-        await me.sees("No matches in dropped messages. Press ctrl+t to search current messages.")
+        await me.does("'quicksilver", "No matches. Press ctrl+t to search dropped messages.")
+        await me.does("ctrl+t", "dropped messages", "in 1 session")
+        await me.does(
+            "space 'zzzz",
+            "No matches in dropped messages. Press ctrl+t to search current messages.",
+        )
         await me.press(*["backspace"] * 5)
         await me.sees("in 1 session")
-        await me.press("enter")
-        await me.sees("quicksilver")
+        await me.does("enter", "quicksilver")
 
 
 async def test_markup_and_escapes_in_hits_are_text(tmp_path: Path) -> None:
@@ -130,8 +125,7 @@ async def test_markup_and_escapes_in_hits_are_text(tmp_path: Path) -> None:
     session(home, uuid(1), [*talk(uuid(1), "first question"), logs.gemini("g", evil, 9)])
     async with person(home, WIDE) as me:
         await begin(me)
-        await me.type("needle")
-        await me.sees("needle [/x] [@click=app.exit]y[/]")
+        await me.does("'needle", "needle [/x] [@click=app.exit]y[/]")
         assert "\x1b" not in me.text
 
 
@@ -141,8 +135,7 @@ async def test_what_is_found_far_to_the_right_is_seen(tmp_path: Path) -> None:
     session(home, uuid(1), [*talk(uuid(1), "first question"), logs.gemini("g", far, 9)])
     async with person(home, NARROW) as me:
         await begin(me)
-        await me.type("needle")
-        await me.sees("a the needle bbb")
+        await me.does("'needle", "a the needle bbb")
 
 
 async def test_a_burst_of_keys_searches_for_all_of_them(store: Path) -> None:
@@ -162,11 +155,12 @@ async def test_a_lost_prompt_is_found_and_opens_with_the_session_s_other_prompts
     typed(store, [("aaaa1111-2", "Where is the heliotrope?"), ("aaaa1111-2", "Is it far?")])
     async with person(store, BOTH) as me:
         await begin(me)
-        await me.type("heliotrope")
-        await me.sees("file is gone", "1 hit in 1 session")
-        await me.press("enter")
-        await me.sees(
-            "Prompts of aaaa1111-2, whose file is gone", "Where is the heliotrope?", "Is it far?"
+        await me.does("'heliotrope", "file is gone", "1 hit in 1 session")
+        await me.does(
+            "enter",
+            "Prompts of aaaa1111-2, whose file is gone",
+            "Where is the heliotrope?",
+            "Is it far?",
         )
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+        await me.on(SearchScreen)

@@ -46,12 +46,11 @@ def content(store: Path) -> dict[str, tuple[str, int]]:
 
 
 async def said(me: Person, words: str) -> None:
-    await me.until(lambda: any(words in each for each in me.said))
+    await me.is_told(words)
 
 
 async def confirmed(me: Person, question: str) -> None:
-    await me.press("d")
-    await me.sees(question)
+    await me.does("d", question)
     await me.press("y")
 
 
@@ -60,18 +59,13 @@ async def confirmed(me: Person, question: str) -> None:
 
 async def test_what_is_selected_is_marked_and_counted_and_esc_ends_it(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("space", "space")
-        await me.sees("◆ first question", "◆ Write a haiku file", "2 selected")
-        await me.press("up", "space")
-        await me.sees("1 selected")
-        await me.press("slash")
-        await me.type("greeter")
-        await me.press("down")
-        await me.sees("1 selected")
+        await me.does("space space", "◆ first question", "◆ Write a haiku file", "2 selected")
+        await me.does("up space", "1 selected")
+        await me.does("slash 'greeter down", "1 selected")
         await me.press("slash")
         await me.type(" first")
         await me.press("down", "escape")
-        await me.until(lambda: "selected" not in me.text)
+        await me.lacks("selected")
         assert me.rows.view.query == "greeter first"
         await me.press("escape")
         assert me.rows.view.query == ""
@@ -79,9 +73,7 @@ async def test_what_is_selected_is_marked_and_counted_and_esc_ends_it(store: Pat
 
 async def test_selected_sessions_that_are_not_listed_are_said_and_kept(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("space", "space", "slash")
-        await me.type("haiku")
-        await me.sees("2 selected, 1 not listed")
+        await me.does("space space slash 'haiku", "2 selected, 1 not listed")
         await me.press("escape", "s", "s", "ctrl+r")
         await me.until(lambda: me.has_read)
         await me.sees("2 selected")
@@ -90,10 +82,8 @@ async def test_selected_sessions_that_are_not_listed_are_said_and_kept(store: Pa
 
 async def test_v_selects_all_from_the_last_selected_one(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("space", "down", "down", "down", "v")
-        await me.sees("5 selected")
-        await me.press("escape", "end", "v", "home", "v")
-        await me.sees(f"{me.rows.rows.shown} selected")
+        await me.does("space down down down v", "5 selected")
+        await me.does("escape end v home v", f"{me.rows.rows.shown} selected")
 
 
 async def test_on_the_heading_of_a_project_all_below_it_are_selected(store: Path) -> None:
@@ -101,10 +91,9 @@ async def test_on_the_heading_of_a_project_all_below_it_are_selected(store: Path
         await me.press("g", "home")
         [first, *_] = me.rows.rows.rows
         assert isinstance(first, Heading)
-        await me.press("space")
-        await me.sees(f"{first.count} selected")
+        await me.does("space", f"{first.count} selected")
         await me.press("home", "space")
-        await me.until(lambda: "selected" not in me.text)
+        await me.lacks("selected")
 
 
 async def test_a_selection_has_an_ascii_sign(store: Path) -> None:
@@ -121,10 +110,9 @@ async def test_export_of_several_writes_a_file_each_and_overwrites_none(store: P
     mine.parent.mkdir()
     mine.write_text("mine")
     async with person(store, NARROW) as me:
-        await me.press("space", "space", "e")
-        await me.sees("2 sessions", "Folder in", "gemini-sessions")
+        await me.does("space space e", "2 sessions", "Folder in", "gemini-sessions")
         await me.press("down", "down", "down", "tab", "ctrl+u", *"out", "enter")
-        await said(me, "Exported 2 files to")
+        await me.is_told("Exported 2 files to")
     assert mine.read_text() == "mine"
     again = mine.with_name("Write-a-haiku-file-63a18d40-2.json")
     others = sorted(set(mine.parent.iterdir()) - {mine, again})
@@ -138,8 +126,7 @@ async def test_a_session_that_can_not_be_written_does_not_stop_the_others(store:
     async with person(store, NARROW) as me:
         await me.press("space", "space")
         me.rows.selected[0].path.unlink()
-        await me.press("e")
-        await me.sees("2 sessions", "gemini-sessions")
+        await me.does("e", "2 sessions", "gemini-sessions")
         await me.press("enter")
         await me.until(lambda: me.app.screen.query(RawText))
         await me.sees("1 session could not be exported", "first question")
@@ -150,8 +137,7 @@ async def test_a_session_that_can_not_be_written_does_not_stop_the_others(store:
 
 async def test_several_are_not_written_into_the_store(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("space", "space", "e")
-        await me.sees("gemini-sessions")
+        await me.does("space space e", "gemini-sessions")
         await me.press("tab", "ctrl+u", *str(store / "tmp"), "enter")
         await me.sees("That folder belongs to Gemini CLI")
 
@@ -166,16 +152,15 @@ async def test_several_are_deleted_at_once_and_brought_back_at_once(
     async with person(store, BOTH) as me:
         await me.press("space", "down", "space")
         gone = me.rows.selected
-        await me.press("d")
-        await me.sees("Delete 2 sessions?", *(each.title for each in gone))
+        await me.does("d", "Delete 2 sessions?", *(each.title for each in gone))
         await me.sees(*(path.name for each in gone for path in each.files))
         await me.press("y")
-        await said(me, "2 sessions: ")
-        await said(me, "u to undo")
+        await me.is_told("2 sessions: ")
+        await me.is_told("u to undo")
         await me.until(lambda: not any(each.path.exists() for each in gone))
-        await me.until(lambda: "selected" not in me.text)
+        await me.lacks("selected")
         await me.press("u")
-        await said(me, "Restored 2 sessions")
+        await me.is_told("Restored 2 sessions")
         assert content(store) == before
         await me.until(lambda: me.chosen.id == gone[-1].id)
     assert list((trash / "files").iterdir()) == []
@@ -186,20 +171,20 @@ async def test_deletions_are_undone_one_after_the_other(store: Path, trash: Path
     async with person(store, NARROW) as me:
         first = me.chosen
         await confirmed(me, "Delete this session?")
-        await said(me, "moved to the trash, u to undo")
+        await me.is_told("moved to the trash, u to undo")
         await me.until(lambda: me.chosen.id != first.id)
         second = me.chosen
         await confirmed(me, "Delete this session?")
         await me.until(lambda: me.chosen.id != second.id)
         await me.press("u")
-        await said(me, f"Restored: {second.title}")
+        await me.is_told(f"Restored: {second.title}")
         assert second.path.exists()
         assert not first.path.exists()
         await me.press("u")
-        await said(me, f"Restored: {first.title}")
+        await me.is_told(f"Restored: {first.title}")
         assert content(store) == before
         await me.press("u")
-        await said(me, "nothing to undo")
+        await me.is_told("nothing to undo")
         assert content(store) == before
 
 
@@ -207,32 +192,29 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
     async with person(store, WIDE) as me:
         gone = me.chosen
         await confirmed(me, "Delete this session?")
-        await said(me, "u to undo")
+        await me.is_told("u to undo")
         gone.path.write_text("newer")
-        await me.press("u")
-        await me.sees("not restored", "another file is now in its place", "Trash")
+        await me.does("u", "not restored", "another file is now in its place", "Trash")
         assert gone.path.read_text() == "newer"
         gone.path.unlink()
         await me.press("escape", "u")
-        await said(me, "Restored: ")
+        await me.is_told("Restored: ")
         assert gone.path.stat().st_size > 100
 
 
 async def test_an_emptied_trash_is_said(store: Path, trash: Path) -> None:
     async with person(store, WIDE) as me:
         await confirmed(me, "Delete this session?")
-        await said(me, "u to undo")
+        await me.is_told("u to undo")
         shutil.rmtree(trash)
-        await me.press("u")
-        await me.sees("not restored", "no longer in the trash")
+        await me.does("u", "not restored", "no longer in the trash")
 
 
 async def test_a_live_one_of_several_is_named(store: Path, trash: Path) -> None:
     async with person(store, WIDE) as me:
         append(me.chosen.path, {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}})
         await me.until(lambda: Flag.LIVE in me.chosen.flags)
-        await me.press("home", "space", "space", "d")
-        await me.sees("Delete 2 sessions?", "It is still being written")
+        await me.does("home space space d", "Delete 2 sessions?", "It is still being written")
 
 
 async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
@@ -249,7 +231,7 @@ async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
         await me.sees("Delete 2 sessions permanently?", "The system reported: there is no trash")
         assert all(each.path.exists() for each in gone)
         await me.press("D")
-        await said(me, "deleted permanently")
+        await me.is_told("deleted permanently")
         assert not any(each.path.exists() for each in gone)
         assert not any("undoes" in each for each in me.said)
 
@@ -268,9 +250,9 @@ async def test_a_subagent_goes_with_its_session_though_both_are_selected(
             await me.press("space")
         assert {each.id for each in me.rows.selected} == {child.id, parent.id}
         await confirmed(me, "Delete this session?")
-        await said(me, "u to undo")
+        await me.is_told("u to undo")
         await me.press("u")
-        await said(me, "Restored: ")
+        await me.is_told("Restored: ")
     assert content(store) == before
 
 
@@ -285,8 +267,7 @@ async def test_the_last_session_deleted_comes_back_from_the_empty_store(
         await me.press("tab")
         await confirmed(me, "Delete this session?")
         await me.sees("No sessions yet.")
-        await me.press("u")
-        await me.sees("Add a docstring to Stock", "Restored")
+        await me.does("u", "Add a docstring to Stock", "Restored")
 
 
 async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
@@ -299,10 +280,8 @@ async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
         [idle] = [each for each in me.rows.selected if each.id != busy.id]
         options = AgentOptions(cwd=tmp_path, resume=busy.id)
         run = await asyncio.to_thread(UnguardedAdapter().start, "go on", options)
-        await me.press("d")
-        await me.sees("Delete this session?", idle.title, f"{busy.title}: A run is using")
-        await me.press("y")
-        await me.sees("1 problem while deleting 2 sessions", "A run is using this session")
+        await me.does("d", "Delete this session?", idle.title, f"{busy.title}: A run is using")
+        await me.does("y", "1 problem while deleting 2 sessions", "A run is using this session")
         assert busy.path.exists()
         assert not idle.path.exists()
         run.abort()

@@ -53,14 +53,12 @@ async def listed(me: Person) -> None:
 
 async def grouped(me: Person) -> None:
     await listed(me)
-    await me.press("g")
-    await me.sees("shopfront")
+    await me.does("g", "shopfront")
 
 
 async def hidden(me: Person) -> None:
     await listed(me)
-    await me.press("full_stop")
-    await me.sees("subagent")
+    await me.does("full_stop", "subagent")
 
 
 async def nothing_found(me: Person) -> None:
@@ -76,8 +74,7 @@ async def opened(me: Person) -> None:
     await me.type("last line of")
     await me.press("enter")
     await me.until(lambda: me.rows.rows.shown == 1)
-    await me.press("enter")
-    await me.sees("The evening tide")
+    await me.does("enter", "The evening tide")
     await me.until(lambda: me.view.has_focus)
 
 
@@ -93,41 +90,33 @@ async def unfolded(me: Person) -> None:
 
 async def found(me: Person) -> None:
     await opened(me)
-    await me.press("slash")
-    await me.sees("find in this transcript")
-    await me.type("tail")
-    await me.sees(" of 1")
+    await me.does("slash", "find in this transcript")
+    await me.does("'tail", " of 1")
 
 
 async def raw(me: Person) -> None:
     await opened(me)
-    await me.press("right_square_bracket", "v")
-    await me.sees("as stored")
+    await me.does("right_square_bracket v", "as stored")
 
 
 async def helped(me: Person) -> None:
     await opened(me)
-    await me.press("question_mark")
-    await me.sees("Keys")
+    await me.does("question_mark", "Keys")
 
 
 async def palette(me: Person) -> None:
     await listed(me)
-    await me.press("ctrl+p")
-    await me.type("export")
-    await me.sees("Export this session to a file")
+    await me.does("ctrl+p 'export", "Export this session to a file")
 
 
 async def export(me: Person) -> None:
     await opened(me)
-    await me.press("e")
-    await me.sees("HTML, one")
+    await me.does("e", "HTML, one")
 
 
 async def deletion(me: Person) -> None:
     await listed(me)
-    await me.press("d")
-    await me.sees("Delete")
+    await me.does("d", "Delete")
 
 
 async def copied(me: Person) -> None:
@@ -150,30 +139,25 @@ async def marked(me: Person) -> None:
 
 async def marks_form(me: Person) -> None:
     await marked(me)
-    await me.press("m")
-    await me.sees("in use", "neap tides")
+    await me.does("m", "in use", "neap tides")
 
 
 async def files(me: Person) -> None:
     await listed(me)
-    await me.press("w")
-    await me.sees("Written files", "167 files", "tidewatch/api.py", "3 writes")
-    await me.until(lambda: "reading" not in me.text)
+    await me.does("w", "Written files", "167 files", "tidewatch/api.py", "3 writes")
+    await me.lacks("reading")
 
 
 async def history(me: Person) -> None:
     await files(me)
-    await me.type("checkout")
-    await me.press("enter")
-    await me.sees("History of", "5 writes in 2 sessions")
+    await me.does("'checkout enter", "History of", "5 writes in 2 sessions")
     await me.press("down")
     await me.until(lambda: len(me.app.screen.query_one(LineView).text) > 100)
 
 
 async def patch(me: Person) -> None:
     await opened(me)
-    await me.press("E")
-    await me.sees("Patch of", "diff --git")
+    await me.does("E", "Patch of", "diff --git")
 
 
 STATES: dict[str, Scene] = {
@@ -208,8 +192,7 @@ async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str) -
 
 async def vault_question(me: Person) -> None:
     await listed(me)
-    await me.press("V")
-    await me.sees("Keep all sessions?")
+    await me.does("V", "Keep all sessions?")
 
 
 async def kept(me: Person) -> None:
@@ -222,8 +205,7 @@ async def kept(me: Person) -> None:
 
 async def vault(me: Person) -> None:
     await kept(me)
-    await me.press("V")
-    await me.sees("turn it off")
+    await me.does("V", "turn it off")
 
 
 OF_THE_VAULT = {"vault_question": vault_question, "kept": kept, "vault": vault}

@@ -29,11 +29,9 @@ def test_numbers_side_by_side_have_one_unit(count: int | None, short: str) -> No
 async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -> None:
     async with person(store, size) as me:
         await me.sees("first question")
-        await me.press("t")
-        await me.sees("Stats", "all projects", "22 sessions", "234.6k tokens", "12 failed")
+        await me.does("t", "Stats", "all projects", "22 sessions", "234.6k tokens", "12 failed")
         assert max(len(line) for line in me.text.splitlines()) <= size[0]
-        await me.press("end")
-        await me.sees("frobnicate", "Costs are estimates")
+        await me.does("end", "frobnicate", "Costs are estimates")
         await me.press("escape")
         assert not isinstance(me.app.screen, StatsScreen)
 
@@ -41,31 +39,23 @@ async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -
 async def test_a_span_of_time_and_back_to_all(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.sees("first question")
-        await me.press("t")
-        await me.sees("all time", "22 sessions")
-        await me.press("w")
-        await me.sees("30 days", "22 sessions")
-        await me.press("w", "w", "w")
-        await me.sees("all time", "22 sessions")
+        await me.does("t", "all time", "22 sessions")
+        await me.does("w", "30 days", "22 sessions")
+        await me.does("w w w", "all time", "22 sessions")
 
 
 async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/notes")) as me:
         await me.sees("Write a haiku file")
-        await me.press("t")
-        await me.sees("/home/dev/notes", "2 sessions")
-        await me.press("a")
-        await me.sees("all projects", "22 sessions")
-        await me.press("a")
-        await me.sees("/home/dev/notes", "2 sessions")
+        await me.does("t", "/home/dev/notes", "2 sessions")
+        await me.does("a", "all projects", "22 sessions")
+        await me.does("a", "/home/dev/notes", "2 sessions")
 
 
 async def test_without_numbers_the_ways_on_are_told(store: Path) -> None:
     async with person(store, NARROW, project=Path("/home/dev/elsewhere")) as me:
-        await me.press("t")
-        await me.sees("all projects", "22 sessions")
-        await me.press("a")
-        await me.sees("Press w to change it, or a to show all projects.")
+        await me.does("t", "all projects", "22 sessions")
+        await me.does("a", "Press w to change it, or a to show all projects.")
 
 
 async def test_with_wrong_prices_numbers_are_shown_without_costs(store: Path) -> None:
@@ -74,8 +64,7 @@ async def test_with_wrong_prices_numbers_are_shown_without_costs(store: Path) ->
     prices.write_text("=")
     async with person(store, WIDE) as me:
         await me.sees("first question")
-        await me.press("t")
-        await me.sees("No costs are shown", "prices.toml", "22 sessions")
+        await me.does("t", "No costs are shown", "prices.toml", "22 sessions")
 
 
 async def test_whoever_leaves_while_it_reads_leaves(store: Path) -> None:
@@ -101,9 +90,8 @@ async def test_sums_so_far_are_shown_while_sessions_are_read(
     monkeypatch.setattr(stats_screen, "_STEP", 0.0)
     async with person(store, WIDE) as me:
         await me.sees("first question")
-        await me.press("t")
-        await me.sees("5 of ", "sessions read", "tokens", "Days")
+        await me.does("t", "5 of ", "sessions read", "tokens", "Days")
         assert "22 sessions" not in me.text
         go_on.set()
         await me.sees("22 sessions")
-        await me.until(lambda: "sessions read" not in me.text)
+        await me.lacks("sessions read")

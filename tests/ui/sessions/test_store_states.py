@@ -27,8 +27,7 @@ async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_pat
         assert not {"sessions.zoom", "sessions.info", "sessions.export", "sessions.go_on"} & ids
         assert not {"sessions.other_pane", "sessions.delete"} & ids
 
-        await me.press("o", "ctrl+u", *"/nowhere", "enter")
-        await me.sees("Folder not found.")
+        await me.does("o ctrl+u '/nowhere enter", "Folder not found.")
         await me.press("ctrl+u", *str(store.parent), "enter")
         await me.sees("Write a haiku file")
 
@@ -38,24 +37,18 @@ async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_noth
 ) -> None:
     async with person(copy_store(tmp_path), WIDE, project=tmp_path) as me:
         await me.sees("Answer one.")
-        await me.press("a")
-        await me.sees("No sessions in this project.", "No session to show.")
+        await me.does("a", "No sessions in this project.", "No session to show.")
         assert "Answer one." not in me.text
         assert "message 1" not in me.text
-        await me.press("a")
-        await me.sees("Answer one.")
+        await me.does("a", "Answer one.")
 
-        await me.press("slash")
-        await me.type("haiku")
-        await me.sees("frog leaps in")
-        await me.type("zzz")
-        await me.sees("Nothing matches", "No session to show.")
+        await me.does("slash 'haiku", "frog leaps in")
+        await me.does("'zzz", "Nothing matches", "No session to show.")
         assert "frog leaps in" not in me.text
-        await me.press("ctrl+u")
-        await me.type("in:prompt haiku")
-        await me.sees("in:prompt only works in the", "F to open it.")
-        await me.type(" projct:x")
-        await me.sees("projct: is not a field")
+        await me.does(
+            "ctrl+u 'in:prompt space 'haiku", "in:prompt only works in the", "F to open it."
+        )
+        await me.does("space 'projct:x", "projct: is not a field")
 
 
 async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path) -> None:
@@ -94,8 +87,7 @@ async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
     async with person(tmp_path / "home" / ".gemini", NARROW) as me:
         await me.sees("No Gemini sessions here yet.")
         copy_store(tmp_path)
-        await me.press("r")
-        await me.sees("Write a haiku file")
+        await me.does("r", "Write a haiku file")
 
 
 async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once_it_is_whole(
@@ -104,27 +96,23 @@ async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once
     async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
-        await me.press("enter")
-        await me.sees("Answer one.")
+        await me.does("enter", "Answer one.")
         path.write_bytes(kept[:20])
         await me.sees("This session can't be shown.", "ends before its first message")
         path.write_bytes(kept)
         await me.sees("Answer one.")
         assert me.view.has_focus
-        await me.press("escape")
-        await me.sees("Collecting a list of fruit")
+        await me.does("escape", "Collecting a list of fruit")
 
         await me.until(lambda: me.chosen.path == path)
         path.unlink()
         path.mkdir()
-        await me.press("enter")
-        await me.sees("This session can't be shown.", "is not a regular")
+        await me.does("enter", "This session can't be shown.", "is not a regular")
         await me.press("y")
         assert "is not a regular file" in me.app.clipboard
         path.rmdir()
         path.write_bytes(kept)
-        await me.press("r")
-        await me.sees("Answer one.")
+        await me.does("r", "Answer one.")
         assert me.view.has_focus
 
 
@@ -135,8 +123,7 @@ async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
         path = me.chosen.path
         kept = path.read_bytes()
         path.write_bytes(kept[:20])
-        await me.press("enter")
-        await me.sees("This session can't be shown.")
+        await me.does("enter", "This session can't be shown.")
         path.write_bytes(kept)
         await me.sees("Answer one.")
 
@@ -155,8 +142,7 @@ async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
     junk = logs.write(paths[0].with_name("session-junk.jsonl"), ["no session"])
     async with person(home, WIDE) as me:
         await me.sees("! 1 file can't be read")
-        await me.press("exclamation_mark")
-        await me.sees("session-junk.jsonl")
+        await me.does("exclamation_mark", "session-junk.jsonl")
         await me.press("escape")
         junk.unlink()
         await me.until(lambda: not UNREAD.search(me.text))
@@ -169,8 +155,9 @@ async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
             await me.sees("! 2 files can't be read")
             chats.chmod(0)
             await me.until(lambda: listed(me) == {uuid(3)})
-            await me.press("exclamation_mark")
-            await me.sees(*map(str, (project, chats, file)), "Permission denied")
+            await me.does(
+                "exclamation_mark", *map(str, (project, chats, file)), "Permission denied"
+            )
             await me.press("escape")
             for place in (project, chats, file):
                 place.chmod(0o700)
@@ -200,36 +187,32 @@ async def test_files_that_are_no_sessions_and_damaged_lines_are_counted_and_name
     junk.write_text("not valid JSON\n")
     async with person(store, NARROW) as me:
         await me.sees("! 1 file can't be read")
-        await me.press("exclamation_mark")
-        await me.sees("Unreadable files", "deadbeef.jsonl")
+        await me.does("exclamation_mark", "Unreadable files", "deadbeef.jsonl")
         await me.press("escape")
 
         with me.chosen.path.open("ab") as file:
             file.write(b"{broken}\n")
-        await me.press("enter")
-        await me.sees("! 1 line can't be read")
-        await me.press("exclamation_mark")
-        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not valid JSON")
+        await me.does("enter", "! 1 line can't be read")
+        await me.does(
+            "exclamation_mark", "Unreadable files", f"{me.chosen.path.name}, line", "not valid JSON"
+        )
 
 
 async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), WIDE) as me:
-        await me.press("enter")
-        await me.sees("Answer one.")
+        await me.does("enter", "Answer one.")
         me.chosen.path.unlink()
         await me.sees(
             "This session's file was deleted; showing what was read before.", "Answer one."
         )
-        await me.press("end", "home")
-        await me.sees("Answer one.")
+        await me.does("end home", "Answer one.")
         assert "live" not in me.text.splitlines()[1]
 
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), (50, 12)) as me:
         await me.sees("gemtui needs 60 x 15 or more", "first question")
-        await me.press("enter")
-        await me.sees("Answer one.")
+        await me.does("enter", "Answer one.")
 
 
 async def test_a_file_can_be_read_without_any_store(tmp_path: Path) -> None:

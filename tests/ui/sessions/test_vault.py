@@ -41,7 +41,7 @@ def gone(chat: Path) -> Path:
 
 async def said(me: Person, words: str) -> None:
     """Until this is said."""
-    await me.until(lambda: any(words in each for each in me.said))
+    await me.is_told(words)
 
 
 async def on_kept(me: Person) -> None:
@@ -59,13 +59,11 @@ def nothing_kept(me: Person) -> bool:
 
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
-        await me.press("V")
-        await me.sees("Keep all sessions?", "30 days", "restores them")
+        await me.does("V", "Keep all sessions?", "30 days", "restores them")
         assert not vault_dir().exists()
         await me.press("n")
         assert not is_on()
-        await me.press("V")
-        await me.sees("Keep all sessions?")
+        await me.does("V", "Keep all sessions?")
         await me.press("y")
         await me.until(lambda: chat.stat().st_nlink == 2)
         late = session(chat.parents[3], uuid(3), talk(uuid(3), "A late one"))
@@ -89,24 +87,19 @@ async def test_a_kept_session_has_a_sign_and_a_word_and_is_read(gone: Path) -> N
     async with person(gone.parents[3], NARROW) as me:
         await me.sees("▣ Where is it?", "kept")
         await on_kept(me)
-        await me.press("i")
-        await me.sees("deleted by Gemini CLI; only the vault has it")
-        await me.press("escape")
-        await me.press("enter")
-        await me.sees("Answer 0")
+        await me.does("i", "deleted by Gemini CLI; only the vault has it")
+        await me.does("escape enter", "Answer 0")
 
 
 async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
-        await me.press("b")
-        await me.sees("Restore this session?", "No other conversation is")
+        await me.does("b", "Restore this session?", "No other conversation is")
         await me.press("n")
         assert not gone.exists()
-        await me.press("b")
-        await me.sees("Restore this session?")
+        await me.does("b", "Restore this session?")
         await me.press("y")
-        await said(me, "Restored: 1 file")
+        await me.is_told("Restored: 1 file")
         await me.until(lambda: nothing_kept(me))
         assert gone.exists()
 
@@ -123,7 +116,7 @@ async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
         while Flag.KEPT not in me.chosen.flags:
             await me.press("down")
         await me.press("b", "y")
-        await said(me, "contains nothing to resume")
+        await me.is_told("contains nothing to resume")
 
 
 async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
@@ -133,33 +126,28 @@ async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
         kept.write_bytes(kept.read_bytes().replace(b"0" * 64, hashed(project).encode()))
     async with person(gone.parents[3]) as me:
         await on_kept(me)
-        await me.press("c")
-        await me.sees("Restore this session and continue?")
+        await me.does("c", "Restore this session and continue?")
         await me.press("n")
         assert not gone.exists()
-        await me.press("c")
-        await me.sees("Restore this session and continue?")
-        await me.press("y")
-        await me.sees(f"continues session {uuid(1)[:8]}")
+        await me.does("c", "Restore this session and continue?")
+        await me.does("y", f"continues session {uuid(1)[:8]}")
         assert gone.exists()
 
 
 async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) -> None:
     turn_on()
     async with person(chat.parents[3]) as me:
-        await me.press("d")
-        await me.sees("The vault keeps a copy", "marked kept")
+        await me.does("d", "The vault keeps a copy", "marked kept")
         await me.press("n")
 
 
 async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
-        await me.press("d")
-        await me.sees("Delete this kept session permanently?")
+        await me.does("d", "Delete this kept session permanently?")
         await me.press("y")
         await me.press("D")
-        await said(me, "from the vault")
+        await me.is_told("from the vault")
         await me.until(lambda: nothing_kept(me))
         assert not list(vault_dir().rglob(gone.name))
 
@@ -167,28 +155,23 @@ async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: P
 async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> None:
     session(gone.parents[3], uuid(5), [logs.header(uuid(5)), logs.user("u", "/about")])
     async with person(gone.parents[3], NARROW) as me:
-        await me.press("V")
-        await me.sees("The vault", "on", "only here, in 1 file", "kept ", TITLE)
+        await me.does("V", "The vault", "on", "only here, in 1 file", "kept ", TITLE)
         await me.sees("contains nothing to resume", "sessionRetention.enabled = false")
-        await me.press("tab", "enter")
-        await me.sees("Answer 0")
+        await me.does("tab enter", "Answer 0")
 
 
 async def test_it_is_switched_off_and_what_it_has_stays(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
-        await me.press("V")
-        await me.sees("turn it off")
+        await me.does("V", "turn it off")
         await me.press("o")
-        await said(me, "Kept sessions stay")
+        await me.is_told("Kept sessions stay")
         assert not is_on()
-        await me.press("V")
-        await me.sees("turn it on", "only here, in 1 file")
+        await me.does("V", "turn it on", "only here, in 1 file")
 
 
 async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
     async with person(chat.parents[3]) as me:
-        await me.press("i")
-        await me.sees("clean-up")
+        await me.does("i", "clean-up")
 
 
 async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path) -> None:

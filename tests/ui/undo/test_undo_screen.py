@@ -40,34 +40,27 @@ from tests.ui.undo.conftest import HOSTILE, to_second_prompt
 async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(project: Path) -> None:
     async with person(gemini_home(), BOTH, project=project) as me:
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("Undo to before prompt 2 of 3: Draw the moon.", "files and chat")
+        await me.does("U", "Undo to before prompt 2 of 3: Draw the moon.", "files and chat")
         await me.sees("! leave alone notes.md", "restore sea.py", "remove moon.py")
         await me.sees("2 to remove", "rm -rf build", "with 1 earlier prompt")
         assert "\x1b]0" not in me.text
         assert "owned" in me.text
         assert (project / "moon.py").exists()
-        await me.press("y")
-        await me.sees("done", "1 left alone, 1 restored, 2 removed")
+        await me.does("y", "done", "1 left alone, 1 restored, 2 removed")
         assert not (project / "moon.py").exists()
         assert not (project / HOSTILE).exists()
         assert (project / "sea.py").read_text() == "calm\n"
         assert (project / "notes.md").read_text() == "a\nB, mine\nc\n"
-        await me.press("R")
-        await me.sees("Redo: reverse the undo to before prompt 2", "restore moon.py")
+        await me.does("R", "Redo: reverse the undo to before prompt 2", "restore moon.py")
         assert not (project / "moon.py").exists()
-        await me.press("y")
-        await me.sees("done", "restored")
+        await me.does("y", "done", "restored")
         assert (project / "moon.py").read_text() == "full\n"
         assert (project / "sea.py").read_text() == "storm\n"
         await me.press("escape")
         await me.until(lambda: me.view.has_focus)
-        await me.press("U")
-        await me.sees("nothing has changed yet")
-        await me.press("y")
-        await me.sees("left alone")
-        await me.press("c")
-        await me.sees("continues session", "Look around.")
+        await me.does("U", "nothing has changed yet")
+        await me.does("y", "left alone")
+        await me.does("c", "continues session", "Look around.")
         assert prompt(me) == "Draw the moon."
         assert "Cleaned." not in me.text
 
@@ -75,22 +68,15 @@ async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(proje
 async def test_in_the_run_pane_undo_leads_further_back(project: Path) -> None:
     async with person(gemini_home(), NARROW, project=project) as me:
         await to_second_prompt(me)
-        await me.press("c")
-        await me.sees("continues session", "Cleaned.")
-        await me.press("escape", "U")
-        await me.sees("Undo to before prompt 3 of 3: Now clean up.")
-        await me.press("s", "s")
-        await me.sees("chat only")
-        await me.press("y")
-        await me.sees("done")
+        await me.does("c", "continues session", "Cleaned.")
+        await me.does("escape U", "Undo to before prompt 3 of 3: Now clean up.")
+        await me.does("s s", "chat only")
+        await me.does("y", "done")
         await me.press("c")
         await me.until(lambda: prompt(me) == "Now clean up.")
-        await me.press("escape", "home", "U")
-        await me.sees("Undo to before prompt 1 of 2: Look around.")
-        await me.press("s", "s")
-        await me.sees("chat only")
-        await me.press("y")
-        await me.sees("Nothing would be left of the chat")
+        await me.does("escape home U", "Undo to before prompt 1 of 2: Look around.")
+        await me.does("s s", "chat only")
+        await me.does("y", "Nothing would be left of the chat")
         await me.press("c")
         await me.until(lambda: prompt(me) == "Look around.")
         assert "continues session" not in me.text
@@ -108,13 +94,10 @@ async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("↶ undo")
         await to_second_prompt(me)
-        await me.press("right_curly_bracket")
-        await me.sees("↶ checkpoint")
+        await me.does("right_curly_bracket", "↶ checkpoint")
         assert me.text.count("↶ checkpoint") == 1
-        await me.press("i")
-        await me.sees("files and chat; 1 checkpoint, the newest")
-        await me.press("escape", "c")
-        await me.sees("continues session", "↶ checkpoint")
+        await me.does("i", "files and chat; 1 checkpoint, the newest")
+        await me.does("escape c", "continues session", "↶ checkpoint")
         assert me.text.count("↶ checkpoint") == 1
 
 
@@ -145,14 +128,10 @@ async def test_a_folder_whose_mode_a_call_changed_is_a_row_of_its_own(project: P
     take(project, Reason.CALL, call)
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("restore keys/")
-        await me.press("down", "down")
-        await me.sees("permissions change from 777 to 700")
-        await me.press("enter", "tab")
-        await me.sees("a folder with permissions 700")
-        await me.press("escape", "y")
-        await me.sees("done")
+        await me.does("U", "restore keys/")
+        await me.does("down down", "permissions change from 777 to 700")
+        await me.does("enter tab", "a folder with permissions 700")
+        await me.does("escape y", "done")
     assert (project / "keys").stat().st_mode & 0o777 == 0o700
 
 
@@ -164,19 +143,13 @@ def take(project: Path, reason: Reason, *calls: WritingCall) -> None:
 async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:
     async with person(gemini_home(), NARROW, project=project) as me:
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("leave alone")
-        await me.press("down")
-        await me.sees("Changed since the session:", "+ B, mine")
-        await me.press("enter")
-        await me.sees("notes.md before the prompt", "1 of 5")
+        await me.does("U", "leave alone")
+        await me.does("down", "Changed since the session:", "+ B, mine")
+        await me.does("enter", "notes.md before the prompt", "1 of 5")
         assert "mine" not in me.text
-        await me.press("tab")
-        await me.sees("as the session left it")
-        await me.press("tab")
-        await me.sees("now", "B, mine")
-        await me.press("escape", "down", "d")
-        await me.sees("sea.py the change", "storm", "calm")
+        await me.does("tab", "as the session left it")
+        await me.does("tab", "now", "B, mine")
+        await me.does("escape down d", "sea.py the change", "storm", "calm")
 
 
 async def test_a_key_for_a_file_that_is_slow_to_open_undoes_nothing(
@@ -191,30 +164,24 @@ async def test_a_key_for_a_file_that_is_slow_to_open_undoes_nothing(
     monkeypatch.setattr(undo_screen, "step_texts", slowly)
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("remove moon.py")
+        await me.does("U", "remove moon.py")
         await me.press("down")
         await me.press("enter", "y")
         read.set()
         await me.hears("Copied", 1)
         await me.sees("notes.md before the prompt")
-        await me.press("escape")
-        await me.sees("nothing has changed yet", "y confirm")
+        await me.does("escape", "nothing has changed yet", "y confirm")
     assert (project / "moon.py").exists()
 
 
 async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> None:
     async with person(gemini_home(), NARROW, project=project) as me:
         await me.sees("Look around.")
-        await me.press("U")
-        await me.sees("before prompt 3 of 3")
-        await me.press("s")
-        await me.sees("files only", "nothing has changed yet")
-        await me.until(lambda: "new chat" not in me.text)
-        await me.press("s")
-        await me.sees("chat only", "files are not changed")
-        await me.press("y")
-        await me.sees("new chat", "with 2 earlier prompts", "done")
+        await me.does("U", "before prompt 3 of 3")
+        await me.does("s", "files only", "nothing has changed yet")
+        await me.lacks("new chat")
+        await me.does("s", "chat only", "files are not changed")
+        await me.does("y", "new chat", "with 2 earlier prompts", "done")
         assert (project / HOSTILE).exists()
 
 
@@ -229,8 +196,7 @@ async def test_while_a_run_works_undo_is_refused_with_the_reason(project: Path) 
     working_run(project)
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("Look around.")
-        await me.press("U")
-        await me.sees("A run is working in")
+        await me.does("U", "A run is working in")
         await me.press("y", "d")
         assert (project / HOSTILE).exists()
 
@@ -268,10 +234,8 @@ async def test_a_signal_that_ends_the_app_stops_an_undo_between_two_files_and_sa
 
         monkeypatch.setattr(ProjectFiles, "remove", signalled)
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("nothing has changed yet")
-        await me.press("y")
-        await me.sees("Interrupted after 1 of 3 files")
+        await me.does("U", "nothing has changed yet")
+        await me.does("y", "Interrupted after 1 of 3 files")
         assert (project / "sea.py").read_text() == "storm\n"
         words = f"interrupted after 1 of 3 files; to finish, run: gemtui undo {uuid(1)} --to 2"
         assert stop.report == words
@@ -292,12 +256,12 @@ async def test_at_the_start_an_interrupted_undo_is_announced_and_reversed_by_its
             "folder, press U to"
         )
         await me.until(lambda: any(each.startswith(words) for each in me.said))
-        await me.press("R")
-        await me.sees("an interrupted undo in this folder will be completed", "restore moon.py")
+        await me.does(
+            "R", "an interrupted undo in this folder will be completed", "restore moon.py"
+        )
         assert (project / "sea.py").read_text() == "storm\n"
         assert not (project / "moon.py").exists()
-        await me.press("y")
-        await me.sees("done", "restored")
+        await me.does("y", "done", "restored")
         assert (project / "moon.py").read_text() == "full\n"
         assert (project / "sea.py").read_text() == "storm\n"
     assert interrupted_words(project) is None
@@ -307,11 +271,9 @@ async def test_an_interrupted_undo_is_finished_by_another_undo(undo_interrupted:
     project = undo_interrupted
     async with person(gemini_home(), NARROW, project=project) as me:
         await to_second_prompt(me)
-        await me.press("U")
-        await me.sees("will be completed", "restore sea.py")
+        await me.does("U", "will be completed", "restore sea.py")
         assert (project / "sea.py").read_text() == "storm\n"
-        await me.press("y")
-        await me.sees("done", "restored")
+        await me.does("y", "done", "restored")
         assert (project / "sea.py").read_text() == "calm\n"
 
 
@@ -323,11 +285,9 @@ async def test_an_interrupted_redo_is_announced_and_finished_by_another(
     async with person(gemini_home(), WIDE, project=project) as me:
         words = f"A redo in {project} was interrupted"
         await me.until(lambda: any(each.startswith(words) for each in me.said))
-        await me.press("R")
-        await me.sees("First, an interrupted redo", "restore moon.py")
+        await me.does("R", "First, an interrupted redo", "restore moon.py")
         assert not (project / "moon.py").exists()
-        await me.press("y")
-        await me.sees("done", "restored")
+        await me.does("y", "done", "restored")
         assert (project / "moon.py").read_text() == "full\n"
     assert interrupted_words(project) is None
 
@@ -343,9 +303,7 @@ def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(
 async def test_a_fork_goes_on_before_a_prompt_and_leaves_files_alone(project: Path) -> None:
     async with person(gemini_home(), NARROW, project=project) as me:
         await to_second_prompt(me)
-        await me.press("B")
-        await me.sees("New chat from prompt 2 of 3", "Before this prompt")
-        await me.press("enter")
-        await me.sees("continues session", "A small project.")
+        await me.does("B", "New chat from prompt 2 of 3", "Before this prompt")
+        await me.does("enter", "continues session", "A small project.")
         assert prompt(me) == "Draw the moon."
         assert (project / "moon.py").exists()

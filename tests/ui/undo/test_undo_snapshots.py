@@ -19,36 +19,29 @@ from tests.ui.undo.conftest import to_second_prompt
 
 async def planned(me: Person) -> None:
     await to_second_prompt(me)
-    await me.press("U")
-    await me.sees("nothing has changed yet", "rm -rf build")
+    await me.does("U", "nothing has changed yet", "rm -rf build")
 
 
 async def left_alone(me: Person) -> None:
     await planned(me)
-    await me.press("down")
-    await me.sees("Not undone:", "B, mine")
+    await me.does("down", "Not undone:", "B, mine")
 
 
 async def texts(me: Person) -> None:
     await left_alone(me)
-    await me.press("enter")
-    await me.sees("before the prompt", "1 of 5")
-    await me.press("tab")
-    await me.sees("as the session left it")
+    await me.does("enter", "before the prompt", "1 of 5")
+    await me.does("tab", "as the session left it")
 
 
 async def done(me: Person) -> None:
     await planned(me)
-    await me.press("y")
-    await me.sees("continue", "redo")
+    await me.does("y", "continue", "redo")
 
 
 async def recovered(me: Person) -> None:
     await me.sees("Look around.")
-    await me.press("w")
-    await me.sees("notes.md")
-    await me.press(*"notes", "ctrl+o")
-    await me.sees("3 lines known")
+    await me.does("w", "notes.md")
+    await me.does("'notes ctrl+o", "3 lines known")
 
 
 SCENES: dict[str, Callable[[Person], Awaitable[None]]] = {
