@@ -20,7 +20,7 @@ from gemtui.runs.enrich import completed_call
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import SessionKind, Store
-from gemtui.transcript.model import Message, Outline, Text, ToolCall, Transcript, outline
+from gemtui.transcript.model import Author, Message, Notice, Outline, ToolCall, Transcript, outline
 from gemtui.transcript.rows import OutlineRow, of_rows
 
 _DROPPED = re.compile(
@@ -136,21 +136,16 @@ def _dropped(transcript: Transcript, since: datetime) -> Iterator[DroppedCall]:
     """Yield the calls that were dropped since then; the session may have lost the CLI's message."""
     prompt = ""
     for at, line in enumerate(transcript.outlines):
-        if not line.prompt:
-            continue
-        call = (
-            _DROPPED.match(_text(transcript.read(at)))
-            if line.excerpt.startswith("System: ")
-            else None
-        )
-        if call is None:
+        if line.prompt:
             prompt = line.excerpt
-        elif line.time is not None and line.time >= since:
-            yield DroppedCall(prompt, call[1])
+        elif line.author is Author.SYSTEM and line.time is not None and line.time >= since:
+            call = _DROPPED.match(_text(transcript.read(at)))
+            if call is not None:
+                yield DroppedCall(prompt, call[1])
 
 
 def _text(message: Message) -> str:
-    return "".join(block.text for block in message.blocks if isinstance(block, Text))
+    return "".join(block.text for block in message.blocks if isinstance(block, Notice))
 
 
 def _completed(message: Message, recorded: Mapping[str, ToolCall]) -> Message:

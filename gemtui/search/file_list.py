@@ -24,7 +24,7 @@ from gemtui.sessions.catalog.file_in_use import identity
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 
-VERSION = 10
+VERSION = 11
 """The version of the list and the documents.
 
 Increase it when either changes, so that every index is rebuilt.

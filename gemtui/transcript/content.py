@@ -1,8 +1,9 @@
 """Parse a message's stored `content` into what the user typed and the CLI added.
 
 Content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). If a
-record has `displayContent`, it contains the typed text. Session context, hook context, and replies
-to tool calls are not prompts. Parts with `thought: true` are not part of an answer.
+record has `displayContent`, it contains the typed text. Session context, hook context, replies to
+tool calls, and the CLI's own feedback to the model are not prompts. Parts with `thought: true` are
+not part of an answer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _AT = re.compile(
     r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL
 )
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_FEEDBACK = re.compile(
+    r"System: Potential loop detected\. Details: .*\. Please take a step back and confirm you're "
+    r"making forward progress\. If not, take a step back",
+    re.DOTALL,
+)
 _SUBJECT = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
 
 
@@ -138,6 +144,14 @@ def typed(record: Mapping[str, Any]) -> UserParts:
     if display := record.get("displayContent"):
         text = _without_context(text_of(display))[0] or text
     return UserParts(text, tuple(files), _named(media, text), tuple(replies), context)
+
+
+def is_feedback(record: Mapping[str, Any]) -> bool:
+    """Return whether a user record is what the CLI itself tells a model that repeats itself.
+
+    It is no prompt, although the CLI stores it as one (assets/gemini-cli.md#loops).
+    """
+    return _FEEDBACK.match(text_of(record.get("content"))) is not None
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from gemtui.calls.paths import PATH_ARGUMENTS
-from gemtui.transcript.content import answer_text, text_of, thoughts_of, typed
+from gemtui.transcript.content import answer_text, is_feedback, text_of, thoughts_of, typed
 from gemtui.transcript.model import Thought, ToolCall, Usage
 from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts, tool_call
@@ -146,7 +146,7 @@ def parse_message(
     is in another record: `call` returns the call's `toolCalls` entry by its id, and `reply` its
     functionResponse, or None.
     """
-    role = _role(record.get("type"))
+    role = _role(record)
     asked = instant(record.get("timestamp"))
     blocks = tuple(_blocks(role, record, reply, call))
     content = record.get("content")
@@ -161,8 +161,11 @@ def parse_message(
     )
 
 
-def _role(type: object) -> UnifiedRole:
-    return "user" if type == "user" else "assistant" if type == "gemini" else "system"
+def _role(record: Mapping[str, Any]) -> UnifiedRole:
+    type = record.get("type")
+    if type == "gemini":
+        return "assistant"
+    return "user" if type == "user" and not is_feedback(record) else "system"
 
 
 def _milliseconds(time: datetime | None) -> int | None:

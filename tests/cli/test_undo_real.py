@@ -105,6 +105,27 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
     assert repository(project) == before
 
 
+def test_feedback_to_a_model_that_repeats_itself_counts_as_no_prompt(
+    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(on_loopback.project)
+    make_repository(on_loopback.project)
+    repeats = [answer(shell("true")) for _ in range(5)]
+    prompts = [repeats, [answer(writes("a.txt", "a"))]]
+    for more, turns in zip(([], ["--resume", "latest"]), prompts, strict=True):
+        with ModelServer([*turns, answer(text("Done."))]) as model:
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+            gemtui.ok("run --approval-mode yolo", *more, "Go")
+            heard = str(model.asked[-1].body["contents"])
+    assert "Potential loop detected" in heard
+    (session,) = gemtui.json("sessions")["sessions"]
+    told = gemtui.json("checkpoints", session["id"])["checkpoints"]
+    assert [each["prompt"] for each in told if each["reason"] == "prompt"] == [1, 2]
+    assert session["prompts"] == 2
+    undone = gemtui.json("undo", session["id"], "--to", "2", "--files", "--yes")
+    has(undone, removed=["a.txt"], complete=True)
+
+
 STASH = "git stash -u && git checkout -q other"
 GENERATE = "rm -rf src && mkdir -p gen/deep && for i in 1 2 3; do echo $i > gen/deep/$i; done"
 SUBAGENT = "generalist"

@@ -39,7 +39,7 @@ def test_a_call_is_completed_as_soon_as_the_session_has_it(tmp_path: Path) -> No
 
 LOOP = (
     "System: Potential loop detected. Details: {}. Please take a step back and confirm you're "
-    "making progress."
+    "making forward progress. If not, take a step back, analyze your previous actions and rethink."
 )
 REPEATED = LOOP.format('Repeated tool call: run_shell_command with arguments {"command":"true"}')
 

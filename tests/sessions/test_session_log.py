@@ -12,8 +12,10 @@ import pytest
 from gemtui.errors import NotASession
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import Notice, ToolStatus
+from gemtui.transcript.model import Author, Notice, ToolStatus
+from gemtui.transcript.unified import parse_message
 from tests.rows import each_row, table
+from tests.sessions import stores
 from tests.sessions.facts import facts
 from tests.sessions.logs import (
     at,
@@ -27,6 +29,11 @@ from tests.sessions.logs import (
     texts,
     user,
     write,
+)
+
+FEEDBACK = (
+    "System: Potential loop detected. Details: Repeating content. Please take a step back and "
+    "confirm you're making forward progress. If not, take a step back, analyze your actions."
 )
 
 
@@ -149,3 +156,16 @@ def test_a_body_that_is_gone_says_so(tmp_path: Path) -> None:
     (block,) = transcript.read(0).blocks
     assert isinstance(block, Notice)
     assert "can't be read" in block.text
+
+
+def test_what_the_cli_tells_a_model_that_repeats_itself_is_no_prompt(tmp_path: Path) -> None:
+    feedback = user("s", FEEDBACK) | {"displayContent": [{"text": "one"}]}
+    records = [user("u", "one"), gemini("g", ""), feedback, gemini("h", "Oh."), user("v", "two")]
+    log = SessionLog(stores.saying(tmp_path, stores.uuid(1), *records))
+    log.refresh()
+    outlines = transcript_of(log).outlines
+    assert [each.id for each in outlines if each.prompt] == ["u", "v"]
+    assert [line.author for line in outlines].index(Author.SYSTEM) == 2
+    assert stores.only(stores.read(tmp_path)).prompts == 2
+    assert parse_message(feedback).role == "system"
+    assert parse_message(user("p", FEEDBACK[:60])).role == "user"

@@ -25,7 +25,7 @@ from gemtui.sessions.read.replay import (
     tools_of,
 )
 from gemtui.sessions.read.session_log import RecordSource, SessionLog, read_record
-from gemtui.transcript.content import answer_text, text_of, thoughts_of, typed
+from gemtui.transcript.content import answer_text, is_feedback, text_of, thoughts_of, typed
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import (
     Attachment,
@@ -547,12 +547,12 @@ def _message_of(
     the record's text, thoughts, and everything else. `hidden`: ids of calls to leave out.
     """
     kind = record.get("type")
-    if kind == "user":
-        return _user(record, id)
     if kind == "gemini":
         found = _calls(record, calls, only, named=rest)
         found = [call for call in found if call.id not in hidden]
         return _model(record, id, tuple(_in_order(record, found) if rest else _by_time(found)))
+    if kind == "user" and not is_feedback(record):
+        return _user(record, id)
     return Message(
         id=id,
         author=Author.SYSTEM,

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.sessions.read.resumable import is_resumable
-from gemtui.transcript.content import text_of, typed
+from gemtui.transcript.content import is_feedback, text_of, typed
 from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import (
@@ -111,10 +111,10 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
     """Return the facts about one message record of `size` bytes; never raises."""
     kind = record.get("type")
-    if kind == "user":
-        return _user(record, size)
     if kind == "gemini":
         return _model(record, size)
+    if kind == "user" and not is_feedback(record):
+        return _user(record, size)
     return _system(record, size)
 
 
@@ -239,6 +239,7 @@ def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
         ),
         content=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
+        resumable=is_resumable(record),
     )
 
 
@@ -572,7 +573,8 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
     answered = any(
         entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn
     )
-    asked = turn[0].facts.outline.prompt
+    first = turn[0].facts
+    asked = first.outline.prompt or (first.resumable and first.outline.author is Author.SYSTEM)
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
 
 
