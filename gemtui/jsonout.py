@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 _UNSAFE = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]"  # DEL, C1
@@ -43,8 +44,9 @@ def fields(record: object, *names: str, **renamed: str) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     """Return what stands for a value in JSON.
 
-    A record becomes what its `to_dict` returns, a time what `iso` returns, a path its text, and a
-    member of an enum its value. Sequences become lists; other values stay as they are.
+    A record becomes what its `to_dict` returns, or else an object of all its fields; a time what
+    `iso` returns, a path its text, and a member of an enum its value. Sequences become lists; other
+    values stay as they are.
     """
     if hasattr(value, "to_dict"):
         return value.to_dict()
@@ -55,6 +57,8 @@ def json_value(value: Any) -> Any:
             return iso(value)
         case Path():
             return str(value)
+        case Struct():
+            return fields(value, *value.__struct_fields__)
         case list() | tuple():
             return [json_value(item) for item in value]
         case _:

@@ -24,10 +24,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.files import locked, make_private, move_without_replacing, stat_if_present, sync_folder
+from gemtui.jsonout import fields
 from gemtui.paths import make_own_file, make_own_folder, marks_file
 from gemtui.sqlite_file import (
     DAMAGE,
@@ -92,8 +93,7 @@ class Mark(Struct, frozen=True, kw_only=True):
 
         Times are in ISO 8601 UTC, and null means not set.
         """
-        changed = None if self.changed is None else _iso(self.changed)
-        return asdict(self) | {"tags": list(self.tags), "changed": changed}
+        return fields(self, *self.__struct_fields__)
 
 
 class MarkEdit(Struct, frozen=True, kw_only=True):

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
-from gemtui.jsonout import encode, encode_array, indented
+from gemtui.jsonout import encode, encode_array, fields, indented
+from gemtui.sessions.store.store import SessionKind
 from gemtui.text import clean
 
 TEXT = st.text(
@@ -72,3 +76,17 @@ def test_what_is_indented_loses_nothing_at_the_door_for_foreign_text() -> None:
 
 def test_lone_surrogates_are_seen_when_indented() -> None:
     assert "\\ud800" in indented("a\ud800b")
+
+
+class Sample(Struct):
+    path: Path
+    when: datetime
+    kind: SessionKind = SessionKind.MAIN
+    pair: tuple[Any, ...] = ()
+
+
+def test_a_record_becomes_plain_values_under_the_names_that_are_asked_for() -> None:
+    inner = Sample(Path("/in"), datetime(2026, 1, 2, 3, tzinfo=UTC))
+    sample = Sample(Path("/out"), inner.when, pair=(inner, 1))
+    plain = {"path": "/in", "when": "2026-01-02T03:00:00.000Z", "kind": "main", "pair": []}
+    assert fields(sample, "pair", file="path") == {"pair": [plain, 1], "file": "/out"}

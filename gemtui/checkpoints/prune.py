@@ -13,6 +13,7 @@ from typing import Any
 from gemtui.checkpoints.store import Checkpoint, CheckpointStore, open_store
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
+from gemtui.jsonout import fields
 
 PRUNE_CHECKPOINTS = "gemtui checkpoints --prune"
 """The shell command with which users remove old checkpoints."""
@@ -38,7 +39,7 @@ class CheckpointsUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the usage as JSON values."""
-        return {"folder": str(self.folder), "projects": self.projects, "bytes": self.bytes}
+        return fields(self, "folder", "projects", "bytes")
 
 
 def checkpoints_usage(place: Path) -> CheckpointsUsage:

@@ -56,6 +56,7 @@ from gemtui.checkpoints.uncovered import decode_uncovered, uncovered_notes
 from gemtui.errors import CheckpointsUnreadable, UndoError, reason_of
 from gemtui.files import is_private
 from gemtui.interrupts import StopRequest
+from gemtui.jsonout import fields
 
 ValueT = TypeVar("ValueT")
 _PREVIEW = "gemtui-preview-"
@@ -597,15 +598,9 @@ class InterruptedUndo(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """Return the change as JSON values."""
-        return {
-            "kind": self.kind,
-            "project": str(self.project),
-            "session": self.session or None,
-            "prompt": self.prompt or None,
-            "done": self.done,
-            "left": self.left,
-            "finish": self.finish,
-        }
+        names = ("kind", "project", "done", "left", "finish")
+        unknown = {"session": self.session or None, "prompt": self.prompt or None}
+        return fields(self, *names) | unknown
 
     @property
     def words(self) -> str:

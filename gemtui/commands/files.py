@@ -21,11 +21,11 @@ from gemtui.commands.shared_options import (
     session_ids,
     since_option,
 )
+from gemtui.jsonout import iso
 from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
-from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import (

@@ -13,11 +13,12 @@ from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, not
 from gemtui.commands.session_choice import index_of_user, marks_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
+from gemtui.jsonout import iso
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary, iso, named
+from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import Clean, clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")

@@ -30,14 +30,14 @@ from gemtui.commands.mcp_server import McpServer, ServedTool, ToolError
 from gemtui.commands.search import SearchOptions, find_results, hit_entry
 from gemtui.commands.session_choice import index_of_user
 from gemtui.commands.shared_options import project_options
-from gemtui.jsonout import encode
+from gemtui.jsonout import encode, iso
 from gemtui.paths import cache_dir, current_folder, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import find_session, read_store
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.written_files import recorded_writes, writes_by_file

@@ -19,6 +19,7 @@ from gemtui.commands.policy_options import CallSelection, SelectedCalls, call_op
 from gemtui.commands.shared_options import Moment, json_option, policy_names
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
+from gemtui.jsonout import iso
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
@@ -47,7 +48,6 @@ from gemtui.policy.suggest.replay import (
 )
 from gemtui.policy.words import decision_word, rule_place, rule_words
 from gemtui.runs.effective_policy import effective_policy
-from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, counted, one_line
 
 _WHOSE = {

@@ -10,11 +10,11 @@ import click
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.session_choice import index_of_user
 from gemtui.commands.shared_options import json_option, since_option
+from gemtui.jsonout import iso
 from gemtui.paths import typed_path
 from gemtui.push.folder import open_push_folder
 from gemtui.push.push import push_sessions, pushed_sessions
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean_line, counted
 
 

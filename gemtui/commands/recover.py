@@ -19,11 +19,11 @@ from gemtui.commands.shared_options import (
     output_option,
     require_one,
 )
+from gemtui.jsonout import iso
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover_file
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20

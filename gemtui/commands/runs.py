@@ -29,6 +29,7 @@ from gemtui.commands.output import (
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import by_default, completions, json_option
 from gemtui.errors import InsideRunError, RunAmbiguous, RunNotFound
+from gemtui.jsonout import iso
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.ending import RunState
@@ -61,7 +62,6 @@ from gemtui.runs.listing import (
     with_outcome,
 )
 from gemtui.runs.undo.checkpointing import checkpoint_state
-from gemtui.sessions.catalog.summary import iso
 from gemtui.text import (
     Clean,
     clean,

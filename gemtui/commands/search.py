@@ -26,6 +26,7 @@ from gemtui.commands.output import (
 from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import cursor_option, json_option, project_options
 from gemtui.errors import message_of
+from gemtui.jsonout import iso
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
@@ -36,7 +37,7 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, fields_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
-from gemtui.sessions.catalog.summary import Flag, Summary, iso, named, project_name
+from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10

@@ -14,10 +14,10 @@ from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, not
 from gemtui.commands.session_choice import index_of_user, project_in_use
 from gemtui.commands.shared_options import json_option, project_options, since_option
 from gemtui.errors import ConfigError
+from gemtui.jsonout import iso
 from gemtui.paths import cache_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices

@@ -32,6 +32,7 @@ from gemtui.commands.shared_options import (
 )
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
+from gemtui.jsonout import iso
 from gemtui.kept.cleanup import SETTING, retention
 from gemtui.kept.contents import (
     VaultStatus,
@@ -53,7 +54,7 @@ from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.summary import Flag, Summary, id_start, iso, named
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start, named
 from gemtui.text import clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20

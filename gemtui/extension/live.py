@@ -27,6 +27,7 @@ from msgspec import Struct
 from gemtui.files import open_regular, read_small, stat_if_possible
 from gemtui.jsonfile import object_of
 from gemtui.jsonin import loads
+from gemtui.jsonout import fields
 from gemtui.paths import live_dir
 from gemtui.transcript.displays import display_of
 from gemtui.transcript.model import DiffDisplay
@@ -108,7 +109,7 @@ class LiveQuestion(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the question as JSON values."""
         diff = None if self.diff is None else self.diff.diff
-        return {"message": self.message, "kind": self.kind, "about": self.about, "diff": diff}
+        return fields(self, "message", "kind", "about") | {"diff": diff}
 
 
 class LiveSession(Struct, frozen=True, kw_only=True):

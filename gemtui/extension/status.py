@@ -17,6 +17,7 @@ from gemtui.errors import GemtuiError
 from gemtui.extension.content import MARK, NAME, is_current, offers_mcp
 from gemtui.files import is_folder, resolved
 from gemtui.jsonfile import read_object
+from gemtui.jsonout import fields
 from gemtui.paths import current_folder, extension_dir, gemini_home
 
 INSTALL = "gemtui extension install"
@@ -76,15 +77,8 @@ class ExtensionState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON values for `gemtui extension status --json`."""
-        return {
-            "state": self.state.value,
-            "installed": self.installed,
-            "folder": str(self.folder),
-            "link": str(self.link),
-            "source": None if self.source is None else str(self.source),
-            "mcp": self.offers_mcp,
-            "problem": self.problem,
-        }
+        names = ("state", "installed", "folder", "link", "source", "problem")
+        return fields(self, *names, mcp="offers_mcp")
 
 
 def extension_state(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.trust import folder_settings
+from gemtui.jsonout import fields
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary, TitleSource
 from gemtui.sessions.store.projects import is_hash
@@ -122,14 +123,8 @@ class DoomedFile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the file as an item of `next` in `gemtui vault status --json`."""
-        return {
-            "session": self.session.id,
-            "file": self.session.name,
-            "title": self.session.title,
-            "project": self.session.project,
-            "why": self.why.value,
-            "twin": None if self.twin is None else str(self.twin),
-        }
+        session = fields(self.session, "title", "project", session="id", file="name")
+        return session | fields(self, "why", "twin")
 
 
 def next_deletions(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.files import files_below, stat_if_possible
+from gemtui.jsonout import fields
 from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
@@ -58,13 +59,8 @@ class VaultUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the `vault` object of `gemtui vault status --json`."""
-        return {
-            "folder": str(self.folder),
-            "on": self.on,
-            "files": self.files,
-            "kept": self.kept,
-            "bytes": {"shared": self.shared, "copied": self.copied, "only_here": self.only_here},
-        }
+        sizes = fields(self, "shared", "copied", "only_here")
+        return fields(self, "folder", "on", "files", "kept") | {"bytes": sizes}
 
 
 def contents() -> VaultUsage:

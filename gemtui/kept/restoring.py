@@ -29,13 +29,14 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import OptionError, RestoreFailed
 from gemtui.files import open_regular, stat_if_present, write_new
 from gemtui.jsonin import loads
+from gemtui.jsonout import iso
 from gemtui.kept.cleanup import Retention, is_expired, short_id
 from gemtui.kept.files import copy_file, replace_with_copy, restore_file
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.file_in_use import is_live, merged, supersedes
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import (
     COPIES,
     in_tree,

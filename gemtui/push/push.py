@@ -17,11 +17,11 @@ from msgspec.structs import asdict
 
 from gemtui.errors import NotASession, PushError, SessionTooLarge
 from gemtui.jsonin import loads
-from gemtui.jsonout import encode
+from gemtui.jsonout import encode, fields, iso
 from gemtui.push.folder import DATA, SCHEMA, PushedFile, PushFolder
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.catalog.redacted import redact, redacted_summary
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, problem_of
@@ -59,12 +59,7 @@ class Pushed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {
-            "sessions": self.sessions,
-            "changed": self.changed,
-            "files_written": self.days,
-            "raw_written": self.raw,
-        }
+        return fields(self, "sessions", "changed", files_written="days", raw_written="raw")
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:

@@ -40,12 +40,12 @@ from gemtui.files import (
     resolved,
     stat_if_possible,
 )
+from gemtui.jsonout import fields, iso
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
 from gemtui.paths import current_folder, state_dir
 from gemtui.runs.ending import RunState, Status, state_of, status_of
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
-from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
@@ -137,33 +137,36 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the run as an entry of `gemtui runs --json`; null means unknown."""
-        outcome = self.outcome
-        return {
-            "id": self.id,
-            "state": self.state.value,
-            "status": None if self.status is None else self.status.value,
-            "complete": self.complete,
-            "outcome": None if outcome is None else outcome.status.value,
-            "refused": None if outcome is None else outcome.refused,
-            "failed": None if outcome is None else outcome.failed,
-            "denials": None if outcome is None else list(outcome.denials),
-            "warnings": None if outcome is None else list(outcome.warnings),
-            "exit_code": None if self.exit is None else self.exit.code,
-            "limit": None if self.exit is None else self.exit.limit,
-            "started": iso(self.started),
-            "ended": iso(self.ended),
-            "prompt": self.prompt,
-            "model": self.model,
-            "cwd": self.cwd,
-            "session": self.session,
-            "folder": str(self.folder.path),
-            "size": self.size,
-            "pids": list(self.pids),
-            "asks": self.asks,
-            "undelivered": self.undelivered,
-            "worktree": self.worktree,
-            "policies": [str(path) for path in self.policies],
-        }
+        outcome = dict.fromkeys(("outcome", "refused", "failed", "denials", "warnings"))
+        if self.outcome is not None:
+            names = ("refused", "failed", "denials", "warnings")
+            outcome = fields(self.outcome, *names, outcome="status")
+        exit = dict.fromkeys(("exit_code", "limit"))
+        if self.exit is not None:
+            exit = fields(self.exit, "limit", exit_code="code")
+        folder = {"folder": str(self.folder.path)}
+        return fields(self, *_JSON_FIELDS) | outcome | exit | folder
+
+
+_JSON_FIELDS = (
+    "id",
+    "state",
+    "status",
+    "complete",
+    "started",
+    "ended",
+    "prompt",
+    "model",
+    "cwd",
+    "session",
+    "size",
+    "pids",
+    "asks",
+    "undelivered",
+    "worktree",
+    "policies",
+)
+"""The facts about a run that have the same name in its JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,20 +192,15 @@ class DiskUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the usage as `gemtui doctor --json` prints it."""
+        names = ("runs", "bytes", "private", "broken", "orphaned", "asking")
         return {
-            "path": str(self.place),
-            "runs": self.runs,
-            "bytes": self.bytes,
-            "private": self.private,
+            **fields(self, *names, path="place"),
             "most_runs": MOST_RUNS,
             "most_bytes": MOST_BYTES,
-            "broken": list(map(str, self.broken)),
             "clear": CLEAR,
-            "orphaned": list(self.orphaned),
-            "asking": list(self.asking),
             "only_copies": [
-                {"run": each.folder.id, "session": each.session_id, "bytes": each.size}
-                for each in self.only_copies
+                {"run": copy.folder.id, **fields(copy, session="session_id", bytes="size")}
+                for copy in self.only_copies
             ],
         }
 

@@ -37,13 +37,13 @@ from gemtui.checkpoints.undo import APPLY, Interruption, UndoInterrupted, open_p
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
 from gemtui.interrupts import StopRequest
+from gemtui.jsonout import fields, iso, json_value
 from gemtui.paths import current_folder, make_own_folder, worktrees_dir
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.git_worktree import GitRepository, copy_settings
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import require_idle
-from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.diffs import NoPatch, file_patch
 from gemtui.transcript.displays import content_diff
@@ -261,14 +261,8 @@ class WorktreeChange:
     def to_dict(self) -> dict[str, Any]:
         """Return the file's entry in the output of `gemtui worktrees diff --json`."""
         added, removed = self.lines
-        return {
-            "path": self.name,
-            "change": self.change,
-            "added": added,
-            "removed": removed,
-            "applied": self.is_applied,
-            "why": self.why or None,
-        }
+        counts = {"added": added, "removed": removed, "why": self.why or None}
+        return fields(self, "change", path="name", applied="is_applied") | counts
 
 
 def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
@@ -402,7 +396,7 @@ class AppliedWorktree:
             "merged": self.paths(Action.MERGE),
             "kept": [{"path": path, "why": why} for path, why in self.kept],
             "checkpoint": self.checkpoint,
-            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
+            "interrupted": json_value(self.interrupted),
         }
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gemtui.jsonout import iso
 from gemtui.search.documents import DocumentKind
 from gemtui.search.results import Hit, Page, Results, SessionHits
 from gemtui.search.words import needed_symbols, symbols, words
@@ -26,7 +27,7 @@ from gemtui.sessions.catalog.query import (
     is_of_sessions,
     phrase_pattern,
 )
-from gemtui.sessions.catalog.summary import Flag, Summary, TitleSource, iso
+from gemtui.sessions.catalog.summary import Flag, Summary, TitleSource
 from gemtui.sessions.store.projects import ProjectFolders, Projects
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.store.typed_prompts import TypedPrompt, all_prompts

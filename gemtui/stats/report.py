@@ -11,9 +11,8 @@ from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict
-
 from gemtui.errors import GemtuiError
+from gemtui.jsonout import fields
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary, project_group
 from gemtui.sessions.read.conversation import transcript_of
@@ -98,15 +97,17 @@ class Sums:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values; null means unknown."""
-        return {
+        return fields(
+            self,
+            "prompts",
+            "answers",
+            "failures",
+            answers_without_tokens="unknown",
+            tokens="usage",
+            tokens_dropped="dropped",
+        ) | {
             "sessions": len(self.sessions),
-            "prompts": self.prompts,
-            "answers": self.answers,
-            "answers_without_tokens": self.unknown,
-            "tokens": asdict(self.usage),
-            "tokens_dropped": asdict(self.dropped),
             "tool_calls": self.calls.total(),
-            "failures": self.failures,
             "files_written": len(self.files),
             "cost": round(self.cost, 6) if self.priced else None,
             "models_without_price": sorted(self.unpriced),

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from gemtui.calls.paths import recorded_path, recorded_paths
+from gemtui.jsonout import fields
 from gemtui.text import counted
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
@@ -99,16 +100,8 @@ class FileWrite:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values; unknown numbers are null."""
-        return {
-            "path": str(self.path),
-            "letter": self.letter.value,
-            "status": self.written.value,
-            "by": self.by.value or "tool",
-            "added": self.added,
-            "removed": self.removed,
-            "net": self.net,
-            "note": self.note,
-        }
+        names = ("path", "letter", "added", "removed", "net", "note")
+        return fields(self, *names, status="written") | {"by": self.by.value or "tool"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.jsonout import iso
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.summary import iso
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 from tests.sessions import logs

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from gemtui.jsonout import iso
 from gemtui.kept.cleanup import DoomedFile, Why, next_deletions, retention
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import in_tree, trees
 from tests.model_server import Gate, ModelServer, answer, text
 from tests.patience import PATIENCE

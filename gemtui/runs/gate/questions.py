@@ -32,12 +32,12 @@ from gemtui.agent.process_tree import is_inside
 from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError, InsideRunError, message_of
+from gemtui.jsonout import fields, iso
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.ending import RunState
 from gemtui.runs.gate.proposal import Caution, Proposal, cautions, proposal_of
 from gemtui.runs.gate.similar_calls import SimilarCalls, forget_always, keep_always, similar_calls
 from gemtui.runs.listing import Run
-from gemtui.sessions.catalog.summary import iso
 from gemtui.transcript.model import Beyond, Consent
 
 QUIET = 0.5
@@ -85,12 +85,9 @@ class Question:
     def to_dict(self) -> dict[str, Any]:
         """Return the question as an entry of `gemtui runs show --json`."""
         return {
-            "tool": self.request.tool_name,
-            "about": self.about,
-            "subagent": self.request.subagent,
-            "consent": self.consent.value,
+            **fields(self.request, "subagent", tool="tool_name"),
+            **fields(self, "about", "consent", **{"from": "source"}),
             "reason": "" if self.settled is None else self.settled.reason,
-            "from": None if self.source is None else self.source.value,
         }
 
     @property
@@ -400,26 +397,16 @@ class WaitingQuestion:
         request, runs = self.asked.question.request, self.asked.runs
         return {
             "run": self.run.id,
-            "number": request.number,
             "id": self.name,
             "project": self.run.cwd,
-            "session": request.session_id,
+            **fields(request, *_REQUEST_FIELDS, session="session_id", tool="tool_name"),
             "asked": iso(_moment(request.asked)),
-            "tool": request.tool_name,
-            "arguments": request.arguments,
-            "requested": request.requested,
-            "because": request.because,
             "again": request.again or None,
-            "subagent": request.subagent,
             "server": request.server or None,
             "origin": request.origin or None,
             "effect": _effect(self.asked),
-            "dangers": [
-                {"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers
-            ],
-            "cautions": [
-                {"text": each.text, "danger": each.danger} for each in cautions(request, runs)
-            ],
+            "dangers": [fields(danger, "why", "start", "end") for danger in runs.dangers],
+            "cautions": [fields(caution, "text", "danger") for caution in cautions(request, runs)],
             "changed": self.changed,
             "refusal": self.asked.refusal,
             "similar": None if self.asked.similar.rule is None else self.asked.similar.words,
@@ -436,22 +423,28 @@ def _effect(asked: Asked) -> Mapping[str, Any]:
     `before`, `after`: the whole contents; null if the file does not exist or its contents are
     unknown.
     """
-    does, runs = asked.effect, asked.runs
-    return {
-        "kind": does.kind.value,
-        "path": does.path,
-        "before": does.before,
-        "after": does.after,
-        "diff": None if runs.diff is None else runs.diff.diff,
-        "line_ends": list(runs.line_ends),
-        "command": does.command,
-        "folder": does.folder,
-        "certain": does.certain,
-        "fails": does.fails,
-        "remarks": list(runs.remarks),
-        "names": does.names,
-        "executable": does.executable,
-    }
+    runs = asked.runs
+    diff = None if runs.diff is None else runs.diff.diff
+    return (
+        fields(asked.effect, *_EFFECT_FIELDS)
+        | fields(runs, "line_ends", "remarks")
+        | {"diff": diff}
+    )
+
+
+_REQUEST_FIELDS = ("number", "arguments", "requested", "because", "subagent")
+_EFFECT_FIELDS = (
+    "kind",
+    "path",
+    "before",
+    "after",
+    "command",
+    "folder",
+    "certain",
+    "fails",
+    "names",
+    "executable",
+)
 
 
 def token_of(effect: Effect) -> str:

@@ -17,10 +17,10 @@ from uuid import uuid4
 from gemtui.checkpoints.store import open_store
 from gemtui.errors import CheckpointsUnreadable, ForkFailed
 from gemtui.files import make_folder, write_whole
-from gemtui.jsonout import encode, encode_array
+from gemtui.jsonout import encode, encode_array, iso
 from gemtui.kept.vault import is_on, keep
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records
 from gemtui.sessions.read.replay import RecordKind, ReplayedMessage

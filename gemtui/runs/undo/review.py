@@ -42,6 +42,7 @@ from gemtui.checkpoints.undo import (
 )
 from gemtui.errors import UndoError
 from gemtui.interrupts import StopRequest
+from gemtui.jsonout import fields, json_value
 from gemtui.paths import hooked_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.hooked_checkpoints import is_pending, take_hooked_checkpoints
@@ -138,7 +139,7 @@ class Reverted:
             "left": [{"what": what, "why": why} for what, why in self.left],
             "built_on": [id for id, _ in self.built_on],
             "checkpoint": self.checkpoint,
-            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
+            "interrupted": json_value(self.interrupted),
         }
 
 
@@ -327,21 +328,15 @@ def _notes(record: RecordedCalls) -> Iterator[str]:
 
 
 def _file(file: ReviewedFile) -> dict[str, Any]:
-    return {
-        "id": file.id,
-        "path": os.fsdecode(file.path),
-        "change": file.change,
-        "hunks": [_hunk(each) for each in file.hunks],
-    }
+    path, hunks = os.fsdecode(file.path), [_hunk(hunk) for hunk in file.hunks]
+    return fields(file, "id", "change") | {"path": path, "hunks": hunks}
 
 
 def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
     owner = hunk.owner
     return {
         "id": hunk.id,
-        "owner": owner.kind.value,
-        "tool": owner.tool,
-        "command": owner.command,
+        **fields(owner, "tool", "command", owner="kind"),
         "call": owner.id or None,
         "session": owner.session or None,
         "text": hunk_text(hunk),

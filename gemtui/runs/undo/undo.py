@@ -48,6 +48,7 @@ from gemtui.errors import CheckpointsUnreadable, UndoError
 from gemtui.extension.live import AT_WORK, LiveFolder
 from gemtui.files import resolved
 from gemtui.interrupts import StopRequest
+from gemtui.jsonout import json_value
 from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
@@ -123,7 +124,7 @@ class Undone:
             "checkpoint": None if self.files is None else self.files.checkpoint,
             "complete": self.complete,
             "notes": list(self.notes),
-            "interrupted": None if self.interrupted is None else self.interrupted.to_dict(),
+            "interrupted": json_value(self.interrupted),
         }
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from gemtui.calls.paths import recorded_path
+from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import is_hash, repository_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
@@ -207,32 +208,36 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         Times are in ISO 8601 UTC, or null if unknown. `files`: include the list of written files,
         which can be long.
         """
-        written = {"files_written": list(self.files_written)} if files else {}
-        return {
-            "id": self.id,
-            "title": self.title,
-            "title_source": self.title_source.value,
-            "project": self.project,
-            "project_key": self.project_key,
-            "project_hash": self.project_hash,
-            "kind": self.kind.value,
-            "parent": self.parent,
-            "format": self.format,
-            "files": list(self.names),
-            "size": self.size,
-            "started": iso(self.started),
-            "updated": iso(self.updated),
-            "models": list(self.models),
-            "prompts": self.prompts,
-            "messages": self.messages,
-            "tool_calls": self.tool_calls,
-            "tool_failures": self.tool_failures,
-            "failed_calls": self.failed_calls,
-            "tokens": asdict(self.tokens),
-            "files_written_count": len(self.files_written),
-            **written,
-            "flags": [flag.value for flag in Flag if flag in self.flags] if self.flags else [],
-        }
+        session = fields(self, *_JSON_FIELDS, files="names")
+        session["files_written_count"] = len(self.files_written)
+        if files:
+            session["files_written"] = list(self.files_written)
+        session["flags"] = [flag.value for flag in Flag if flag in self.flags]
+        return session
+
+
+_JSON_FIELDS = (
+    "id",
+    "title",
+    "title_source",
+    "project",
+    "project_key",
+    "project_hash",
+    "kind",
+    "parent",
+    "format",
+    "size",
+    "started",
+    "updated",
+    "models",
+    "prompts",
+    "messages",
+    "tool_calls",
+    "tool_failures",
+    "failed_calls",
+    "tokens",
+)
+"""The fields of a summary that have the same name in its JSON."""
 
 
 def id_start(id: str) -> str:
@@ -279,14 +284,6 @@ def project_name(folder: str | None, store_folder: str) -> str:
     if folder is None:
         return f"{store_folder[:8]}…" if is_hash(store_folder) else store_folder
     return recorded_path(folder).name or folder
-
-
-def iso(when: datetime | None) -> str | None:
-    """Format a time for JSON reports: ISO 8601 in UTC, with milliseconds and `Z`."""
-    if when is None:
-        return None
-    utc = when if when.tzinfo is UTC else when.astimezone(UTC)
-    return utc.isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from gemtui.errors import NotASession, SessionTooLarge, reason_of
 from gemtui.files import open_folder, stat_if_possible, stat_if_present
+from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
 
@@ -337,7 +338,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as JSON values: the keys are `file`, `line` and `what`."""
-        return {"file": str(self.path), "line": self.line, "what": self.what}
+        return fields(self, "line", "what", file="path")
 
 
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
