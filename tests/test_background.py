@@ -1,30 +1,26 @@
-"""The tests themselves, started by `nohup` or in the background of a script."""
+"""Tests that were started by `nohup`, or in the background of a script."""
 
 from __future__ import annotations
 
-import os
+import signal
 import subprocess
 import sys
-from pathlib import Path
 
-from tests.patience import PATIENCE
+from tests.conftest import pytest_configure
 
-ROOT = Path(__file__).parents[1]
-INTERRUPTS = "tests/cli/test_words.py::test_an_interrupt_ends_quietly_with_130"
-IGNORE = 'trap "" INT TERM HUP QUIT; exec "$@"'
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+TELL = f"""
+import signal
+print(*(int(signal.getsignal(number) is signal.SIG_IGN) for number in {[*map(int, IGNORED)]}))
+"""
 
 
 def test_signals_that_are_ignored_are_not_handed_down() -> None:
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", INTERRUPTS]
-    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    done = subprocess.run(
-        ["/bin/sh", "-c", IGNORE, "sh", *words],
-        cwd=ROOT,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in IGNORED}
+    try:
+        pytest_configure()
+        child = subprocess.run([sys.executable, "-c", TELL], capture_output=True, check=True)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert child.stdout == b"0 0 0 0\n"

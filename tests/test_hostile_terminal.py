@@ -77,11 +77,10 @@ def copied(raw: bytes) -> list[str]:
     ]
 
 
-SIZES = pytest.mark.parametrize(
-    ("columns", "rows"), [(80, 24), pytest.param(120, 36, marks=pytest.mark.deep)]
-)
+SIZES = pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 36)])
 
 
+@pytest.mark.deep
 @SIZES
 def test_nothing_that_a_session_says_reaches_the_terminal(
     store: list[str], tmp_path: Path, columns: int, rows: int

@@ -301,6 +301,7 @@ async def test_cancelling_ends_the_run(fake_cli: FakeCli) -> None:
     assert run.status == "interrupted"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "program",
     [

@@ -80,6 +80,7 @@ def told(store: CheckpointStore) -> dict[bytes, FileState]:
     return {path: state for path, state in found.items() if state != GONE}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("git", [True, False])
 def test_a_kill_during_a_checkpoint_loses_nothing_of_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: bool

@@ -21,6 +21,7 @@ from gemtui.checkpoints.take import Before
 from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
 from tests.checkpoints.projects import Session, drop, put, tree_of
 from tests.conftest import nobody
+from tests.deep import DEEP
 
 TEN = b"".join(b"line %d\n" % number for number in range(10))
 
@@ -306,8 +307,8 @@ KILLED_AT = {
 }
 
 
-KILLS_APART = int(os.environ.get("GEMTUI_TEST_KILLS_APART", "3"))
-"""Steps from one kill to the next; 1 takes minutes."""
+KILLS_APART = 1 if DEEP else 7
+"""Steps from one kill to the next."""
 
 
 def dies_at(number: int, session: Session, steps: Set[str] = KILLED_AT) -> bool:

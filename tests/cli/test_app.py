@@ -14,6 +14,7 @@ from gemtui.paths import config_file
 from tests.cli.conftest import put
 from tests.cli.test_sessions import add_session
 from tests.terminal import Terminal
+from tests.ui.test_end import restored
 
 pytestmark = pytest.mark.covers("gemtui/ui", "gemtui/commands", "gemtui/demo", "gemtui/agent")
 
@@ -39,26 +40,24 @@ def test_opens_on_the_current_folders_project(mine: Path) -> None:
         assert "Change the greeting" not in screen.text
         screen.press("q")
         assert screen.wait() == 0
+        assert restored(screen.raw)
 
 
+@pytest.mark.deep
 def test_opens_on_the_project_of_a_path(mine: Path, tmp_path: Path) -> None:
     with terminal("mine", folder=tmp_path) as screen:
         screen.shows("Water the plants")
         assert "Change the greeting" not in screen.text
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--session", "7024884b"],
-        pytest.param([".", "--session", "7024884b"], marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("words", [["--session", "7024884b"], [".", "--session", "7024884b"]])
 def test_opens_straight_into_a_session(store: Path, tmp_path: Path, words: list[str]) -> None:
     with terminal(*words, folder=tmp_path) as screen:
         screen.shows("Change the greeting from hello to bye", "You")
 
 
+@pytest.mark.deep
 def test_the_demo_leaves_nothing_behind(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,14 +14,16 @@ from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, FakeCli, says
 from tests.terminal import Terminal
 
-pytestmark = pytest.mark.covers("gemtui/ui/run", "gemtui/runs", "gemtui/agent")
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.covers("gemtui/ui/run", "gemtui/runs", "gemtui/agent"),
+]
 
 
 def gemtui(folder: Path) -> Terminal:
     return Terminal([sys.executable, "-m", "gemtui"], environ=dict(os.environ), folder=folder)
 
 
-@pytest.mark.deep
 def test_both_list_and_follow_a_run_and_either_stops_it(
     trusted_project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_as_a_module_it_takes_nothing_more_from_the_folder(
     assert foreign.ran == []
 
 
+@pytest.mark.deep
 def test_the_app_takes_nothing_from_the_folder(foreign: ForeignFolder, fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Hi."), f"print:{OK}")
     environ = {**os.environ, "PATH": foreign.path_variable}

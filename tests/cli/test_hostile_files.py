@@ -148,10 +148,7 @@ def gemtui(*commands: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in ("fifo", "nested") else pytest.param(name, marks=pytest.mark.deep)
-        for name in HOSTILE
-    ],
+    [name if name == "fifo" else pytest.param(name, marks=pytest.mark.deep) for name in HOSTILE],
 )
 def test_no_command_waits_or_breaks(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
@@ -179,9 +176,8 @@ def test_the_settings_of_gemtui_itself_are_named(started_in: Path) -> None:
             keep_setting(path, "theme", "x")
 
 
-@pytest.mark.parametrize(
-    "name", ["fifo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("endless", "large"))]
-)
+@pytest.mark.deep
+@each_row("name", ["fifo", "endless", "large"])
 def test_the_app_starts_among_them(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
     words = [sys.executable, "-P", "-m", "gemtui"]

@@ -38,6 +38,8 @@ from tests.runs.test_listing import add_run
 from tests.runs.test_recorded_calls import loop
 from tests.sessions import logs, stores
 
+pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/agent")
+
 TABLES = table("cli/run.json")
 
 FAIL = '{"type":"result","status":"error","error":{"type":"x","message":"No quota left."}}'
@@ -266,6 +268,7 @@ def left() -> set[Any]:
     return {each for run in list_runs(runs_dir()) for each in process_tree.tagged(run.id)}
 
 
+@pytest.mark.deep
 @each_row("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> None:
     process = running("orphan", says("Half"), "wait")
@@ -283,6 +286,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert left() == set()
 
 
+@pytest.mark.deep
 def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -332,6 +336,7 @@ async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
     assert left() == set()
 
 
+@pytest.mark.deep
 def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
     process = running("line:10", "wait", speaks=False)
     process.stdout.close()
@@ -340,6 +345,7 @@ def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
     assert left() == set()
 
 
+@pytest.mark.deep
 def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
     process = running(f"line:{2_000_000}", says("x"), "wait", speaks=False)
     assert process.stdout.read(1)

@@ -17,6 +17,8 @@ from tests.deep import DEEP
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
+pytestmark = pytest.mark.deep
+
 MANY = 40 if DEEP else 6
 """How many sessions are kept or put back."""
 WORKER = """

@@ -226,6 +226,7 @@ def test_a_store_that_changes_meanwhile_is_right_in_the_end(store: Path, folder:
     assert found(store, folder, "common") == (expected, 0, None)
 
 
+@pytest.mark.deep
 def test_killed_at_any_point_the_next_search_is_right(store: Path, folder: Path) -> None:
     chosen = random.Random(7)
     for number in range(12, 80):
@@ -246,6 +247,7 @@ def test_killed_at_any_point_the_next_search_is_right(store: Path, folder: Path)
     assert found(store, folder, "word0") == (set(), 0, None)
 
 
+@pytest.mark.deep
 def test_killed_while_a_log_grows_the_next_search_is_right(store: Path, folder: Path) -> None:
     path, chosen = say(store, 0, "common"), random.Random(3)
     words = []

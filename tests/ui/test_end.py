@@ -14,12 +14,12 @@ import pytest
 
 from tests.terminal import Terminal
 
-pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/__main__.py")
-
-SIGNALS = [
-    signal.SIGTERM,
-    *(pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGHUP, signal.SIGINT)),
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit", "gemtui/__main__.py"),
 ]
+
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 ESCAPE = "\x1b[27u"
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
@@ -95,7 +95,6 @@ sys.exit(main([]))
 """
 
 
-@pytest.mark.deep
 def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> None:
     with terminal(folder, "-c", EARLY) as place:
         place.until(lambda: b"ready" in place.raw, "the app is about to begin")
@@ -103,7 +102,6 @@ def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> 
         assert place.process.wait(20) == 128 + signal.SIGHUP
 
 
-@pytest.mark.deep
 def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
     with terminal(folder, "-m", "gemtui", "--demo") as place:
         place.shows("? keys")
@@ -193,9 +191,7 @@ def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_wh
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(
-    "shown", [b"\x1b[?1049h", pytest.param(b"Sessions", marks=pytest.mark.deep)]
-)
+@pytest.mark.parametrize("shown", [b"\x1b[?1049h", b"Sessions"])
 def test_a_signal_while_panes_are_made_ends_it_without_a_traceback(
     folder: Path, number: signal.Signals, shown: bytes
 ) -> None:
@@ -224,7 +220,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("name", ["cb", "__set_name__"])
-@pytest.mark.parametrize("at", [20, pytest.param(200, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("at", [20, 200])
 def test_an_interrupt_where_an_import_would_ignore_it_ends_it(
     folder: Path, name: str, at: int
 ) -> None:
@@ -234,7 +230,6 @@ def test_an_interrupt_where_an_import_would_ignore_it_ends_it(
         assert not place.raw
 
 
-@pytest.mark.deep
 def test_a_signal_and_then_a_terminal_that_is_gone_end_it(folder: Path) -> None:
     for _ in range(2):
         with terminal(folder, "-m", "gemtui") as place:

@@ -69,6 +69,7 @@ def after(terminal: Terminal, what: bytes) -> bytes:
     return bytes(terminal.raw[start:])
 
 
+@pytest.mark.deep
 def test_a_run_that_ends_while_nobody_looks_rings_once(
     running: Callable[..., Terminal], gate: Path, project: Path
 ) -> None:
@@ -153,13 +154,8 @@ def leave(terminal: Terminal) -> bytes:
     return bytes(terminal.raw)
 
 
-@pytest.mark.parametrize(
-    "away",
-    [
-        pytest.param(AWAY, id="another window"),
-        pytest.param("3", id="another pane", marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("away", [AWAY, "3"], ids=["another window", "another pane"])
 def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
     watching: Terminal, away: str
 ) -> None:

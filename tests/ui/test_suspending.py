@@ -19,7 +19,7 @@ from tests.fake_cli import INIT, FakeCli
 from tests.terminal import Terminal
 from tests.ui.test_end import STORE, restored
 
-pytestmark = pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit")
+pytestmark = [pytest.mark.deep, pytest.mark.covers("gemtui/ui/app.py", "gemtui/ui/kit")]
 
 SHELL = """
 import fcntl, os, termios
@@ -73,7 +73,6 @@ def _says_of_its_jobs(shell: Terminal, words: bytes) -> bool:
     return words in shell.raw
 
 
-@pytest.mark.deep
 def test_ctrl_z_and_fg_keep_what_is_typed_in_every_pane_and_dialog(shell: Terminal) -> None:
     begin(shell)
     states = (
@@ -126,7 +125,6 @@ def test_a_question_waits_through_ctrl_z_and_is_answered_after_fg(
     shell.hides("Gemini asks")
 
 
-@pytest.mark.deep
 def test_signals_from_outside_stop_it_and_bg_does_not_take_the_terminal(shell: Terminal) -> None:
     begin(shell, "{} -m gemtui & echo job $!; fg")
     shell.until(lambda: b"job " in shell.raw.partition(b"\r\n")[2], "the process id")
@@ -158,7 +156,6 @@ def test_the_program_that_started_it_stops_with_it(shell: Terminal) -> None:
     shell.shows("over")
 
 
-@pytest.mark.deep
 def test_the_screen_is_back_where_nothing_was_stopped_or_started(tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("no program")
