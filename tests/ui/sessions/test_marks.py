@@ -18,9 +18,7 @@ from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.ui.people import BOTH, NARROW, WIDE, Person, person
-from tests.ui.sessions.test_several import confirmed, content, trash
-
-__all__ = ["trash"]
+from tests.ui.sessions.test_deleting import confirmed, content
 
 
 def titles(me: Person) -> list[str]:
