@@ -52,7 +52,6 @@ PANES = {
         Where.PATCH,
         Where.UNDO,
         Where.UNDO_FILE,
-        Where.RECOVER,
         Where.REVIEW,
         Where.EMPTY,
     ),

@@ -26,7 +26,6 @@ class Where(StrEnum):
     PATCH = "Patch"
     UNDO = "Undo"
     UNDO_FILE = "A file that an undo changes"
-    RECOVER = "Recovered file"
     REVIEW = "Review"
     NOTICE = "Message"
     EMPTY = "No sessions"
@@ -340,11 +339,11 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("scope", "ctrl+r", VIEW, "Scope", "Switch between this project and all projects"),
         ("span", "ctrl+t", VIEW, "Period", "Change the period: all, 30 days, 7 days, 24 hours"),
         ("patch", "ctrl+s", COPY, "Patch", "Export changes to these files as one patch"),
-        ("recover", "ctrl+o", OPEN, "Recover", "Rebuild this file's text from sessions"),
+        ("recover", "ctrl+o", OPEN, "Recover", "Show this file's text, rebuilt from sessions"),
         ("close", "escape", OPEN, "Back", "Clear the search, or go back to the sessions"),
     ),
     Where.HISTORY: (
-        ("open", "enter", OPEN, "Open", "Open the session at this call"),
+        ("open", "enter", OPEN, "Open", "Open the session at this call, or save the text"),
         (
             "other_part",
             "tab,shift+tab",
@@ -354,7 +353,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ),
         _OPEN_FILE,
         ("patch", "E", COPY, "Patch", "Export all changes to this file as a patch"),
-        ("recover", "r", OPEN, "Recover", "Rebuild this file's text from sessions"),
+        ("recover", "r", MOVE, "Recover", "Go to the file's text, rebuilt from sessions"),
+        ("save", "s", COPY, "Save", "Save the rebuilt text to a new file"),
         _BACK,
     ),
     Where.PATCH: (("write", "enter,s", COPY, "Write", "Save the patch to a new file"), _BACK),
@@ -383,7 +383,6 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ),
         ("close", "escape,q", OPEN, "Back", "Return to the list"),
     ),
-    Where.RECOVER: (("write", "enter,s", COPY, "Write", "Save the text to a new file"), _BACK),
     Where.REVIEW: (
         (
             "mark",
@@ -631,8 +630,8 @@ FOOTER = (
     "search.open", "search.scope", "search.dropped", "search.close", "search.complete",
     "search.cursor_down", "files.open", "files.scope", "files.span", "files.patch", "files.close",
     "files.cursor_down", "files.recover", "undo.confirm", "undo.go_on", "undo.redo", "undo.scope",
-    "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
-    "recover.close", "patch.write", "patch.close",
+    "undo.diff", "undo.close", "undo_file.next", "undo_file.close",
+    "patch.write", "patch.close",
 
     "worktrees.apply", "worktrees.remove", "worktrees.review",
     "worktrees.each", "worktrees.close",
@@ -646,7 +645,7 @@ FOOTER = (
     "list.scope", "transcript.raw", "transcript.follow", "list.hidden", "list.sort",
     "list.group", "sessions.info", "sessions.delete", "sessions.pin", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",
-    "history.open_file", "history.recover", "history.patch", "history.close",
+    "history.open_file", "history.save", "history.recover", "history.patch", "history.close",
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
     "run.review", "sessions.review",
 )  # fmt: skip

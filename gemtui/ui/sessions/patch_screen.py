@@ -27,8 +27,9 @@ from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import at_most, free_name
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.saved_text_screen import SavedTextScreen
+from gemtui.ui.sessions.saved_text import save_text
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -82,15 +83,15 @@ class PatchView(LineView):
             )
 
 
-class PatchScreen(SavedTextScreen):
+class PatchScreen(FullScreen[None]):
     """A screen that shows a patch, made by reading sessions on a background thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
 
     def __init__(self, patching: Patching, home: Path) -> None:
-        super().__init__(home, id="patch-screen")
-        self._patching = patching
+        super().__init__(id="patch-screen")
+        self._patching, self._home = patching, home
         self._patch: Patch | None = None
 
     @property
@@ -119,23 +120,29 @@ class PatchScreen(SavedTextScreen):
 
         patch = await asyncio.to_thread(_made, self._patching, progress, reading.is_stopped)
         self._patch = self.view.patch = patch
-        self.text = patch.text or None
         self.on_resize()
         left = f"{counted(patch.left_out, 'file')} left out" if patch.left_out else ""
         self.show_status(own(left))
         self.view.show(lambda look: _lines(patch, look))
         self.refresh_bindings()
 
-    def question(self) -> Clean:
-        """Return the title of the dialog that asks where to save the patch."""
-        return clean_line(f"Save the patch to a file in {short_path(current_folder())}")
+    def can(self, action: str) -> bool:
+        """Return False for "write" if there is no patch."""
+        return action != "write" or (self._patch is not None and bool(self._patch.text))
 
-    def offered(self) -> str:
-        """Return an unused file name that starts with the name of the project's folder.
-
-        Blocking: call this on a background thread.
-        """
-        return free_name(file_name(self._patching.root.name), ".patch")
+    @work(exclusive=True, group=DIALOG)
+    async def action_write(self) -> None:
+        """Save the patch, by default under an unused name that starts with the project's."""
+        if self._patch is None:
+            return
+        name = file_name(self._patching.root.name)
+        await save_text(
+            self.gemtui,
+            self._patch.text,
+            lambda: free_name(name, ".patch"),
+            home=self._home,
+            question=clean_line(f"Save the patch to a file in {short_path(current_folder())}"),
+        )
 
 
 def _made(

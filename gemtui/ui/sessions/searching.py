@@ -19,7 +19,8 @@ from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 if TYPE_CHECKING:
     from gemtui.search.indexer import Indexer, IndexProgress
     from gemtui.search.search import Search
-    from gemtui.ui.sessions.files_screen import FilesState, HistoryPosition, WritesScreen
+    from gemtui.ui.sessions.files_screen import FilesState
+    from gemtui.ui.sessions.history_screen import HistoryPosition, WritesScreen
     from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
 
 
@@ -123,13 +124,13 @@ class WrittenFiles(SessionsPart):
 
         This works from any screen.
         """
-        from gemtui.ui.sessions.files_screen import HistoryPosition
+        from gemtui.ui.sessions.history_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))
 
     @background("writes", exclusive=True)
     async def _show_history(self, history: HistoryPosition) -> None:
-        from gemtui.ui.sessions.files_screen import HistoryScreen
+        from gemtui.ui.sessions.history_screen import HistoryScreen
 
         store, marks = self.screen.store, self.screen.marks.marks
         if store.snapshot is not None:

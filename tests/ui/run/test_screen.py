@@ -32,7 +32,7 @@ from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.panes import WriteList
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
-from gemtui.ui.sessions.files_screen import HistoryScreen
+from gemtui.ui.sessions.history_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
 from tests.runs import test_enrich as stored

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from gemtui.ui.kit.clean_widgets import Input
-from gemtui.ui.sessions.files_screen import FileRow, FilesScreen, HistoryScreen
+from gemtui.ui.sessions.files_screen import FileRow, FilesScreen
+from gemtui.ui.sessions.history_screen import HistoryScreen
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote
 from tests.ui.people import BOTH, WIDE, Person, person

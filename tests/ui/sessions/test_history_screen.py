@@ -1,4 +1,4 @@
-"""All writes of a file: from a card, from a run, and the way to each and back."""
+"""All writes of a file and its rebuilt text: from a card, and the way to each and back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from gemtui.marks import MarkEdit, Marks
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.clean_widgets import Input
+from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.files_screen import HistoryScreen, WriteRow
+from gemtui.ui.sessions.history_screen import HistoryScreen, WriteRow
 from gemtui.ui.transcript.cursor import Cursor
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, session, talk, uuid
 from tests.sessions.writes import wrote
-from tests.ui.people import BOTH, Person, person
+from tests.ui.people import BOTH, NARROW, Person, person
 
 HOSTILE = "src/[b]x[/b]\x1b]0;owned\x07\n\u202e[@click=app.exit]y.py"
 
@@ -70,17 +71,21 @@ def told(screen: HistoryScreen) -> str:
     return screen.query_one(LineView).text
 
 
+def writes(screen: HistoryScreen) -> list[WriteRow]:
+    return [row for row in screen.rows.items if isinstance(row, WriteRow)]
+
+
+def titles(screen: HistoryScreen) -> list[str]:
+    return [row.title for row in writes(screen)]
+
+
 async def test_a_card_leads_to_all_writes_of_its_file(home: Path) -> None:
     async with person(home, BOTH) as me:
         await read_first(me)
         await me.press("W")
         screen = await on_history(me)
         await me.sees("src/moon.py", "2 writes in 2 sessions, 1 failed", "cancelled")
-        assert [row.title for row in screen.rows.items] == [
-            "Let the moon wane",
-            "Let the moon wane",
-            "Draw the moon",
-        ]
+        assert titles(screen) == ["Let the moon wane", "Let the moon wane", "Draw the moon"]
         await me.until(lambda: "new" in told(screen))
         await me.press("down")
         await me.until(lambda: "full" in told(screen) and "half" in told(screen))
@@ -92,7 +97,7 @@ async def test_a_session_has_the_name_that_its_user_gave_it(home: Path) -> None:
         await read_first(me)
         await me.press("W")
         screen = await on_history(me)
-        await me.until(lambda: screen.rows.items[-1].title == "The first moon")
+        await me.until(lambda: titles(screen)[-1:] == ["The first moon"])
 
 
 async def test_enter_reads_the_session_at_the_call_and_escape_leads_back(home: Path) -> None:
@@ -101,13 +106,13 @@ async def test_enter_reads_the_session_at_the_call_and_escape_leads_back(home: P
         before = me.view.page.cursor
         await me.press("W")
         await on_history(me)
-        await me.press("end", "enter")
+        await me.press("end", "up", "enter")
         await me.until(lambda: me.home.pane.summary and me.home.pane.summary.id == uuid(1))
         await me.until(lambda: me.view.page.block is not None and me.view.page.cursor.block == 0)
         assert me.view.page.block.name == "write_file"  # type: ignore[union-attr]
         await me.press("escape")
         screen = await on_history(me)
-        await me.until(lambda: screen.rows.chosen and screen.rows.chosen.title == "Draw the moon")
+        await me.until(lambda: screen.rows.chosen == writes(screen)[-1:][0])
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.home)
         assert me.home.pane.summary is not None
@@ -145,10 +150,10 @@ async def test_what_a_growing_session_writes_is_shown(home: Path, project: Path)
         await read_first(me)
         await me.press("W")
         screen = await on_history(me)
-        await me.until(lambda: len(screen.rows.items) == 3)
+        await me.until(lambda: len(writes(screen)) == 3)
         path = home / "tmp/proj/chats" / f"session-2026-11-20T23-04-{uuid(1)[:8]}.jsonl"
         append(path, wrote(project / "src/moon.py", "half\n", "gone\n", seconds=90))
-        await me.until(lambda: len(screen.rows.items) == 4)
+        await me.until(lambda: len(writes(screen)) == 4)
 
 
 async def test_hostile_names_are_text(tmp_path: Path, project: Path) -> None:
@@ -176,6 +181,68 @@ async def test_a_call_without_a_stored_change_says_so(tmp_path: Path, project: P
         await me.until(lambda: me.view.has_focus and me.view.total)
         await me.press("right_square_bracket", "W")
         screen = await on_history(me)
-        rows: RowList[WriteRow] = screen.rows
-        assert rows.items[0].write.path == project / "a.py"
+        assert writes(screen)[0].write.path == project / "a.py"
         await me.sees("the change was not recorded")
+
+
+@pytest.fixture
+def lost(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that was written, then changed at its last line by an edit alone; it is lost."""
+    monkeypatch.chdir(project)
+    home, path = tmp_path / ".gemini", project / "moon.py"
+    marker(home, "proj", str(project))
+    whole = wrote(path, None, "one\n\x1b[31mtwo\nthree\n", seconds=20)
+    args = {"file_path": str(path), "old_string": "three", "new_string": "trois"}
+    edit = logs.call("e", 40, name="replace", args=args)
+    records = [*talk(uuid(1), "Draw the moon"), whole, logs.gemini("g40", "", 40, toolCalls=[edit])]
+    session(home, uuid(1), records)
+    return home
+
+
+async def on_text(me: Person) -> HistoryScreen:
+    await me.sees("Draw the moon")
+    await me.press("w")
+    await me.sees("moon.py", "2 writes")
+    await me.press("ctrl+o")
+    screen = await on_history(me)
+    await me.sees("0 lines known, 3 guessed")
+    return screen
+
+
+async def test_a_history_ends_with_the_files_text_and_how_sure_each_line_is(
+    lost: Path, project: Path
+) -> None:
+    async with person(lost, BOTH, project=project) as me:
+        screen = await on_text(me)
+        await me.until(lambda: "? line 3  guessed" in told(screen))
+        assert "    3 ? trois" in told(screen)
+        assert "write_file, session" in told(screen)
+        assert "replace, session" in told(screen)
+        assert "\x1b" not in told(screen)
+        assert "␛[31mtwo" in told(screen)
+        assert len(screen.rows.items) == 3
+        await me.press("home")
+        await me.until(lambda: "guessed" not in told(screen))
+        await me.press("r")
+        await me.until(lambda: "guessed" in told(screen))
+
+
+async def test_the_text_is_saved_to_the_lost_place_and_never_over_a_file(
+    lost: Path, project: Path
+) -> None:
+    async with person(lost, NARROW, project=project) as me:
+        await on_text(me)
+        await me.sees("s save")
+        await me.press("enter")
+        await me.until(lambda: isinstance(me.app.screen, AskScreen))
+        assert me.app.screen.query_one(Input).value == str(project / "moon.py")
+        await me.press("enter")
+        await me.until(lambda: any("Saved: " in each for each in me.said))
+        assert (project / "moon.py").read_bytes() == b"one\n\x1b[31mtwo\ntrois\n"
+        await me.press("s")
+        await me.until(lambda: isinstance(me.app.screen, AskScreen))
+        field = me.app.screen.query_one(Input)
+        assert field.value == "moon-recovered.py"
+        field.value = "moon.py"
+        await me.press("enter")
+        await me.sees("That file already exists")

@@ -8,7 +8,8 @@ import pytest
 
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.sessions.files_screen import FilesScreen, HistoryScreen
+from gemtui.ui.sessions.files_screen import FilesScreen
+from gemtui.ui.sessions.history_screen import HistoryScreen
 from gemtui.ui.sessions.patch_screen import PatchScreen
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
