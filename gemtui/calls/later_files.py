@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from itertools import chain, islice, pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import msgspec
@@ -40,19 +40,32 @@ _EVERYWHERE: Final = re.compile(
 """Folders that affect all runs, in every project."""
 
 
+_END: Final = r"(?:/|\Z)"
+"""Matches the end of a name in a path."""
+
+
 class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
     """One kind of file in the table `later_files.toml`, whose head describes the fields."""
 
     why: str
     files: Mapping[str, Sequence[str]]
     exceptions: Sequence[str] = field(default=(), name="except")
+    exact: Sequence[str] = ()
 
     def pattern(self) -> re.Pattern[str]:
         """Return a pattern to be searched in a path whose case is folded."""
-        exceptions = f"(?!{_any_of(self.exceptions)})" if self.exceptions else ""
-        return re.compile(
-            rf"(?:\A|/){exceptions}{_any_of(chain.from_iterable(self.files.values()))}"
+        exceptions = f"(?!{_any_of(self.exceptions)}{_END})" if self.exceptions else ""
+        known = _any_of(chain.from_iterable(self.files.values()))
+        return re.compile(rf"(?:\A|/){exceptions}{known}{_END}")
+
+    def start(self) -> re.Pattern[str]:
+        """Return a pattern, like `pattern`, for the folders that begin the longer patterns."""
+        starts = (
+            str(folder)
+            for pattern in chain.from_iterable(self.files.values())
+            for folder in PurePosixPath(pattern).parents[:-1]
         )
+        return re.compile(rf"(?:\A|/){_any_of(starts)}\Z")
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +83,8 @@ class _LaterFiles:
     def __init__(self, table: _Table) -> None:
         self._table = table
         self._patterns = [(kind.pattern(), kind.why) for kind in table.kinds.values()]
+        self._exact = {name: kind.why for kind in table.kinds.values() for name in kind.exact}
+        self._starts = [(kind.start(), kind.why) for kind in table.kinds.values()]
         self._hidden = table.hidden.pattern()
 
     def why(self, kind: str) -> str:
@@ -78,8 +93,18 @@ class _LaterFiles:
 
     def why_known(self, path: Path) -> str | None:
         """Return why a file of a known kind decides what is run later; None for other files."""
+        if path.name in self._exact:
+            return self._exact[path.name]
         text = _folded(path)
         for pattern, why in self._patterns:
+            if pattern.search(text):
+                return why
+        return None
+
+    def why_some_in(self, folder: Path) -> str | None:
+        """Return why a file in a folder, or below, would be of a known kind, by its path."""
+        text = _folded(folder)
+        for pattern, why in self._starts:
             if pattern.search(text):
                 return why
         return None
@@ -98,11 +123,11 @@ def _later_files() -> _LaterFiles:
 
 
 def _any_of(patterns: Iterable[str]) -> str:
-    """Return a regular expression for any of the patterns, up to the end of a name."""
+    """Return a regular expression for any of the patterns."""
     expressions = (
         re.escape(_folded(Path(pattern))).replace(r"\*", "[^/]*") for pattern in patterns
     )
-    return f"(?:{'|'.join(expressions)})(?:/|\\Z)"
+    return f"(?:{'|'.join(expressions)})"
 
 
 def why_runs_later(path: Path, project: Path) -> str | None:
@@ -129,6 +154,15 @@ def why_runs_later(path: Path, project: Path) -> str | None:
     if _is_beside_head(path, project):
         return table.why("bare-repository")
     return table.why_hidden(below)
+
+
+def why_may_run_later(folder: Path, project: Path) -> str | None:
+    """Return why some file in a folder would decide what is run later, as a clause, or None.
+
+    The file's name is unknown. `folder`, `project`: absolute, with links resolved.
+    """
+    below = folder.relative_to(project) if folder.is_relative_to(project) else folder
+    return why_runs_later(folder / "x", project) or _later_files().why_some_in(below)
 
 
 def _at_home(path: Path, project: Path) -> Iterator[Path]:

@@ -39,6 +39,10 @@ dodo.py
 .project .run/Test.run.xml app/App.csproj .ddev/config.yaml .lando.yml ansible.cfg .rspec
 .proverc .Renviron
 user.bazelrc tools/bazel .watchmanconfig hk.pkl cog.toml cliff.toml cdk.json firebase.json build.rs
+x.build.ps1 lib/a.gpr alire.toml fpm.toml src/Makevars _targets.R .lintr .php_cs phing.xml robo.php
+nuke.json wireit.json werf.yaml dagger.cue west.yaml a.service b.desktop c.plist dbt_project.yml
+airflow.cfg hooks/pre-commit git-hooks/post-merge tsconfig.app.json pom.xml sub/package.json
+GNUmakefile a.bzl BUILD sub/WORKSPACE schema.prisma init.lua .lfsconfig dev.container x.wrap
 vitest.config.mts jest.config.js phpunit.xml.dist pytest.ini .gitpod.yml Dockerfile.dev
 packages/web/Nx.json
 gulpfile.js/index.js docs/conf.py .ropeproject/config.py bin/hermit Brewfile .mocharc.cjs NOXFILE.PY
@@ -52,6 +56,7 @@ venv/a.py gemini/settings.json settings.json environment.py .environment docs/.e
 src/build.ts
 src/tasks/list.py app/nox.py src/karma.py bucket.py src/compose.py src/mill/grind.py
 tests/test_tasks.py
+build/a.py workspace/b.py src/hooks/use-list.ts src/hooks/pre-fetch.ts update/hooks.py desktop/a.py
 docs/tasks.md src/settings.xml data/project.csv src/copilot/a.ts package/snap/a.py
 """
 

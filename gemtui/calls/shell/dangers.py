@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from gemtui.calls.env_files import hook_variables, is_risky
-from gemtui.calls.later_files import why_runs_later
+from gemtui.calls.later_files import why_may_run_later, why_runs_later
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
@@ -309,6 +309,8 @@ _MOST_ENTRIES: Final = 1000
 """The most entries of a folder that are matched against a file pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
 """Programs that write to their last operand, or to the folder given by `-t`."""
+_MOVES: Final = frozenset(("mv", "gmv"))
+"""Programs that move files to their last operand, or into the folder given by `-t`."""
 _ALL: Final = frozenset(
     (
         *("mv", "touch", "mkdir", "mkfifo", "mknod", "tee", "truncate", "rm", "rmdir", "unlink"),
@@ -400,6 +402,8 @@ class Reach:
             return
         for word in _targets(name, rest):
             yield from self._why_written(word) if writes else self._why_named(name, word)
+        if name in _LAST or name in _MOVES:
+            yield from self._why_put(name, rest)
         if name in ("ln", "gln"):
             for word in rest:
                 yield from self._why_named(name, word)
@@ -412,6 +416,47 @@ class Reach:
                 yield OUTSIDE
             if path is not None and (why := self._why_later(path)):
                 yield f"{LATER}: {why}"
+
+    def _why_put(self, name: str, rest: Sequence[str]) -> Iterator[str]:
+        """Yield why it is dangerous to put files into a folder, under the names that they have.
+
+        `name`, `rest`: a program that moves or copies them, and its arguments.
+        """
+        operands, _, into = _operands(name, rest)
+        sources, target = (operands, into) if into else (operands[:-1], operands[-1:])
+        for folder in filter(None, chain.from_iterable(map(self._paths, target))):
+            for word in sources:
+                for source in self._paths(word):
+                    why = self._why_put_there(folder, word, source)
+                    if why:
+                        yield f"{LATER}: {why}"
+
+    def _why_put_there(self, folder: Path, word: str, source: Path | None) -> str | None:
+        """Return why a file, put into `folder`, affects what is run later; None if it doesn't.
+
+        `word`: the argument that names it, whose folders some options keep. `source`: its path. Of
+        a folder, what is in it counts if it has this effect only at its new place.
+        """
+        if source is None or not os.path.lexists(source):
+            return why_may_run_later(folder, self.project)
+        found = (self._why_later(folder / name) for name in (source.name, word.lstrip("/")))
+        if why := next(filter(None, found), None):
+            return why
+        for path in self._inside(source):
+            if not self._why_later(path):
+                inner = path.relative_to(source)
+                places = (folder / inner, folder / source.name / inner)
+                if why := next(filter(None, map(self._why_later, places)), None):
+                    return why
+        return None
+
+    def _inside(self, folder: Path) -> Iterator[Path]:
+        """Yield what is in a folder, at any depth; reads the disk."""
+        for path, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                if not self._is_checked(name):
+                    raise _TooMuchError
+                yield Path(path, name)
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
         """Yield why an argument is dangerous, for a program not known to write to it.
@@ -499,25 +544,32 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
                 yield "/".join((*parts[:at], entry.name, *parts[at + 1 :]))
 
 
-def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments that may be paths a program writes to."""
-    operands, values, into = [], [], ""
+def _operands(name: str, rest: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Return a program's operands, the paths in its options, and the folder that `-t` gives."""
+    operands, values = list[str](), list[str]()
+    into: list[str] = []
     at = 0
     while at < len(rest):
         word = rest[at]
         at += 1
-        option = _TARGET_OPTION.fullmatch(word) if name in _LAST or name == "mv" else None
+        option = _TARGET_OPTION.fullmatch(word) if name in _LAST or name in _MOVES else None
         if option is not None:
-            into = option[1] or (rest[at] if at < len(rest) else "")
+            into = [option[1]] if option[1] else [*rest[at : at + 1]]
             at += not option[1]
         elif value := _VALUE.fullmatch(word):
             values.append(value[1])
         elif not word.startswith("-"):
             operands.append(word)
+    return operands, values, into
+
+
+def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that may be paths a program writes to."""
+    operands, values, into = _operands(name, rest)
     if name in _LAST:
-        yield from [into] if into else operands[-1:]
+        yield from into or operands[-1:]
         return
-    yield from [into] if into else []
+    yield from into
     yield from values
     yield from operands[1:] if name in _FIRST_IS_TEXT else operands
 
