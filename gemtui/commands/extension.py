@@ -34,7 +34,7 @@ def status(as_json: bool) -> int:
     """Show whether the extension's hooks run in the current folder. Exit code 1 if they don't."""
     found = extension_state()
     if as_json:
-        json_to_stdout({"extension": found.to_dict()})
+        json_to_stdout({"extension": found})
     else:
         _say_state(found)
     return 0 if found.state is HookState.READY else 1

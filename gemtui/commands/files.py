@@ -21,7 +21,7 @@ from gemtui.commands.shared_options import (
     session_ids,
     since_option,
 )
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields
 from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
@@ -166,22 +166,17 @@ def file_entry(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
     return {
         "path": str(writes[0].path),
         "project": writes[0].source.project,
-        "writes": [_write_json(each) for each in writes],
+        "writes": [
+            {
+                **fields(write, *_WRITE_FIELDS, timestamp="time"),
+                "subagent": write.source.id if write.source.id != write.session else None,
+            }
+            for write in writes
+        ],
     }
 
 
-def _write_json(write: RecordedWrite) -> dict[str, Any]:
-    return {
-        "session": write.session,
-        "subagent": write.source.id if write.source.id != write.session else None,
-        "message": write.message,
-        "call": write.call,
-        "tool": write.tool,
-        "timestamp": iso(write.time),
-        "added": write.added,
-        "removed": write.removed,
-        "status": write.status.value,
-    }
+_WRITE_FIELDS = ("session", "message", "call", "tool", "added", "removed", "status")
 
 
 # --- patch ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, not
 from gemtui.commands.session_choice import index_of_user, marks_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.catalog.index import read_store
@@ -45,18 +45,10 @@ class _Live(Struct, frozen=True, kw_only=True):
 
         null means that a value is unknown or doesn't apply.
         """
-        told = self.reported
-        asks = None if told is None or told.question is None else told.question.to_dict()
-        return {
-            "session": self.session or None,
-            "state": self.state.value,
-            "since": iso(self.since),
-            "project": self.project,
-            "pid": None if told is None else told.pid,
-            "tool": None if told is None else told.tool,
-            "question": asks,
-            "by": self.by,
-        }
+        names = ("pid", "tool", "question")
+        reported = dict.fromkeys(names) if self.reported is None else fields(self.reported, *names)
+        session = {"session": self.session or None}
+        return session | fields(self, "state", "since", "project", "by") | reported
 
 
 def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
@@ -69,9 +61,7 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
         sessions = [
             stored[each.session].to_dict(files=False) for each in live if each.session in stored
         ]
-        json_to_stdout(
-            {"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]}
-        )
+        json_to_stdout({"home": home, "sessions": sessions, "live": live})
     else:
         marks = marks_of_user()
         titles = {id: named(session, marks).title for id, session in stored.items()}

@@ -64,7 +64,7 @@ def mark(
             return
     found = marks.get(session)
     if as_json:
-        json_to_stdout({"mark": found.to_dict()})
+        json_to_stdout({"mark": found})
     else:
         lines_to_stdout(_lines(found))
 

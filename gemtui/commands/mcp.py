@@ -30,14 +30,13 @@ from gemtui.commands.mcp_server import McpServer, ServedTool, ToolError
 from gemtui.commands.search import SearchOptions, find_results, hit_entry
 from gemtui.commands.session_choice import index_of_user
 from gemtui.commands.shared_options import project_options
-from gemtui.jsonout import encode, iso
+from gemtui.jsonout import encode, fields
 from gemtui.paths import cache_dir, current_folder, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import find_session, read_store
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.written_files import recorded_writes, writes_by_file
@@ -251,7 +250,15 @@ class SessionTools:
             start = ids.index(given.cursor) + 1
         page = sessions[start : start + given.limit]
         more = start + given.limit < len(sessions)
-        return _marked({"sessions": [*map(_session, page)]}, page[-1].id if more else None)
+        entries = [
+            {
+                **fields(session, *_SESSION_FIELDS, session="id"),
+                "title": session.title[:_SHORT],
+                "files_written": len(session.files_written),
+            }
+            for session in page
+        ]
+        return _marked({"sessions": entries}, page[-1].id if more else None)
 
     def read_session(self, given: _ReadArguments) -> str:
         """Return one page of a session's transcript.
@@ -297,17 +304,7 @@ class SessionTools:
         return _marked({"files": [*map(_file, page)]}, str(start + given.limit) if more else None)
 
 
-def _session(session: Summary) -> dict[str, Any]:
-    return {
-        "session": session.id,
-        "title": session.title[:_SHORT],
-        "project": session.project,
-        "started": iso(session.started),
-        "updated": iso(session.updated),
-        "prompts": session.prompts,
-        "tool_calls": session.tool_calls,
-        "files_written": len(session.files_written),
-    }
+_SESSION_FIELDS = ("project", "started", "updated", "prompts", "tool_calls")
 
 
 def _file(writes: Sequence[Any]) -> dict[str, Any]:

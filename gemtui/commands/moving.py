@@ -11,6 +11,7 @@ from gemtui.commands.output import json_to_stdout, lines_to_stdout, require_yes
 from gemtui.errors import MoveFailed
 from gemtui.extension.live import GONE, LiveFolder
 from gemtui.files import stat_if_possible
+from gemtui.jsonout import fields
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.store.moved_project import ProjectMove, carry_out, plan_move
@@ -33,10 +34,7 @@ def move_sessions(old: Path, new: Path, *, dry_run: bool, yes: bool, as_json: bo
     if as_json:
         json_to_stdout(
             {
-                "from": move.old,
-                "to": move.new,
-                "folder": move.key,
-                "files": [str(path) for path in move.chats],
+                **fields(move, to="new", folder="key", files="chats", **{"from": "old"}),
                 "steps": [step.words for step in move.steps],
                 "moved": not dry_run,
             }

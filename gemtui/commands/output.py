@@ -19,7 +19,7 @@ import click
 
 from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
 from gemtui.jsonin import loads
-from gemtui.jsonout import encode, encode_array
+from gemtui.jsonout import encode, encode_array, json_value
 from gemtui.paths import typed_path
 from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 
@@ -52,8 +52,12 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
 
 
 def json_to_stdout(value: Mapping[str, Any]) -> None:
-    """Print an object as one line of JSON; its first key is `version`, which is 1."""
-    to_stdout([encode({"version": 1, **value}), b"\n"])
+    """Print an object as one line of JSON; its first key is `version`, which is 1.
+
+    Its values are converted with `json_value`.
+    """
+    values = {key: json_value(item) for key, item in value.items()}
+    to_stdout([encode({"version": 1, **values}), b"\n"])
 
 
 def json_list_to_stdout(
@@ -65,14 +69,16 @@ def json_list_to_stdout(
 ) -> None:
     """Print an object with a list like `json_to_stdout`, without holding the list in memory.
 
-    `name`, `values`: the list's key and its values, as for `encode_array`, one per line. `before`,
-    `after`: what the object contains before and after the list.
+    `name`, `values`: the list's key and its values, as for `encode_array` once `json_value` has
+    converted them, one per line. `before`, `after`: what the object contains before and after the
+    list.
     """
     head = encode({"version": 1, **(before or {})}).removesuffix(b"}")
     tail = b"".join(
         b",%b:%b" % (encode(key), encode(value)) for key, value in (after or {}).items()
     )
-    to_stdout(encode_array(values, head=b"%b,%b:" % (head, encode(name)), tail=tail + b"}\n"))
+    head = b"%b,%b:" % (head, encode(name))
+    to_stdout(encode_array(map(json_value, values), head=head, tail=tail + b"}\n"))
 
 
 def discard_stdout() -> None:

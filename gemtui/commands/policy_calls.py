@@ -29,7 +29,7 @@ from gemtui.commands.policy_options import (
 )
 from gemtui.commands.shared_options import force_option, json_option, output_option
 from gemtui.jsonin import loads
-from gemtui.jsonout import encode
+from gemtui.jsonout import encode, fields
 from gemtui.paths import folder_here, gemini_home, typed_path
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.file.policy import of
@@ -42,7 +42,7 @@ from gemtui.policy.suggest.replay import (
     ReplayDecision,
     RuleCount,
 )
-from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
+from gemtui.policy.suggest.suggest import Evidence, Suggestion, Suggestions
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.effective_policy import EffectivePolicy
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
@@ -122,25 +122,17 @@ def _arguments(text: str) -> Mapping[str, Any]:
 
 
 def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
-    decided = answer.possible
+    decisions = ("decision", "headless", "interactive")
     return {
-        "tool": answer.call.tool,
-        "args": answer.call.args,
-        "subagent": answer.call.subagent,
-        "mode": answer.mode.value,
-        "decision": answer.decision.value if decided else None,
-        "offered": answer.offered,
-        "headless": answer.headless.value if decided else None,
-        "interactive": answer.interactive.value if decided else None,
+        **fields(answer.call, "tool", "args", "subagent"),
+        **fields(answer, "mode", "offered", "because", "message", "tool_refuses"),
+        **(fields(answer, *decisions) if answer.possible else dict.fromkeys(decisions)),
         "rule": rule_dict(answer.rule),
-        "because": answer.because,
-        "message": answer.message,
-        "tool_refuses": answer.tool_refuses,
         "considered": [
-            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why}
-            for each in answer.considered
+            {"rule": rule_dict(trial.rule), **fields(trial, "matches", "why")}
+            for trial in answer.considered
         ],
-        "files": [str(path) for path in (*stands.files, *stands.admin)],
+        "files": (*stands.files, *stands.admin),
     }
 
 
@@ -241,36 +233,36 @@ def _none_found(read: SelectedCalls) -> int:
 
 
 def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> dict[str, Any]:
-    return {
-        "mode": situation.mode.value,
-        "interactive": situation.interactive,
-        "sessions": len(read.sessions),
-        "calls": counts.calls,
-        "by_subagents": read.by_subagents,
-        "allow": counts.allow,
-        "ask_user": counts.ask_user,
-        "deny": counts.deny + counts.tool_refuses,
-        "tool_refuses": counts.tool_refuses,
-        "not_offered": counts.not_offered,
-        "not_checked": counts.not_checked,
-        "unknown_tools": dict(counts.unknown),
-        "by_rule": [
+    """Return the counts for JSON, where a refusal by the tool itself is a "deny"."""
+    by_rule = []
+    for share in counts.by_rule:
+        tool_refuses = share.decision is ReplayDecision.TOOL_REFUSES
+        examples = [
+            {
+                "session": recorded.session,
+                "tool": recorded.call.tool,
+                "args": shortened_args(recorded.call.args),
+            }
+            for recorded in share.examples
+        ]
+        by_rule.append(
             {
                 "rule": rule_dict(share.rule),
-                "decision": _decision(share.decision),
-                "tool_refuses": share.decision is ReplayDecision.TOOL_REFUSES,
+                "decision": "deny" if tool_refuses else share.decision.value,
+                "tool_refuses": tool_refuses,
                 "calls": share.calls,
-                "examples": [
-                    {
-                        "session": each.session,
-                        "tool": each.call.tool,
-                        "args": shortened_args(each.call.args),
-                    }
-                    for each in share.examples
-                ],
+                "examples": examples,
             }
-            for share in counts.by_rule
-        ],
+        )
+    names = ("calls", "allow", "ask_user", "tool_refuses", "not_offered", "not_checked")
+    return {
+        **fields(situation, "mode", "interactive"),
+        **fields(counts, *names),
+        "sessions": len(read.sessions),
+        "by_subagents": read.by_subagents,
+        "deny": counts.deny + counts.tool_refuses,
+        "unknown_tools": dict(counts.unknown),
+        "by_rule": by_rule,
     }
 
 
@@ -281,13 +273,7 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
     """
     if rule is None:
         return None
-    return {
-        "source": rule.source,
-        "index": rule.index,
-        "tier": int(rule.tier),
-        "priority": rule.priority,
-        "effective": rule.effective,
-    }
+    return fields(rule, "source", "index", "tier", "priority", "effective")
 
 
 def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,11 +282,6 @@ def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()
     }
-
-
-def _decision(decision: ReplayDecision) -> str:
-    """Return a decision's name in reports; a refusal by the tool itself is a "deny"."""
-    return "deny" if decision is ReplayDecision.TOOL_REFUSES else decision.value
 
 
 _WORDS = {
@@ -411,32 +392,32 @@ def suggest_command(
 
 def _suggestions_json(found: Suggestions, situation: Situation) -> dict[str, Any]:
     return {
-        "mode": situation.mode.value,
-        "interactive": situation.interactive,
-        "calls": found.calls,
-        "succeeded": found.succeeded,
-        "allowed": found.allowed,
-        "suggestions": [_suggested(each) for each in found.suggestions],
-        "left_out": [_left(each) for each in found.left_out],
+        **fields(situation, "mode", "interactive"),
+        **fields(found, "calls", "succeeded", "allowed"),
+        "suggestions": [
+            {
+                "rule": _rule_fields(suggestion.rule),
+                "toml": _toml(suggestion.rule),
+                **fields(suggestion, "about", "calls", "sessions", "opens"),
+                "examples": _examples(suggestion.examples),
+            }
+            for suggestion in found.suggestions
+        ],
+        "left_out": [
+            fields(left, "what", "why", "calls") | {"examples": _examples(left.examples)}
+            for left in found.left_out
+        ],
     }
 
 
-def _suggested(each: Suggestion) -> dict[str, Any]:
-    return {
-        "rule": _rule_fields(each.rule),
-        "about": each.about,
-        "toml": _toml(each.rule),
-        "calls": each.calls,
-        "sessions": each.sessions,
-        "examples": _examples(each.examples),
-        "opens": each.opens,
-    }
+def _examples(references: Sequence[Reference]) -> list[dict[str, Any]]:
+    return [fields(reference, "session", "tool", "argument") for reference in references]
 
 
 def _rule_fields(rule: Rule) -> dict[str, Any]:
     """Return a rule's fields for JSON, with the names used in policy files."""
     prefixes, tools = list(rule.command_prefixes), list(rule.tools)
-    fields = {
+    keys = {
         "toolName": tools if rule.tool_list else tools[0],
         "commandPrefix": prefixes if rule.prefix_list else next(iter(prefixes), None),
         "argsPattern": rule.args_pattern,
@@ -444,23 +425,7 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
         "priority": int(rule.priority),
         "modes": list(rule.modes),
     }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _left(each: LeftOut) -> dict[str, Any]:
-    return {
-        "what": each.what,
-        "why": each.why,
-        "calls": each.calls,
-        "examples": _examples(each.examples),
-    }
-
-
-def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
-    return [
-        {"session": each.session, "tool": each.tool, "argument": each.argument}
-        for each in references
-    ]
+    return {name: value for name, value in keys.items() if value is not None}
 
 
 def _with_evidence(each: Suggestion) -> str:

@@ -19,7 +19,7 @@ from gemtui.commands.policy_options import CallSelection, SelectedCalls, call_op
 from gemtui.commands.shared_options import Moment, json_option, policy_names
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
@@ -111,9 +111,7 @@ def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
     except PolicyError as error:
         counted, rules, problem = (0, 0), 0, str(error)
     return {
-        "name": file.name,
-        "path": str(file.path),
-        "origin": file.origin.value,
+        **fields(file, "name", "path", "origin"),
         "read_only": file.read_only or None,
         "loaded": file.origin is not Origin.OURS and not (file.origin is Origin.USER and replaced),
         "rules": rules,
@@ -169,9 +167,7 @@ def show(name: str, as_json: bool) -> int:
 def _shown(opened: Opened) -> dict[str, Any]:
     file, document = opened.file, opened.document
     return {
-        "name": file.name,
-        "path": str(file.path),
-        "origin": file.origin.value,
+        **fields(file, "name", "path", "origin"),
         "read_only": file.read_only or None,
         "locked": document.locked or None,
         "rules": [_entry(entry) for entry in document.rules],
@@ -305,14 +301,8 @@ def _path(wanted: str) -> Path:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     """Return a finding's JSON object in the output of `gemtui policy check --json`."""
-    return {
-        "file": str(finding.file),
-        "rule": finding.rule,
-        "field": finding.field,
-        "severity": finding.severity.value,
-        "kind": finding.kind,
-        "message": _message(finding),
-    }
+    names = ("file", "rule", "field", "severity", "kind")
+    return fields(finding, *names) | {"message": _message(finding)}
 
 
 def _message(finding: Finding) -> str:
@@ -386,16 +376,14 @@ def _example_findings(examples: Sequence[_FileExample]) -> Iterator[Finding]:
 
 def _example_json(each: _FileExample) -> dict[str, Any]:
     """Return an example's JSON object in the output of `gemtui policy check --json`."""
-    example, decision = each.tried.example, each.tried.decision
+    example = each.tried.example
     return {
         "file": str(each.file),
-        "line": example.line,
+        **fields(example, "line", "mode"),
+        **fields(each.tried, "decision", "passes"),
         "tool": example.tool or None,
         "args": dict(example.args),
-        "mode": example.mode.value,
         "expected": None if example.problem else example.expected.value,
-        "decision": None if decision is None else decision.value,
-        "passes": each.tried.passes,
         "problem": example.problem or None,
     }
 
@@ -473,16 +461,12 @@ def _replayed(
 def _replay_json(found: _Replayed) -> dict[str, Any]:
     """Return the value of `replay` in the output of `gemtui policy check --json`."""
     return {
-        "since": iso(found.since),
-        "mode": found.mode.value,
+        **fields(found, "since", "mode", "undated", succeeded="calls", gone_tools="gone"),
         "sessions": len(found.read.sessions),
-        "succeeded": found.calls,
         "allow": found.counts[ReplayDecision.ALLOW],
         "ask_user": found.counts[ReplayDecision.ASK_USER],
         "deny": len(found.denied),
         "not_checked": found.counts[ReplayDecision.NOT_CHECKED],
-        "gone_tools": found.gone,
-        "undated": found.undated,
         "denied": [
             {
                 "session": each.recorded.session,

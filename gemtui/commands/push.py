@@ -51,7 +51,7 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
             "redact": redact,
             "since": iso(since),
             **done.to_dict(),
-            "problems": [each.to_dict() for each in done.problems],
+            "problems": done.problems,
         }
         json_to_stdout(report)
     else:

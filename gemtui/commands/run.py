@@ -36,6 +36,7 @@ from gemtui.commands.run_options import (
 from gemtui.commands.run_show import Show, Writer
 from gemtui.commands.shared_options import json_option, policy_names
 from gemtui.errors import CliNotFound, GemtuiError, WorktreeError, message_of
+from gemtui.jsonout import fields
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.paths import current_folder
 from gemtui.policy.file.policy_files import find_policy
@@ -457,7 +458,7 @@ def _print_dry_run(
     told = before_run_report(options)
     where = (NEW_WORKTREE,) if options.worktree and worktree_of(cwd) is None else ()
     if as_json:
-        found = {**_command_json(command, prompt, folder, cwd), "before": told.to_dict()}
+        found = {**_command_json(command, prompt, folder, cwd), "before": told}
         found["notes"] = [*where, *command.notes]
         json_to_stdout(found)
     else:
@@ -475,14 +476,12 @@ def _command_json(
     folder in which the run would work.
     """
     return {
-        "argv": command.argv,
-        "cwd": str(cwd),
+        **fields(command, "argv", "notes", session="session_id"),
+        "cwd": cwd,
         "environment": dict(command.environ),
-        "folder": str(folder),
+        "folder": folder,
         "files": dict(command.files),
         "stdin": prompt if command.stdin else None,
-        "session": command.session_id,
-        "notes": command.notes,
     }
 
 
@@ -503,7 +502,7 @@ def flags(name: str, **words: Any) -> int:
     command = command_of("", options, machine, folder=folder, session_id=None)
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))
     if given.as_json:
-        found = {**_command_json(command, None, folder, cwd), "policy": str(options.policies[0])}
+        found = {**_command_json(command, None, folder, cwd), "policy": options.policies[0]}
         json_to_stdout(found)
     else:
         lines_to_stdout(command.script(None, folder, cwd))

@@ -29,7 +29,7 @@ from gemtui.commands.output import (
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import by_default, completions, json_option
 from gemtui.errors import InsideRunError, RunAmbiguous, RunNotFound
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields, iso, json_value
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.ending import RunState
@@ -163,14 +163,13 @@ def show(id: str, as_json: bool) -> None:
     differing = GateFolder.of(run.folder).differences()
     waits = load_queue(PromptQueue.of(run.folder)).undelivered
     if as_json:
-        told = None if files is None else [each.to_dict() for each in files]
         more = {
             "prompt": prompt,
-            "files": told,
-            "questions": [each.to_dict() for each in asked],
+            "files": json_value(files),
+            "questions": json_value(asked),
             "waiting": waits,
-            "checkpoints": None if checkpoints is None else checkpoints.to_dict(),
-            "differences": [asdict(each) for each in differing],
+            "checkpoints": json_value(checkpoints),
+            "differences": [asdict(difference) for difference in differing],
         }
         json_to_stdout({"run": run.to_dict() | more})
         return
@@ -366,7 +365,7 @@ def questions(id: str | None, as_json: bool) -> None:
     place = runs_dir()
     found = waiting_questions(list_runs(place) if id is None else (find_run(place, id),))
     if as_json:
-        json_list_to_stdout("questions", (each.to_dict() for each in found))
+        json_list_to_stdout("questions", found)
         return
     waiting = list(found)
     lines_to_stdout(line for each in waiting for line in _question_lines(each))
@@ -526,12 +525,10 @@ def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | No
     `counted`: whether the answer had an effect. The keys are `version`, `run`, `number`, `counted`,
     `consent`, `reason` and `again`.
     """
-    told = {
-        "consent": None if settled is None else settled.consent.value,
-        "reason": None if settled is None else settled.reason,
-        "again": None if settled is None else settled.again or None,
-    }
-    json_to_stdout({"run": run.id, "number": number, "counted": counted, **told})
+    ending = dict.fromkeys(("consent", "reason", "again"))
+    if settled is not None:
+        ending = fields(settled, "consent", "reason") | {"again": settled.again or None}
+    json_to_stdout({"run": run.id, "number": number, "counted": counted, **ending})
 
 
 # --- messages and prompts ------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from gemtui.commands.output import (
 from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import cursor_option, json_option, project_options
 from gemtui.errors import message_of
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields, iso
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
@@ -265,9 +265,8 @@ def _print_json(search: Search, results: Results, cursor: str | None) -> None:
 def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
     """Return a hit's JSON object in the output of `gemtui search --json`."""
     return {
-        "session": hit.session.id,
+        **fields(hit.session, "project", session="id"),
         "subagent": None if hit.file is hit.session else hit.file.id,
-        "project": hit.session.project,
         "message": hit.message,
         "kind": hit.kind.word,
         **({"tool": hit.tool} if hit.tool else {}),

@@ -14,7 +14,6 @@ from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, not
 from gemtui.commands.session_choice import index_of_user, project_in_use
 from gemtui.commands.shared_options import json_option, project_options, since_option
 from gemtui.errors import ConfigError
-from gemtui.jsonout import iso
 from gemtui.paths import cache_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
@@ -57,7 +56,7 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
         else:
             usage.add(session, found)
     if as_json:
-        json_to_stdout({"project": where and str(where), "since": iso(since), **usage.to_dict()})
+        json_to_stdout({"project": where, "since": since, **usage.to_dict()})
     else:
         lines_to_stdout(_lines(usage))
     if not usage.total.sessions:

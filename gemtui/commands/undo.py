@@ -36,9 +36,10 @@ from gemtui.commands.shared_options import (
     yes_option,
 )
 from gemtui.interrupts import Interrupted, StopRequest, signals_caught
+from gemtui.jsonout import fields
 from gemtui.paths import checkpoints_dir, current_folder, gemini_home
 from gemtui.runs.undo.checkpointing import prune_checkpoints
-from gemtui.runs.undo.fork import Fork, fork_session
+from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.review import (
     Reverted,
     Review,
@@ -291,15 +292,8 @@ def checkpoints(session: str, prune: bool, as_json: bool) -> int:
     found = checkpoint_list(of)
     change = None if of.folder is None else interrupted_change(of.folder)
     if as_json:
-        interrupted = None if change is None else change.to_dict()
-        json_to_stdout(
-            {
-                "session": of.id,
-                "project": of.project,
-                "checkpoints": found,
-                "interrupted": interrupted,
-            }
-        )
+        about = fields(of, "project", session="id")
+        json_to_stdout({**about, "checkpoints": found, "interrupted": change})
         return 0 if found else 1
     if found:
         lines_to_stdout(_rows(found))
@@ -447,20 +441,10 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
     session = session_named(id, project=project)
     made = fork_session(session, gemini_home(), before=before)
     if as_json:
-        json_to_stdout(_fork_json(made, session.id))
+        about = fields(made, "before", "prompt", "project", session="session_id", file="path")
+        json_to_stdout({**about, "of": session.id})
     elif made.session_id is None:
         note(f"there are no messages before prompt {made.before}: start a new chat instead")
     else:
         lines_to_stdout([clean_line(made.session_id)])
         note(f"to continue the copy in its project: gemtui run --resume {made.session_id} PROMPT")
-
-
-def _fork_json(fork: Fork, of: str) -> dict[str, object]:
-    return {
-        "session": fork.session_id,
-        "file": None if fork.path is None else str(fork.path),
-        "of": of,
-        "before": fork.before,
-        "prompt": fork.prompt,
-        "project": None if fork.project is None else str(fork.project),
-    }

@@ -32,7 +32,7 @@ from gemtui.commands.shared_options import (
 )
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
-from gemtui.jsonout import iso
+from gemtui.jsonout import fields, iso
 from gemtui.kept.cleanup import SETTING, retention
 from gemtui.kept.contents import (
     VaultStatus,
@@ -90,11 +90,11 @@ def status(as_json: bool) -> None:
     if as_json:
         json_to_stdout(
             {
-                "vault": found.contents.to_dict(),
+                "vault": found.contents,
                 "hook": found.hook,
                 "kept": [each.id for each in found.kept],
                 "setting": SETTING,
-                "next": [hit.to_dict() for hit in found.hits],
+                "next": found.hits,
                 "first": _first(found),
             }
         )
@@ -270,10 +270,8 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
         ids = {"session": found.id, "run": None}
         done = put_back(found, gemini_home(), rule_of(found.folder), now)
     if as_json:
-        lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
-        paths = {name: list(map(str, each)) for name, each in lists.items()}
-        replaced = None if done.replaced is None else str(done.replaced)
-        json_to_stdout({**ids, **paths, "replaced": replaced, "renewed": done.renewed})
+        restored = fields(done, "removed", "replaced", "renewed", restored="paths")
+        json_to_stdout({**ids, **restored, "in_the_way": list(done.in_the_way)})
     else:
         _say(done)
     return 0 if done.paths else 1

@@ -28,6 +28,7 @@ from gemtui.commands.shared_options import (
 )
 from gemtui.commands.undo import exit_code, interruptible, interruption, step_lines
 from gemtui.errors import GemtuiError
+from gemtui.jsonout import fields
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.worktrees import (
     AppliedWorktree,
@@ -97,18 +98,14 @@ def list_(as_json: bool) -> None:
 def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
     changes = _changes(worktree)
     return {
-        "name": worktree.name,
-        "branch": worktree.branch,
-        "repository": str(worktree.repository),
-        "folder": str(worktree.folder),
-        "commit": worktree.commit,
-        "made": worktree.made,
-        "prompt": worktree.prompt,
-        "there": worktree.exists,
-        "runs": [{"id": run.id, "state": run.state.value, "model": run.model} for run in runs],
+        **fields(worktree, *_FIELDS, there="exists"),
+        "runs": [fields(run, "id", "state", "model") for run in runs],
         "files": None if changes is None else len(changes),
         "not_applied": None if changes is None else sum(not each.is_applied for each in changes),
     }
+
+
+_FIELDS = ("name", "branch", "repository", "folder", "commit", "made", "prompt")
 
 
 def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:

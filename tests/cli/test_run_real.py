@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.jsonout import iso
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.catalog.summary import Summary
 from tests.cli.conftest import Gemtui, values
 from tests.model_server import ModelServer, answer, call, shell, text, writes
 from tests.patience import PATIENCE
