@@ -1,11 +1,11 @@
 """Desktop notifications through the terminal.
 
-    notice = Notification(title=clean_line("gemtui: api"), text=clean_line("It asks."))
+    notice = Notification(title="gemtui: api", text="It asks.")
     stream.write(notification_sequence(notice, ringing_terminal(os.environ)))
 
 A terminal that doesn't support notifications only rings its bell. The output contains no escape
-codes other than those built here, because title and text are clean, and characters that would end a
-field early are removed.
+codes other than those built here, because title and text are cleaned, and characters that would end
+a field early are removed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from gemtui.processes import FOLDER, find_program
-from gemtui.text import Clean, ellipsis
+from gemtui.text import clean_line, ellipsis
 
 BELL = "\a"
 TITLE, TEXT = 60, 160
@@ -41,8 +41,8 @@ class Notification(Struct, frozen=True, kw_only=True):
     `title`: where something has happened, such as `gemtui: api`. `text`: what has happened.
     """
 
-    title: Clean
-    text: Clean
+    title: str
+    text: str
 
 
 class RingingTerminal(Struct, frozen=True):
@@ -102,7 +102,8 @@ def notification_sequence(notice: Notification, terminal: RingingTerminal) -> st
 
 
 def _codes(notice: Notification, osc: int | None) -> Iterator[str]:
-    title, text = ellipsis(notice.title, TITLE), ellipsis(notice.text, TEXT)
+    title = ellipsis(clean_line(notice.title), TITLE)
+    text = ellipsis(clean_line(notice.text), TEXT)
     match osc:
         case 9:
             yield f"9;{title}: {text}"
@@ -157,4 +158,4 @@ class Ringer:
         self._pausing = False
         if held:
             more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
-            self._ring(Notification(title=held[-1].title, text=Clean(f"{held[-1].text}{more}")))
+            self._ring(Notification(title=held[-1].title, text=f"{held[-1].text}{more}"))

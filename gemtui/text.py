@@ -209,7 +209,7 @@ These are skin tones, and Hangul vowels and finals.
 """
 
 
-def cells(text: Clean) -> int:
+def cells(text: str) -> int:
     """Return a line's width in terminal cells.
 
     Wide characters take two cells, and combining characters take none.
@@ -247,19 +247,19 @@ def _width(char: str) -> int:
     return 2 if east_asian_width(char) in "WF" else 1
 
 
-def ellipsis(text: Clean, width: int, *, mark: str = "…") -> Clean:
+def ellipsis(text: str, width: int, *, mark: str = "…") -> str:
     """Truncate text that is wider than `width` cells, appending `mark`.
 
     Returns "" if even the mark is too wide.
     """
     if cells(text) <= width:
         return text
-    room = width - cells(Clean(mark))
+    room = width - cells(mark)
     if room < 0:
-        return Clean("")
+        return ""
     ends = accumulate(_widths(text))
     kept = next((index for index, end in enumerate(ends) if end > room), len(text))
-    return Clean(text[:kept].rstrip() + mark)
+    return text[:kept].rstrip() + mark
 
 
 _AGES = (

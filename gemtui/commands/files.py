@@ -36,7 +36,7 @@ from gemtui.sessions.written_files import (
     remarks,
     writes_by_file,
 )
-from gemtui.text import Clean, clean_line, relative, short_path
+from gemtui.text import clean_line, relative, short_path
 
 
 @click.command()
@@ -137,16 +137,14 @@ def _names_of(wanted: Path) -> list[PurePath]:
 # --- lines and JSON ------------------------------------------------------------------------------
 
 
-def _lines(
-    files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot
-) -> Iterator[Clean]:
+def _lines(files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot) -> Iterator[str]:
     ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
         yield short_path(path)
         for write in reversed(writes):
             id = clean_line(ids.get(write.session, write.session))
             words = (relative(write.when, now), id, clean_line(write.tool), _outcome(write))
-            yield Clean("  " + "  ".join(word for word in words if word))
+            yield "  " + "  ".join(word for word in words if word)
 
 
 def _outcome(write: RecordedWrite) -> str:

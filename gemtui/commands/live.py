@@ -19,7 +19,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, named
-from gemtui.text import Clean, clean_line, ellipsis, relative
+from gemtui.text import clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")
 _WIDEST = (8, 5, 24, 40)
@@ -112,7 +112,7 @@ def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) 
     return project is None or live.session in stored or inside
 
 
-def _row(live: _Live, titles: Mapping[str, str], now: datetime) -> Iterator[Clean]:
+def _row(live: _Live, titles: Mapping[str, str], now: datetime) -> Iterator[str]:
     """Yield the cells of a row; all but the last are cut to the width of their column."""
     title = titles.get(live.session)
     question = None if live.reported is None else live.reported.question

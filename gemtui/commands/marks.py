@@ -21,7 +21,7 @@ from gemtui.errors import MarkError, SessionNotFound
 from gemtui.jsonout import encode
 from gemtui.marks import Mark, MarkEdit, Marks, exported, imported
 from gemtui.paths import gemini_home
-from gemtui.text import Clean, clean, clean_line, counted
+from gemtui.text import clean, clean_line, counted
 
 
 @click.command()
@@ -82,9 +82,9 @@ def _session(id: str, marks: Marks) -> str:
         return id
 
 
-def _lines(mark: Mark) -> list[Clean]:
+def _lines(mark: Mark) -> list[str]:
     if mark.empty:
-        return [Clean("nothing to do: see gemtui mark --help")]
+        return ["nothing to do: see gemtui mark --help"]
     rows = (
         ("name", mark.name),
         ("tags", " ".join(mark.tags)),
@@ -92,7 +92,7 @@ def _lines(mark: Mark) -> list[Clean]:
         ("archived", "yes" if mark.archived else ""),
     )
     lines = [fact_line(name, clean_line(words)) for name, words in rows if words]
-    return [*lines, *map(Clean, clean(mark.note or "").splitlines())]
+    return [*lines, *clean(mark.note or "").splitlines()]
 
 
 @click.group()

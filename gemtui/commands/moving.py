@@ -15,7 +15,7 @@ from gemtui.jsonout import fields
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.store.moved_project import ProjectMove, carry_out, plan_move
-from gemtui.text import Clean, clean_line, counted
+from gemtui.text import clean_line, counted
 
 _MINUTE = 60.0
 
@@ -72,9 +72,9 @@ def _files(move: ProjectMove) -> str:
     return counted(len(move.chats), "session file")
 
 
-def _lines(move: ProjectMove) -> Iterator[Clean]:
+def _lines(move: ProjectMove) -> Iterator[str]:
     yield clean_line(f"{_files(move)} of {move.old}")
     yield clean_line(f"will belong to {move.new}, by these changes in Gemini CLI's folder:")
     for step in move.steps:
         yield clean_line(f"  {step.words}")
-    yield Clean("End Gemini CLI in this project first.")
+    yield "End Gemini CLI in this project first."

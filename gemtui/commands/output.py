@@ -21,7 +21,7 @@ from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode, encode_array, json_value
 from gemtui.paths import typed_path
-from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
+from gemtui.text import cells, clean, clean_line, ellipsis, visible_line
 
 _SLOW = 1.0
 """After how many seconds a note explains why a command is taking long."""
@@ -110,15 +110,15 @@ def slow_note(words: str) -> Iterator[None]:
         timer.cancel()
 
 
-def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Print lines in stdout's encoding; characters it doesn't have become `?`."""
+def lines_to_stdout(lines: Iterable[str]) -> None:
+    """Clean and print lines in stdout's encoding; characters it doesn't have become `?`."""
     encoding = stdout_encoding()
-    to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
+    to_stdout(f"{clean(line)}\n".encode(encoding, "replace") for line in lines)
 
 
-def fact_line(name: str, text: Clean, *, width: int = 9) -> Clean:
+def fact_line(name: str, text: str, *, width: int = 9) -> str:
     """Return a line of a report on one thing: a name, padded to `width`, and a text."""
-    return Clean(f"{name:<{width}} {text}".rstrip())
+    return f"{name:<{width}} {text}".rstrip()
 
 
 def columns(
@@ -127,13 +127,13 @@ def columns(
     numbers: frozenset[int] = frozenset(),
     room: int | None = None,
     cut: bool = False,
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     """Yield a table's rows as lines with aligned columns.
 
     `numbers`: the indexes of columns to align right. `room`: the maximum width of a line in cells;
     to fit, the last column is wrapped or, with `cut`, truncated. None means no limit.
     """
-    cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
+    cleaned = [[visible_line(cell).strip() for cell in row] for row in rows]
     if not cleaned:
         return
     widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]
@@ -143,13 +143,13 @@ def columns(
             blanks = " " * (widths[at] - cells(cell))
             padded.append(blanks + cell if at in numbers else cell + blanks)
         before = "".join(f"{cell}  " for cell in padded)
-        left = None if room is None else max(0, room - cells(Clean(before)))
+        left = None if room is None else max(0, room - cells(before))
         for line in (ellipsis(last, left),) if cut and left is not None else _wrapped(last, left):
-            yield Clean(f"{before}{line}".rstrip())
-            before = " " * cells(Clean(before))
+            yield f"{before}{line}".rstrip()
+            before = " " * cells(before)
 
 
-def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
+def _wrapped(text: str, room: int | None) -> Iterator[str]:
     """Wrap text at spaces to lines of at most `room` cells; long words stay whole.
 
     None, or a very narrow `room`, leaves the text as it is.
@@ -160,7 +160,7 @@ def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
-        if line and cells(Clean(longer)) > room:
+        if line and cells(longer) > room:
             yield line
             longer = word
         line = longer
@@ -194,18 +194,18 @@ def require_terminal() -> None:
         )
 
 
-def agreed(lines: Iterable[Clean], question: str) -> bool:
-    """Print lines to stderr, ask the user to confirm, and return the answer.
+def agreed(lines: Iterable[str], question: str) -> bool:
+    """Clean lines and print them to stderr, ask the user to confirm, and return the answer.
 
     Raises click.UsageError if there is no terminal in which to ask.
     """
     require_terminal()
     for line in lines:
-        click.echo(line, err=True)
+        click.echo(clean(line), err=True)
     return click.confirm(clean_line(question), err=True)
 
 
-def require_yes(lines: Iterable[Clean], question: str) -> None:
+def require_yes(lines: Iterable[str], question: str) -> None:
     """Ask as `agreed` does. Raises click.Abort if the user declines."""
     if not agreed(lines, question):
         raise click.Abort

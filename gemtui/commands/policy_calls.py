@@ -45,7 +45,7 @@ from gemtui.policy.suggest.replay import (
 from gemtui.policy.suggest.suggest import Evidence, Suggestion, Suggestions
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
+from gemtui.text import HOLDS_CONTROLS, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
@@ -142,10 +142,10 @@ def _sourced(rule: Rule) -> str:
 
 def _explanation(
     answer: Explanation, stands: EffectivePolicy, situation: Situation
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     call = answer.call
     if args_hold_controls(call.args):
-        yield Clean(f"{HOLDS_CONTROLS}:")
+        yield f"{HOLDS_CONTROLS}:"
     told = encode(call.args).decode()[: _CUT // 2]
     yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
     facts = [("situation", situation.words), *_decision_facts(answer, situation)]
@@ -157,7 +157,7 @@ def _explanation(
     facts += [("files" if at == 0 else "", str(path)) for at, path in enumerate(files)]
     yield from columns(facts if files else [*facts, ("files", "none")], room=terminal_width())
     if answer.considered:
-        yield Clean("")
+        yield ""
         yield from columns(
             [("", "EFFECTIVE", "DECISION", "RULE", "WHY")]
             + [
@@ -294,10 +294,10 @@ _WORDS = {
 }
 
 
-def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> Iterator[Clean]:
+def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> Iterator[str]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
-    yield Clean(
+    yield (
         f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
         f"{situation.words}"
     )
@@ -320,7 +320,7 @@ def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) ->
         names = (f"{name} {count:,}" for name, count in counts.unknown.items())
         yield clean_line(f"tools that the current Gemini CLI does not have: {', '.join(names)}")
     for share in counts.by_rule:
-        yield Clean("")
+        yield ""
         yield visible_line(f"{share.calls:,} {_WORDS[share.decision]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])
 
@@ -337,11 +337,11 @@ def _by(share: RuleCount) -> str:
     return "by no rule: the approval mode or Gemini CLI itself decides"
 
 
-def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
+def reference_lines(references: Iterable[Reference]) -> Iterator[str]:
     """Yield one line for each call, with its session, tool and argument."""
     rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
-        yield Clean(f"    {line}")
+        yield f"    {line}"
 
 
 # --- suggest -------------------------------------------------------------------------------------
@@ -448,28 +448,28 @@ def _times(each: Suggestion) -> str:
 
 def _suggestion_lines(
     found: Suggestions, situation: Situation, output: Path | None
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     rest = found.succeeded - found.allowed
-    yield Clean(
+    yield (
         f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; {found.allowed:,} "
         f"of these are already allowed, and {rest:,} would be denied; {situation.words}"
     )
     for each in found.suggestions:
-        yield Clean("")
+        yield ""
         yield visible_line(f"allow {each.about}")
-        yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
+        yield f"    {_times(each)}, priority {each.rule.priority:g}"
         yield _indented(f"it also allows: {each.opens}")
         yield from reference_lines(each.examples)
     if found.left_out:
-        yield Clean("")
-        yield Clean("No rule suggested for:")
+        yield ""
+        yield "No rule suggested for:"
     for left in found.left_out:
         yield _indented(f"{counted(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
     if found.suggestions:
-        yield Clean("")
+        yield ""
         written = "use --output FILE to write these rules to a policy file"
         yield clean_line(written if output is None else f"rules written to {output}")
 
 
-def _indented(text: str) -> Clean:
-    return Clean(f"    {visible_line(text).strip()}")
+def _indented(text: str) -> str:
+    return f"    {visible_line(text).strip()}"

@@ -48,7 +48,7 @@ from gemtui.policy.suggest.replay import (
 )
 from gemtui.policy.words import decision_word, rule_place, rule_words
 from gemtui.runs.effective_policy import effective_policy
-from gemtui.text import Clean, counted, one_line
+from gemtui.text import counted, one_line
 
 _WHOSE = {
     Origin.OURS: "gemtui",
@@ -84,7 +84,7 @@ def list_(as_json: bool) -> int:
         head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
         rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in found)
         lines_to_stdout(columns([head, *rows], numbers=frozenset({1})))
-        lines_to_stdout([Clean("")])
+        lines_to_stdout([""])
     lines_to_stdout(_built_in())
     if not any(one["origin"] == Origin.OURS for one in found):
         note(f"no gemtui policies in {policies_dir()} yet: create one in the app, in pane 3")
@@ -134,10 +134,10 @@ def _whose(one: Mapping[str, Any]) -> str:
     return f"{whose} ({', '.join(marks)})" if marks else whose
 
 
-def _built_in() -> Iterator[Clean]:
-    yield Clean("Gemini CLI's built-in rules, which have a lower priority, by approval mode:")
+def _built_in() -> Iterator[str]:
+    yield "Gemini CLI's built-in rules, which have a lower priority, by approval mode:"
     for line in columns([(mode.value, words) for mode, words in BUILT_IN.items()]):
-        yield Clean(f"  {line}")
+        yield f"  {line}"
 
 
 # --- show ----------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, float) and value - value == 0 else str(value)
 
 
-def _table(document: Document) -> Iterator[Clean]:
+def _table(document: Document) -> Iterator[str]:
     """Yield a table of rules in the order in which they are tried, then disabled ones."""
     rules = [(entry.rule, entry.enabled) for entry in document.rules if entry.rule]
     on = sorted((rule for rule, on in rules if on), key=lambda rule: -rule.effective)
@@ -309,7 +309,7 @@ def _message(finding: Finding) -> str:
     return f"{finding.message}: {finding.way_out}" if finding.way_out else finding.message
 
 
-def _line(finding: Finding) -> Clean:
+def _line(finding: Finding) -> str:
     """Return a line such as `work.toml: rule 3, toolName: error: PROBLEM: SOLUTION`."""
     place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
     words = (str(finding.file), place, finding.severity.value, _message(finding))
@@ -480,20 +480,20 @@ def _replay_json(found: _Replayed) -> dict[str, Any]:
     }
 
 
-def _replay_lines(found: _Replayed) -> Iterator[Clean]:
+def _replay_lines(found: _Replayed) -> Iterator[str]:
     """Yield lines with the number of calls by decision, then the denied calls."""
     since = found.since.astimezone().date().isoformat()
-    yield Clean(
+    yield (
         f"{counted(found.calls, 'call')} succeeded since {since}; mode {found.mode.value} would "
         f"now allow {found.counts[ReplayDecision.ALLOW]:,}, ask about "
         f"{found.counts[ReplayDecision.ASK_USER]:,}, and deny {len(found.denied):,}"
     )
     if found.undated:
-        yield Clean(f"Not tested: {counted(found.undated, 'call')} without a recorded time")
+        yield f"Not tested: {counted(found.undated, 'call')} without a recorded time"
     if unchecked := found.counts[ReplayDecision.NOT_CHECKED]:
-        yield Clean(f"Not tested: {counted(unchecked, 'command')}; {POWERSHELL}")
+        yield f"Not tested: {counted(unchecked, 'command')}; {POWERSHELL}"
     if found.gone:
-        yield Clean(f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist")
+        yield f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist"
     yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:_LISTED])
     if len(found.denied) > _LISTED:
-        yield Clean(f"    and {len(found.denied) - _LISTED:,} more")
+        yield f"    and {len(found.denied) - _LISTED:,} more"

@@ -21,7 +21,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.sentence_parser import Sentence, read_sentences, rules_of
 from gemtui.policy.words import decision_word, rule_words
-from gemtui.text import Clean, counted, short_path, visible_line
+from gemtui.text import counted, short_path, visible_line
 
 
 @click.command()
@@ -124,17 +124,17 @@ def _said(rule: Rule) -> str:
 
 def _lines(
     sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     for each in sentences:
         yield visible_line(each.text)
         for rule in each.rules:
-            yield Clean(f"  {visible_line(_said(rule))} (priority {rule.priority:g})")
+            yield f"  {visible_line(_said(rule))} (priority {rule.priority:g})"
         for limit in each.limits:
-            yield Clean(f"    {visible_line(limit)}")
+            yield f"    {visible_line(limit)}"
     if not rules:
         return
-    yield Clean("")
-    yield Clean(f"All other calls in mode {mode.value}, headless (ask means deny):")
+    yield ""
+    yield f"All other calls in mode {mode.value}, headless (ask means deny):"
     by_decision: dict[str, list[str]] = {}
     for name, decision, _offered in _by_tool(rules, mode):
         by_decision.setdefault(decision, []).append(name)
@@ -142,6 +142,6 @@ def _lines(
         [(decision, ", ".join(names)) for decision, names in by_decision.items()],
         room=terminal_width(),
     )
-    yield Clean("")
+    yield ""
     for line in rules_to_toml(rules).splitlines():
         yield visible_line(line)

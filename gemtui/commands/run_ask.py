@@ -28,7 +28,7 @@ from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.proposal import Form
 from gemtui.runs.gate.questions import QUIET, AnswerOutcome, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
-from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
+from gemtui.text import cells, clean, clean_line, counted, visible, visible_line
 from gemtui.transcript.displays import hunks
 
 _AROUND = 8
@@ -78,10 +78,11 @@ class AskingTerminal:
             raise click.UsageError(NO_TERMINAL) from None
         return cls(place, place)
 
-    def write(self, lines: Iterator[Clean] | tuple[Clean, ...], *, end: str = "\n") -> None:
-        """Print lines, followed by `end`; do nothing if the terminal has been closed."""
+    def write(self, lines: Iterator[str] | tuple[str, ...], *, end: str = "\n") -> None:
+        """Clean and print lines, then `end`; do nothing if the terminal has been closed."""
+        text = "\n".join(map(clean, lines)) + end
         with suppress(OSError):
-            os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
+            os.write(self.writing, text.encode("utf-8", "replace"))
 
     def size(self) -> os.terminal_size:
         """Return the columns and rows of the terminal; 80x24 if unknown."""
@@ -138,7 +139,7 @@ class TerminalQuestions:
 
     def __init__(self, terminal: AskingTerminal, talk: Conversation) -> None:
         self._terminal, self._talk = terminal, talk
-        self._unread: tuple[Clean, ...] = ()
+        self._unread: tuple[str, ...] = ()
         """The lines about the current call that have not been printed yet."""
 
     async def ask_all(self) -> None:
@@ -283,13 +284,13 @@ class TerminalQuestions:
         self._terminal.write(lines[:shown])
         if self._unread:
             words = f"  … {counted(len(self._unread), 'more line')}: press y to show the rest"
-            self._terminal.write((Clean(words),))
+            self._terminal.write((words,))
 
     def _show_rest(self) -> None:
         """Print the lines that `_show` left out, and say that an answer is still needed."""
         self._terminal.write(self._unread)
         self._unread = ()
-        self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
+        self._terminal.write(("  End of the call. Your answer is still needed.",))
 
     async def _holds(self) -> bool:
         """Return whether any earlier answer still allows similar calls without asking.
@@ -342,14 +343,14 @@ class _AnsweredElsewhere(Exception):
     """Raised when the question has been answered in another gemtui process."""
 
 
-def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
+def question_lines(asked: Asked, project: Path) -> Iterator[str]:
     """Yield the lines about a call: who asks, warnings, and then all that it would do."""
     request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
-    yield Clean("")
+    yield ""
     yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
     if len(found) > _FEW:
-        yield Clean(f"  ! {counted(len(found), 'warning')}:")
+        yield f"  ! {counted(len(found), 'warning')}:"
     for caution in found:
         yield visible_line(f"  ! {caution.text}")
     text = (
@@ -359,14 +360,14 @@ def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
         yield visible_line(f"  in {folder}")
     mark = "$ " if proposal.form is Form.COMMAND else ""
     for line in visible(text).rstrip("\n").split("\n"):
-        yield Clean(f"  {mark}{line}")
+        yield f"  {mark}{line}"
     for words in proposal.line_ends:
-        yield Clean(f"  {words}")
+        yield f"  {words}"
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
 
 
-def _words(asked: Asked) -> Iterator[Clean]:
+def _words(asked: Asked) -> Iterator[str]:
     request = asked.question.request
     if request.because:
         why = "asked again because" if request.again else "why"
@@ -375,7 +376,7 @@ def _words(asked: Asked) -> Iterator[Clean]:
         yield visible_line(f"  a and A allow {asked.similar.words}")
 
 
-def _keys(asked: Asked, *, back: bool) -> Clean:
+def _keys(asked: Asked, *, back: bool) -> str:
     more = "  a similar  A always" if asked.has_similar else ""
     more += "  u revoke" if back else ""
-    return Clean(f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:")
+    return f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:"

@@ -29,7 +29,7 @@ from gemtui.paths import gemini_home
 from gemtui.runs.ending import Status
 from gemtui.runs.outcome import GO_ON, RunProgress, outcome_line, retry_words
 from gemtui.runs.recorded_calls import RecordedCalls
-from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
+from gemtui.text import clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
@@ -133,7 +133,7 @@ class Show:
             case _:
                 pass
 
-    def _piece(self, text: str) -> Clean:
+    def _piece(self, text: str) -> str:
         piece = clean(text)
         if piece:
             self._midline = not piece.endswith("\n")

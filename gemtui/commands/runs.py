@@ -63,7 +63,6 @@ from gemtui.runs.listing import (
 )
 from gemtui.runs.undo.checkpointing import checkpoint_state
 from gemtui.text import (
-    Clean,
     clean,
     clean_line,
     counted,
@@ -198,7 +197,7 @@ def show(id: str, as_json: bool) -> None:
     notes = [] if checkpoints is None else checkpoints.notes()
     unsure = (_fact("note", clean_line(text)) for text in notes)
     lines_to_stdout(
-        (*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip()))
+        (*facts, *changed, *answers, *differs, *left, *unsure, "", clean(prompt.rstrip()))
     )
 
 
@@ -212,7 +211,7 @@ def _ended_with(run: Run) -> str:
     )
 
 
-def _question(question: Question) -> Clean:
+def _question(question: Question) -> str:
     """Return the line for a question in a run's details: its outcome and its call."""
     told = question.to_dict()
     where = "" if question.source is None else f" {_FROM[question.source]}"
@@ -221,18 +220,18 @@ def _question(question: Question) -> Clean:
     return _fact("asked", visible_line(words + reason))
 
 
-def _differs(difference: Difference) -> Iterator[Clean]:
+def _differs(difference: Difference) -> Iterator[str]:
     """Yield lines about a file whose contents differ from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield _fact("differs", visible_line(words))
     if difference.found is None:
-        yield _fact("", Clean("the file has no readable text"))
+        yield _fact("", "the file has no readable text")
         return
     for line in hunks_of(difference.approved or "", difference.found):
         yield _fact("", visible_line(line))
 
 
-def _file(write: FileWrite, root: Path) -> Clean:
+def _file(write: FileWrite, root: Path) -> str:
     """Return the line for a file that the run wrote; `root`: the run's folder."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
@@ -310,7 +309,7 @@ def _clear_prompts() -> None:
     note(f"removed {place}")
 
 
-def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
+def _table(runs: Sequence[Run], now: datetime) -> Iterator[str]:
     """Yield a header and one line per run; prompts are cut to fit the terminal."""
     if not runs:
         return
@@ -377,7 +376,7 @@ def questions(id: str | None, as_json: bool) -> None:
         )
 
 
-def _question_lines(waiting: WaitingQuestion) -> Iterator[Clean]:
+def _question_lines(waiting: WaitingQuestion) -> Iterator[str]:
     """Yield a question as `gemtui run --ask` prints it, then commands to answer it."""
     run, asked = waiting.run, waiting.asked
     request = asked.question.request
@@ -389,14 +388,14 @@ def _question_lines(waiting: WaitingQuestion) -> Iterator[Clean]:
     if request.because:
         yield visible_line(f"  why: {request.because}")
     if waiting.changed:
-        yield Clean("  The call would now do something different from when the run asked.")
+        yield "  The call would now do something different from when the run asked."
     if asked.refusal is not None:
         yield visible_line(f"  This call can't be allowed: {asked.refusal}")
     if asked.similar.rule is not None:
         yield visible_line(f"  --similar allows {asked.similar.words}")
     yield clean_line(f"  gemtui runs answer {run.id[:_SHORT]} {waiting.name} allow")
     yield clean_line(f'  gemtui runs answer {run.id[:_SHORT]} {waiting.name} deny --because "…"')
-    yield Clean("")
+    yield ""
 
 
 # --- answers -------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, fields_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
 from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
-from gemtui.text import Clean, clean_line, counted, ellipsis, relative
+from gemtui.text import clean_line, counted, ellipsis, relative
 
 _WHO = 10
 """The width of the column with the author of a hit, in characters."""
@@ -281,7 +281,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
+def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[str]:
     """Yield a line for each session, followed by its hits, fitted to the terminal."""
     width, now = terminal_width(), datetime.now(UTC)
     marks = marks_of_user()
@@ -293,17 +293,17 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
             room = {} if width is None else {"width": max(20, width - _WHO - 4)}
             line = search.snippet(hit, results.query, **room)
             who = ellipsis(clean_line(hit.tool or hit.kind.word), _WHO)
-            yield Clean(f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}")
+            yield f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}"
 
 
-def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) -> Clean:
+def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) -> str:
     session = group.session
     project = project_name(session.project, session.project_key)
     words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""
     more += f"  [{Flag.LOST.word}]" if Flag.LOST in session.flags else ""
-    return Clean("  ".join(map(clean_line, words)) + more)
+    return "  ".join(map(clean_line, words)) + more
 
 
 def _marked(line: Snippet) -> str:

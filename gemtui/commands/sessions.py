@@ -39,7 +39,7 @@ from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, project_name, title_of
 from gemtui.sessions.store.store import SessionKind
-from gemtui.text import Clean, cells, clean_line, ellipsis, relative
+from gemtui.text import cells, clean_line, ellipsis, relative
 
 if TYPE_CHECKING:
     from gemtui.checkpoints.undo import InterruptedUndo
@@ -328,14 +328,14 @@ _LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
 """The order in which columns are left out if the terminal is narrow."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
-_SPECIAL = Clean(" *")
+_SPECIAL = " *"
 """Shown after a title instead of its labels if there is no room for them."""
 _GAP = "  "
 
 
 def _table(
     sessions: Sequence[Summary], marks: Mapping[str, Mark], ids: dict[str, str], now: datetime
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     """Yield a header and one line per session, fitted to the terminal's width."""
     if not sessions:
         return
@@ -348,10 +348,10 @@ def _table(
     if (columns := terminal_width()) is not None:
         widths = _fitting(widths, columns)
         room = max(0, columns - _used_width(widths))
-    specials = [Clean(""), *(_special(each, mark) for each, mark in both)]
+    specials = ["", *(_special(each, mark) for each, mark in both)]
     for row, special in zip(cleaned, specials, strict=True):
         front = (_padded(row[at], at, width) for at, width in widths.items())
-        yield Clean(_GAP.join((*front, _titled(row[-1], special, room))))
+        yield _GAP.join((*front, _titled(row[-1], special, room)))
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
@@ -377,7 +377,7 @@ def _used_width(widths: dict[int, int]) -> int:
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
-def _titled(title: Clean, special: Clean, room: int | None) -> str:
+def _titled(title: str, special: str, room: int | None) -> str:
     """Return a title with its labels, fitted to `room` cells.
 
     `room`: None means no limit. If there isn't enough room, ` *` replaces the labels, and the title
@@ -390,7 +390,7 @@ def _titled(title: Clean, special: Clean, room: int | None) -> str:
     return ellipsis(title, max(0, room - cells(special))) + special
 
 
-def _padded(cell: Clean, column: int, width: int) -> str:
+def _padded(cell: str, column: int, width: int) -> str:
     cut = ellipsis(cell, width)
     blanks = " " * (width - cells(cut))
     return blanks + cut if column in _NUMBERS else cut + blanks
@@ -410,10 +410,10 @@ def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tu
     )
 
 
-def _special(session: Summary, mark: Mark) -> Clean:
+def _special(session: Summary, mark: Mark) -> str:
     """Return a session's labels, such as ` [pinned, live, copy, #parser]`, or ""."""
     words = [word for word in ("pinned", "archived") if getattr(mark, word)]
     words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
     words += [flag.word for flag in Flag if flag in session.flags]
     words += [f"#{tag}" for tag in mark.tags]
-    return Clean(f" [{', '.join(words)}]" if words else "")
+    return f" [{', '.join(words)}]" if words else ""

@@ -21,7 +21,7 @@ from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, Sums, counted_sessions
-from gemtui.text import Clean, clean_line, counted, ellipsis, short_path
+from gemtui.text import clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
 """The maximum number of rows in each table; --json lists all."""
@@ -76,7 +76,7 @@ def _prices() -> Prices | None:
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _lines(stats: Stats) -> Iterator[Clean]:
+def _lines(stats: Stats) -> Iterator[str]:
     total = stats.total
     if not total.sessions:
         return
@@ -90,30 +90,30 @@ def _lines(stats: Stats) -> Iterator[Clean]:
     yield from _table("TOOL", dict(calls), _TOOL_COLUMNS)
     if total.priced and stats.prices is not None:
         without = ", ".join(sorted(total.unpriced))
-        yield Clean("")
+        yield ""
         yield clean_line(
             f"Costs are estimated at list prices as of {stats.prices.date}"
             + (f"; without a price: {without}" if without else "")
         )
 
 
-def _totals(total: Sums) -> Iterator[Clean]:
+def _totals(total: Sums) -> Iterator[str]:
     usage, failures = total.usage, total.failures
-    yield Clean(f"{counted(len(total.sessions), 'session')}, {counted(total.prompts, 'prompt')}")
+    yield f"{counted(len(total.sessions), 'session')}, {counted(total.prompts, 'prompt')}"
     unknown = f"; unknown for {counted(total.unknown, 'answer')}" if total.unknown else ""
-    yield Clean(
+    yield (
         f"{_number(usage.total)} tokens: input {_number(usage.input)}, including "
         f"{_number(usage.cached)} cached; output {_number(usage.output)}, thoughts "
         f"{_number(usage.thoughts)}, tools {_number(usage.tool)}{unknown}"
     )
     if total.dropped.total:
-        yield Clean(f"{_number(total.dropped.total)} more in rewound, replaced or failed messages")
+        yield f"{_number(total.dropped.total)} more in rewound, replaced or failed messages"
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in failures.items())
     failed = f", {counted(sum(failures.values()), 'failure')} ({ended})" if ended else ""
-    yield Clean(f"{counted(total.calls.total(), 'tool call')}{failed}")
-    yield Clean(f"{counted(len(total.files), 'file')} written")
+    yield f"{counted(total.calls.total(), 'tool call')}{failed}"
+    yield f"{counted(len(total.files), 'file')} written"
     if total.priced:
-        yield Clean(f"about {total.dollars}")
+        yield f"about {total.dollars}"
 
 
 def _by_tokens(groups: Mapping[str, Sums]) -> dict[str, Sums]:
@@ -147,7 +147,7 @@ def _number(number: int | None) -> str:
 
 def _table(
     head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]
-) -> Iterator[Clean]:
+) -> Iterator[str]:
     """Yield the lines of one table, which begins with an empty line.
 
     `head`: the header of the column with the groups' names. `cells`: by header, a function that
@@ -156,7 +156,7 @@ def _table(
     shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
     rows = [(head, *cells)]
     rows += [(name, *(cell(sums) for cell in cells.values())) for name, sums in shown]
-    yield Clean("")
+    yield ""
     yield from columns(rows, numbers=frozenset(range(1, len(rows[0]))))
     if len(groups) > _ROWS:
-        yield Clean(f"and {len(groups) - _ROWS} more: use --json to list all")
+        yield f"and {len(groups) - _ROWS} more: use --json to list all"

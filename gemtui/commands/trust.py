@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from gemtui.agent.trust import TrustedFolder, TrustState, forget, trusted_folders
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import by_default, completions, json_option
-from gemtui.text import Clean, clean_line
+from gemtui.text import clean_line
 
 _WORDS = {
     TrustState.SAME: "",
@@ -61,7 +61,7 @@ def remove(folder: Path, as_json: bool) -> int:
     return 0 if removed else 1
 
 
-def _line(folder: TrustedFolder) -> Clean:
+def _line(folder: TrustedFolder) -> str:
     words = _WORDS[folder.place]
     path = clean_line(folder.path)
-    return Clean(f"{path}  ({words})") if words else path
+    return f"{path}  ({words})" if words else path

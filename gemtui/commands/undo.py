@@ -57,7 +57,7 @@ from gemtui.runs.undo.undo import (
     redo_project,
     undo_session,
 )
-from gemtui.text import Clean, clean_line, counted, ellipsis, size, visible
+from gemtui.text import clean_line, counted, ellipsis, size, visible
 
 _COMMAND = 60
 _COMPARING = "comparing files; the first time, this can take a few seconds in a large folder"
@@ -235,20 +235,18 @@ _DONE = {
 }
 
 
-def _words(done: Undone, would: str) -> Iterator[Clean]:
+def _words(done: Undone, would: str) -> Iterator[str]:
     kept = [(os.fsdecode(step.path), step.why) for step in done.kept]
     yield from step_lines({would + _DONE[action]: done.paths(action) for action in _DONE}, kept)
     if done.files is not None and not done.files.steps:
-        yield Clean("No files need to be changed.")
+        yield "No files need to be changed."
     for each in done.notes:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
         yield clean_line(f"To continue from there, use session {done.fork}")
 
 
-def step_lines(
-    done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
-) -> Iterator[Clean]:
+def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a line for each path, with what was done to it.
 
     `done`: maps a word such as "restored" to the paths to which it applies. `kept`: (path, reason)
@@ -304,7 +302,7 @@ def checkpoints(session: str, prune: bool, as_json: bool) -> int:
     return 0 if found else 1
 
 
-def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
+def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a line for each checkpoint, followed by its notes.
 
     Notes that are the same as those of the checkpoint before are not repeated.
@@ -317,7 +315,7 @@ def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
         before = each["notes"]
 
 
-def _row(each: dict[str, Any]) -> Clean:
+def _row(each: dict[str, Any]) -> str:
     when = datetime.fromisoformat(each["time"]).strftime("%Y-%m-%d %H:%M:%S")
     prompt = "" if each["prompt"] is None else f"prompt {each['prompt']}"
     what = each["reason"] if each["tool"] is None else each["tool"]
@@ -392,7 +390,7 @@ def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> Non
     lines_to_stdout(_hunk_lines(found))
 
 
-def _hunk_lines(found: Review) -> Iterator[Clean]:
+def _hunk_lines(found: Review) -> Iterator[str]:
     for file in found.files:
         yield clean_line(f"{file.id}  {file.change}  {os.fsdecode(file.path)}")
         for hunk in file.hunks:
@@ -401,10 +399,10 @@ def _hunk_lines(found: Review) -> Iterator[Clean]:
             yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{over}{why}")
             text = hunk_text(hunk).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             yield from map(visible, text.removesuffix("\n").split("\n"))
-        yield Clean("")
+        yield ""
 
 
-def _reverted(done: Reverted, would: str) -> Iterator[Clean]:
+def _reverted(done: Reverted, would: str) -> Iterator[str]:
     for path in done.paths:
         yield clean_line(f"{would}changed: {path}")
     for what, why in done.left:
@@ -414,7 +412,7 @@ def _reverted(done: Reverted, would: str) -> Iterator[Clean]:
     for words in done.notes:
         yield clean_line(words)
     if not done.paths:
-        yield Clean("No files need to be changed.")
+        yield "No files need to be changed."
 
 
 # --- fork ----------------------------------------------------------------------------------------

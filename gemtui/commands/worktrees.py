@@ -39,7 +39,7 @@ from gemtui.runs.worktrees import (
     runs_of,
     worktree_changes,
 )
-from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
+from gemtui.text import clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.diffs import NoPatch
 from gemtui.worktree_records import (
     LATEST,
@@ -116,15 +116,15 @@ def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
         return None
 
 
-def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
+def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[str, ...]:
     made, changes = made_at(worktree), _changes(worktree)
     applied = changes is not None and changes and all(each.is_applied for each in changes)
     files = "?" if changes is None else f"{len(changes)}{' applied' if applied else ''}"
     run = runs[0] if runs else None
     return (
         clean_line(worktree.name),
-        Clean("?" if made is None else relative(made, datetime.now(UTC))),
-        Clean(files if worktree.exists else "gone"),
+        ("?" if made is None else relative(made, datetime.now(UTC))),
+        (files if worktree.exists else "gone"),
         clean_line("" if run is None else run.word),
         clean_line("" if run is None else run.model or ""),
         short_path(worktree.repository),
@@ -217,11 +217,11 @@ _DONE = {
 }
 
 
-def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
+def _applied(done: AppliedWorktree, would: str) -> Iterator[str]:
     of_action = {would + _DONE[action]: done.paths(action) for action in _DONE}
     yield from step_lines(of_action, done.kept)
     if not done.steps:
-        yield Clean("No files need to be changed.")
+        yield "No files need to be changed."
 
 
 @worktrees.command()

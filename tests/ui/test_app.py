@@ -15,7 +15,6 @@ from gemtui.config import Config, load_config
 from gemtui.kept.run_copies import aftermath_of, keep_before
 from gemtui.paths import config_file
 from gemtui.runs.listing import MOST_RUNS, runs_dir
-from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, reachable
 from tests.runs.test_listing import add_run
@@ -62,7 +61,7 @@ async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:
 
 async def test_the_words_for_every_key_fit_a_narrow_terminal(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.app.push_screen(CommandScreen(own("Keys"), KEYS))
+        await me.app.push_screen(CommandScreen("Keys", KEYS))
         await me.sees("Keys", "Show the keys for this screen")
         rows = me.app.screen.query_one(CommandList)
         lines = [rows.render_line(place).text for place in range(len(rows.items))]

@@ -14,7 +14,6 @@ from itertools import islice
 from pathlib import PureWindowsPath
 from typing import Any
 
-from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, plain, tabless
 from gemtui.ui.draw.theme import Look, Role
 
@@ -57,7 +56,7 @@ _ROLES = {
 }
 
 
-def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
+def highlight(code: str, language: str, look: Look) -> Iterator[Pieces]:
     """Yield the lines of the code, highlighted if that is safe and fast.
 
     Otherwise the lines have the theme's normal text style.
@@ -71,17 +70,17 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
         yield from _coloured(chunk, lexer, look) or _plain(chunk.removesuffix("\n"), look)
 
 
-def language_of(path: Clean) -> Clean:
+def language_of(path: str) -> str:
     """Return a path's suffix, or else its file name, for `highlight`'s `language`.
 
     The path may have been recorded on Windows; its rules also split at slashes.
     """
     file = PureWindowsPath(path)
-    return Clean(file.suffix[1:] or file.name)
+    return file.suffix[1:] or file.name
 
 
 def _plain(code: str, look: Look) -> Iterator[Pieces]:
-    return ((Piece(Clean(line), look[Role.TEXT]),) for line in code.split("\n"))
+    return ((Piece(line, look[Role.TEXT]),) for line in code.split("\n"))
 
 
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
@@ -105,7 +104,7 @@ def _lines(tokens: Iterable[tuple[Any, str]], look: Look) -> Iterator[Pieces]:
                 row = []
             if line:
                 before = row.pop().text if row and row[-1].style == style else ""
-                row.append(Piece(Clean(before + line), style))
+                row.append(Piece(before + line, style))
     if row:
         yield tuple(row)
 

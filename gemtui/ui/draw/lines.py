@@ -1,7 +1,7 @@
 """Lines of styled text: wrap, cut and frame them by their width in terminal cells.
 
-A `Piece` holds only `Clean` text, and no other module converts text to strips. Text that hasn't
-been sanitized by `gemtui.text` therefore never reaches the screen.
+A `Piece` cleans the text that it is made of, and no other module converts text to strips. Text that
+could act on the terminal therefore never reaches the screen.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, overload
+from typing import NamedTuple, Self, overload
 
 from msgspec import Struct
 from rich.cells import cell_len, split_graphemes
@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.text import Clean, clean_line
+from gemtui.text import clean, clean_line
 from gemtui.ui.draw.theme import Look, Role
 
 TAB = 4
@@ -25,11 +25,22 @@ LEAST = 12
 """The minimum width for content in cells; if there is less, frames are left out."""
 
 
-class Piece(NamedTuple):
-    """Text in a single style within a line."""
-
-    text: Clean
+class _Piece(NamedTuple):
+    text: str
     style: Style
+
+
+class Piece(_Piece):
+    """Text in a single style within a line.
+
+    Whatever it is made of, its text is clean: control characters have become visible marks.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str, style: Style) -> Self:
+        """Clean the text; `_replace` and `_make` take text that is clean already."""
+        return super().__new__(cls, clean(text), style)
 
 
 Pieces = tuple[Piece, ...]
@@ -41,8 +52,8 @@ class Code(Struct, frozen=True):
     This allows the whole block to be copied from any of its lines.
     """
 
-    text: Clean
-    language: Clean
+    text: str
+    language: str
 
 
 class Line(Struct, frozen=True):
@@ -62,22 +73,16 @@ class Line(Struct, frozen=True):
 
 
 BLANK = Line()
-EMPTY = Clean("")
 
 
-def own(text: str) -> Clean:
-    """Mark a string as clean without sanitizing it; only for gemtui's own strings."""
-    return Clean(text)
-
-
-def flat(text: str) -> Clean:
+def flat(text: str) -> str:
     """Sanitize text from outside gemtui so that it can be shown on one line."""
     return clean_line(text)
 
 
-def tabless(text: Clean) -> Clean:
+def tabless(text: str) -> str:
     """Replace tabs with spaces, because a tab's width would depend on its column."""
-    return Clean(text.expandtabs(TAB)) if "\t" in text else text
+    return text.expandtabs(TAB) if "\t" in text else text
 
 
 def width_of(pieces: Iterable[Piece]) -> int:
@@ -85,9 +90,9 @@ def width_of(pieces: Iterable[Piece]) -> int:
     return sum(cell_len(piece.text) for piece in pieces)
 
 
-def plain(pieces: Iterable[Piece]) -> Clean:
+def plain(pieces: Iterable[Piece]) -> str:
     """Return the pieces' text without styles."""
-    return Clean("".join(piece.text for piece in pieces))
+    return "".join(piece.text for piece in pieces)
 
 
 # --- wrapping ----------------------------------------------------------------------------------
@@ -131,7 +136,7 @@ def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
     ]
 
 
-def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
+def fit(pieces: Pieces, width: int, mark: str) -> Pieces:
     """Cut pieces to `width` cells; if anything is cut, the result ends with `mark`.
 
     `mark`: usually an ellipsis.
@@ -152,15 +157,15 @@ def cut(pieces: Pieces, look: Look, width: int | None = None) -> Pieces:
 
     If anything is cut, the result ends with the look's ellipsis.
     """
-    return fit(pieces, look.width if width is None else width, own(look.glyphs.ellipsis))
+    return fit(pieces, look.width if width is None else width, look.glyphs.ellipsis)
 
 
-def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
+def fit_start(text: str, width: int, mark: str) -> str:
     """Return the text if it fits into `width` cells, or else its start and `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
-def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
+def fit_end(text: str, width: int, mark: str) -> str:
     """Return the text if it fits into `width` cells, or else `mark` and its end.
 
     Used for paths, whose end matters most.
@@ -174,7 +179,7 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
         if room < 0:
             break
         kept = first
-    return Clean(mark + text[kept:]) if kept < len(text) else Clean("")
+    return (mark + text[kept:]) if kept < len(text) else ""
 
 
 def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
@@ -187,7 +192,7 @@ def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
     return [Line(cut(pieces, look))]
 
 
-def _word_breaks(text: Clean, width: int) -> list[int]:
+def _word_breaks(text: str, width: int) -> list[int]:
     breaks: list[int] = []
     used = 0
     for match in _WORD.finditer(text):
@@ -205,7 +210,7 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
     return breaks
 
 
-def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
+def _cell_breaks(text: str, start: int, end: int, width: int) -> Iterator[int]:
     """Yield the indices that split `text[start:end]` into parts of `width` cells.
 
     A part may be narrower, because a wide character is never split.
@@ -227,15 +232,15 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
     position = 0
     remaining = iter((*cuts, -1))
     cut = next(remaining)
-    for text, style in pieces:
-        start = 0
+    for piece in pieces:
+        text, start = piece.text, 0
         while cut >= 0 and cut <= position + len(text):
             if cut - position > start:
-                rows[-1].append(Piece(Clean(text[start : cut - position]), style))
+                rows[-1].append(piece._replace(text=text[start : cut - position]))
             rows.append([])
             start, cut = cut - position, next(remaining)
         if start < len(text):
-            rows[-1].append(Piece(Clean(text[start:]), style))
+            rows[-1].append(piece._replace(text=text[start:]))
         position += len(text)
     return [tuple(row) for row in rows]
 
@@ -245,7 +250,7 @@ def _stripped(pieces: Pieces) -> Pieces:
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
     if pieces and last.endswith(" "):
-        pieces = (*pieces[:-1], Piece(Clean(last.rstrip(" ")), pieces[-1].style))
+        pieces = (*pieces[:-1], pieces[-1]._replace(text=last.rstrip(" ")))
     return pieces
 
 
@@ -275,7 +280,7 @@ def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
     `fill`: repeated as needed; it must be one cell wide.
     """
     gap = width - width_of(left) - width_of(right)
-    return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
+    return (*left, Piece(fill.text * max(0, gap), fill.style), *right)
 
 
 def two_ended(
@@ -286,7 +291,7 @@ def two_ended(
     `role`: the style of the space between them. `gap`: the minimum width of that space in cells.
     """
     left = cut(left, look, max(0, look.width - width_of(right) - gap))
-    return spread(left, right, look.width, Piece(own(" "), look[role]))
+    return spread(left, right, look.width, Piece(" ", look[role]))
 
 
 def strip_of(line: Line, width: int) -> Strip:

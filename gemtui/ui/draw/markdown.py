@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.style import Style
 
-from gemtui.text import Clean, clean, ellipsis, visible
+from gemtui.text import clean, ellipsis, visible
 from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import (
     BLANK,
@@ -20,7 +20,6 @@ from gemtui.ui.draw.lines import (
     Piece,
     Pieces,
     flat,
-    own,
     prefixed,
     tabless,
     wrap,
@@ -43,24 +42,24 @@ _FENCE = re.compile(
 )
 
 
-def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
+def draw_markdown(text: str, look: Look) -> Iterator[Line]:
     """Yield the rendered lines of Markdown text.
 
     If a part of it (see `chunks`) is nested too deeply, that part's Markdown source is shown.
     """
     *settled, last = chunks(text)
     for part in settled:
-        yield from _settled(Clean(part), look)
+        yield from _settled(part, look)
         yield BLANK
-    yield from _drawn(Clean(last), look)
+    yield from _drawn(last, look)
 
 
 @lru_cache(maxsize=1024)
-def _settled(text: Clean, look: Look) -> tuple[Line, ...]:
+def _settled(text: str, look: Look) -> tuple[Line, ...]:
     return tuple(_drawn(text, look))
 
 
-def _drawn(text: Clean, look: Look) -> Iterator[Line]:
+def _drawn(text: str, look: Look) -> Iterator[Line]:
     tree = _parsed(text)
     if tree is None:
         yield from draw_plain(text, look)
@@ -68,22 +67,22 @@ def _drawn(text: Clean, look: Look) -> Iterator[Line]:
         yield from _blocks(tree.children, look)
 
 
-def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
+def draw_prompt(text: str, look: Look) -> Iterator[Line]:
     """Yield the lines of a prompt as typed, rendering only fenced code blocks."""
     position = 0
     for fence in _FENCE.finditer(text):
-        before = Clean(text[position : fence.start()].rstrip("\n"))
+        before = text[position : fence.start()].rstrip("\n")
         yield from draw_plain(before, look) if before else ()
         yield from draw_code(Code(visible(fence["code"]), flat(fence["language"])), look)
         position = fence.end()
-    if rest := Clean(text[position:].strip("\n")):
+    if rest := text[position:].strip("\n"):
         yield from draw_plain(rest, look)
 
 
-def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
+def draw_plain(text: str, look: Look) -> Iterator[Line]:
     """Yield the lines of unformatted text, wrapped between words."""
     for line in text.split("\n"):
-        yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
+        yield from wrap((Piece(tabless(line), look[Role.TEXT]),), look.width)
 
 
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
@@ -91,8 +90,8 @@ def draw_code(code: Code, look: Look) -> Iterator[Line]:
 
     If a line of code is wrapped, its continuation lines have a wrap symbol instead of the rule.
     """
-    before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
-    after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
+    before = (Piece(f"{look.glyphs.side} ", look[Role.BORDER]),)
+    after = (Piece(f"{look.glyphs.wrapped} ", look[Role.BORDER]),)
     inner = look.narrowed(2)
     for pieces in highlight(code.text, code.language, look):
         for line in prefixed(wrap_anywhere(pieces, inner.width), before, after):
@@ -112,7 +111,7 @@ def load_parser() -> None:
     _parser()
 
 
-def _parsed(text: Clean) -> SyntaxTreeNode | None:
+def _parsed(text: str) -> SyntaxTreeNode | None:
     from markdown_it.tree import SyntaxTreeNode
 
     tokens = _parser().parse(text)
@@ -147,7 +146,7 @@ def _block(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
         case "table":
             yield from _table(node, look)
         case "hr":
-            rule = Piece(own(look.glyphs.rule * look.width), look[Role.BORDER])
+            rule = Piece(look.glyphs.rule * look.width, look[Role.BORDER])
             yield Line((rule,), look.width)
         case _:
             yield from draw_plain(clean(node.content.rstrip("\n")), look)
@@ -155,7 +154,7 @@ def _block(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
 
 def _code(node: SyntaxTreeNode) -> Code:
     language = flat(node.info).split(" ")[0] if node.type == "fence" else ""
-    return Code(visible(clean(node.content).removesuffix("\n")), Clean(language))
+    return Code(visible(clean(node.content).removesuffix("\n")), language)
 
 
 def _paragraph(node: SyntaxTreeNode, style: Style, look: Look) -> Iterator[Line]:
@@ -167,7 +166,7 @@ def _quote(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
     if look.width < LEAST + 2:
         yield from _blocks(node.children, look)
         return
-    bar = (Piece(own(f"{look.glyphs.quote} "), look[Role.MUTED]),)
+    bar = (Piece(f"{look.glyphs.quote} ", look[Role.MUTED]),)
     yield from prefixed(_blocks(node.children, look.narrowed(2)), bar)
 
 
@@ -199,8 +198,8 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
     if look.width - indent < LEAST:
         yield from _blocks(item.children, look, tight=tight)
         return
-    before = (Piece(own(f"{mark} "), look[Role.SUCCESS if done else Role.MUTED]),)
-    rest = (Piece(own(" " * indent), look[Role.TEXT]),)
+    before = (Piece(f"{mark} ", look[Role.SUCCESS if done else Role.MUTED]),)
+    rest = (Piece(" " * indent, look[Role.TEXT]),)
     lines = list(_blocks(item.children, look.narrowed(indent), tight=tight))
     yield from prefixed(lines or [BLANK], before, rest, frame=False)
 
@@ -259,7 +258,7 @@ def _inline(
                 rows.append([])
             case "code_inline":
                 tick = "" if look.colors else "`"
-                text = own(f"{tick}{_text(node.content)}{tick}")
+                text = f"{tick}{_text(node.content)}{tick}"
                 rows[-1].append(Piece(text, style + look[Role.CODE]))
             case "strong":
                 _inline(node.children, style + BOLD, look, rows)
@@ -275,8 +274,8 @@ def _inline(
                 rows[-1].append(Piece(_text(node.content), style))
 
 
-def _text(content: str) -> Clean:
-    return tabless(Clean(clean(content).replace("\n", " ")))
+def _text(content: str) -> str:
+    return tabless(clean(content).replace("\n", " "))
 
 
 def _link(node: SyntaxTreeNode, style: Style, look: Look, rows: list[list[Piece]]) -> None:
@@ -285,17 +284,17 @@ def _link(node: SyntaxTreeNode, style: Style, look: Look, rows: list[list[Piece]
     _inline(node.children, style + look[Role.LINK], look, rows)
     shown = "".join(piece.text for piece in rows[-1][start[1] if len(rows) == start[0] else 0 :])
     if url and shown not in (url, url.removeprefix("mailto:")):
-        rows[-1].append(Piece(own(f" ({url})" if shown else url), look[Role.MUTED]))
+        rows[-1].append(Piece(f" ({url})" if shown else url, look[Role.MUTED]))
 
 
 def _image(node: SyntaxTreeNode, look: Look, rows: list[list[Piece]]) -> None:
     alt = flat(node.content)
-    rows[-1].append(Piece(own(f"[image: {alt}]" if alt else "[image]"), look[Role.TEXT]))
+    rows[-1].append(Piece(f"[image: {alt}]" if alt else "[image]", look[Role.TEXT]))
     if url := _url(node.attrs.get("src", "")):
-        rows[-1].append(Piece(own(f" ({url})"), look[Role.MUTED]))
+        rows[-1].append(Piece(f" ({url})", look[Role.MUTED]))
 
 
-def _url(value: str | int | float) -> Clean:
+def _url(value: str | int | float) -> str:
     return ellipsis(flat(str(value)), _LONGEST_URL)
 
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rich.style import Style
 
-from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
+from gemtui.ui.draw.lines import Line, Piece, Pieces, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
@@ -41,8 +41,8 @@ def draw_table(
         yield from _records(head, rows, look)
         return
     yield from _row([_bold(cell) for cell in head], widths, sides, look)
-    cross = own(f"{look.glyphs.rule}{look.glyphs.cross}{look.glyphs.rule}")
-    rule = own(cross.join(look.glyphs.rule * width for width in widths))
+    cross = f"{look.glyphs.rule}{look.glyphs.cross}{look.glyphs.rule}"
+    rule = cross.join(look.glyphs.rule * width for width in widths)
     yield Line((Piece(rule, look[Role.BORDER]),), width_of((Piece(rule, look[Role.BORDER]),)))
     for row in rows:
         yield from _row(row, widths, sides, look)
@@ -86,7 +86,7 @@ def _row(
         wrap(cells[column], width) if column < len(cells) else []
         for column, width in enumerate(widths)
     ]
-    side = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
+    side = Piece(f" {look.glyphs.side} ", look[Role.BORDER])
     for lines in zip_longest(*blocks, fillvalue=Line()):
         pieces: list[Piece] = []
         for column, line in enumerate(lines):
@@ -100,10 +100,10 @@ def _row(
 
 def _padded(pieces: Pieces, before: int, after: int, style: Style) -> Iterator[Piece]:
     if before:
-        yield Piece(own(" " * before), style)
+        yield Piece(" " * before, style)
     yield from pieces
     if after:
-        yield Piece(own(" " * after), style)
+        yield Piece(" " * after, style)
 
 
 def _records(
@@ -113,4 +113,4 @@ def _records(
         if index:
             yield Line()
         for name, cell in zip(head, row, strict=False):
-            yield from wrap((*_bold(name), Piece(own(": "), look[Role.MUTED]), *cell), look.width)
+            yield from wrap((*_bold(name), Piece(": ", look[Role.MUTED]), *cell), look.width)

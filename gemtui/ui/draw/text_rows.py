@@ -15,16 +15,14 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 from rich.style import Style
 
-from gemtui.text import BLANKS, Clean, clean, counted, newlines
+from gemtui.text import BLANKS, clean, counted, newlines
 from gemtui.ui.draw.code import LIMIT, highlight
 from gemtui.ui.draw.lines import (
     BLANK,
-    EMPTY,
     Line,
     Piece,
     Pieces,
     fit,
-    own,
     prefixed,
     tabless,
     width_of,
@@ -51,8 +49,8 @@ class Excerpt(Struct, frozen=True, kw_only=True):
     truncated. `blank`: how many empty lines at the start of the text were skipped.
     """
 
-    head: tuple[Clean, ...]
-    tail: tuple[Clean, ...] = ()
+    head: tuple[str, ...]
+    tail: tuple[str, ...] = ()
     left_out: int = 0
     cut: bool = False
     blank: int = 0
@@ -63,7 +61,7 @@ def bounded_excerpt(
     *,
     head: int = LINES // 2,
     tail: int = LINES // 2,
-    cleaned: Callable[[str], Clean] = clean,
+    cleaned: Callable[[str], str] = clean,
 ) -> Excerpt:
     """Return up to `head` lines from the start of `text` and `tail` from its end.
 
@@ -119,9 +117,9 @@ def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
     return kept
 
 
-def _lines(lines: list[str], cleaned: Callable[[str], Clean]) -> tuple[Clean, ...]:
+def _lines(lines: list[str], cleaned: Callable[[str], str]) -> tuple[str, ...]:
     text = cleaned("\n".join(line[:LONG_LINE].removesuffix("\r") for line in lines))
-    return tuple(Clean(line) for line in text.split("\n")) if lines else ()
+    return tuple(line for line in text.split("\n")) if lines else ()
 
 
 _JSON_PIECES = 6_000
@@ -150,7 +148,7 @@ class Body(Struct, frozen=True, kw_only=True):
     cut: int = 0
     more: bool = False
     facts: Pieces = ()
-    note: Clean = EMPTY
+    note: str = ""
 
 
 def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
@@ -161,7 +159,7 @@ def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) 
     lay = wrap if prose else wrap_anywhere
     for gutter, text in rows:
         size = width_of(gutter)
-        blank = (Piece(own(" " * size), look[Role.TEXT]),) if size else ()
+        blank = (Piece(" " * size, look[Role.TEXT]),) if size else ()
         lines = lay(text, max(1, look.width - size))
         yield from prefixed(lines, gutter, blank) if size else lines
 
@@ -176,7 +174,7 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
     for gutter, text in rows:
         room = look.width - width_of(gutter)
         cut += width_of(text) > room
-        line = Line(fit(text, room, own(look.glyphs.ellipsis)))
+        line = Line(fit(text, room, look.glyphs.ellipsis))
         lines += list(prefixed([line], gutter)) if gutter else [line]
     hidden = total - len(rows)
     return Body(lines=tuple(lines), hidden=hidden, cut=cut, more=cut + hidden > 0)
@@ -214,7 +212,7 @@ def text_rows(
     folded: bool,
     head: int = 0,
     tail: int = 0,
-    language: Clean = EMPTY,
+    language: str = "",
     role: Role = Role.TEXT,
     prose: bool = False,
     first: int | None = None,
@@ -244,16 +242,16 @@ def text_rows(
     return Body(lines=(*wrapped_rows(rows, look, prose=prose), *_rest(some, rest, look)))
 
 
-def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> Iterable[GutterRow]:
+def _rows(lines: Sequence[str], language: str, style: Style, look: Look) -> Iterable[GutterRow]:
     return _coloured(lines, language, look) if language else _plain(lines, style)
 
 
-def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
+def _coloured(lines: Sequence[str], language: str, look: Look) -> Iterator[GutterRow]:
     """Yield lines of code, highlighting them only up to `LIMIT` characters."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
-        for pieces in highlight(Clean("\n".join(lines[:some])), language, look):
+        for pieces in highlight("\n".join(lines[:some]), language, look):
             yield GutterRow((), pieces)
     yield from _plain(lines[some:], look[Role.TEXT])
 
@@ -262,7 +260,7 @@ def _numbered(
     rows: Iterable[GutterRow], first: int, digits: int, look: Look
 ) -> Iterator[GutterRow]:
     for number, row in enumerate(rows, first):
-        yield GutterRow((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
+        yield GutterRow((Piece(f"{number:>{digits}}  ", look[Role.MUTED]),), row.text)
 
 
 def _rest(some: Excerpt, rows: Iterable[GutterRow], look: Look) -> Iterator[Line]:
@@ -273,7 +271,7 @@ def _rest(some: Excerpt, rows: Iterable[GutterRow], look: Look) -> Iterator[Line
         yield cut_lines(look)
 
 
-def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
+def _plain(lines: Iterable[str], style: Style) -> Iterator[GutterRow]:
     return (GutterRow((), styled(line, style)) for line in lines)
 
 
@@ -290,7 +288,7 @@ def cut_lines(look: Look) -> Line:
 def note_line(words: str, look: Look) -> Line:
     """Return a line with a note by gemtui, marked so that it isn't taken for content."""
     mark = look.glyphs.ellipsis
-    pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
+    pieces = fit((Piece(f"{mark} {words} {mark}", look[Role.MUTED]),), look.width, mark)
     return Line(pieces, width_of(pieces))
 
 
@@ -308,7 +306,7 @@ def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
         return repr(type(value))
 
 
-def styled(text: Clean, style: Style) -> Pieces:
+def styled(text: str, style: Style) -> Pieces:
     """Return text as pieces in a single style."""
     return (Piece(tabless(text), style),)
 
@@ -321,7 +319,7 @@ _PARSED_MARKS = 2_000
 Together with `_PARSED_CHARACTERS` and `_PARSED_LINES`, it limits parsing to about 50 ms.
 """
 
-DrawText = Callable[[Clean, Look], Iterator[Line]]
+DrawText = Callable[[str, Look], Iterator[Line]]
 
 
 def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:

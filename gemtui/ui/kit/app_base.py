@@ -37,7 +37,7 @@ from gemtui.notify import BELL, Notification, Ringer, notification_sequence, rin
 from gemtui.paths import current_folder, state_dir
 from gemtui.sessions.catalog.preload import StorePreload
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.text import clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
@@ -65,7 +65,6 @@ The app forces its exit a little later.
 _MOST_TYPED = 50
 """How many held keys a text field gets at a time, and how many the key that quits waits for."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
-_NOTHING = Clean("")
 _TITLE = 120
 """Maximum length of the window title in cells while it shows a notification."""
 
@@ -193,7 +192,7 @@ class AppBase(App[None]):
         self.start, self.config, self.clock = start, config, clock
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
         self.signs_changed: Signal[None] = Signal(self, "signs changed")
-        self._named, self._title = False, _NOTHING
+        self._named, self._title = False, ""
         self._news: Notification | None = None
         self._ringer = Ringer(self._sound, self.set_timer)
         self._popped = 0.0
@@ -440,17 +439,17 @@ class AppBase(App[None]):
         if self._title:
             self._write_title(self._title)
 
-    def name_window(self, title: Clean) -> None:
+    def name_window(self, title: str) -> None:
         """Set the terminal's title; the original title is restored when the app ends."""
         self._title = title
         if self._news is None:
             self._write_title(title)
 
-    def _write_title(self, title: Clean) -> None:
+    def _write_title(self, title: str) -> None:
         if not self._named:
             self._named = True
             self._write(_PUSH_TITLE)
-        self._write(f"\x1b]2;{title}\x07")
+        self._write(f"\x1b]2;{clean_line(title)}\x07")
 
     # --- notifications ---------------------------------------------------------------------------
 
@@ -468,7 +467,7 @@ class AppBase(App[None]):
         It stays in the title until the user presses a key or returns to the window.
         """
         self._news = notice
-        self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
+        self._write_title(ellipsis(f"{notice.title}: {notice.text}", _TITLE))
         if self.config.ring is Ring.BELL:
             self._write(BELL)
         else:
@@ -523,8 +522,7 @@ class AppBase(App[None]):
         if not self.screen_stack:
             return
         line = next(iter(self.screen.query("#status").results(BarLine)), None)
-        told = clean_line(text)
-        if problem or line is None or not line.show_message(told, seconds):
+        if problem or line is None or not line.show_message(text, seconds):
             self.notify(
                 clean(text),
                 severity="error" if problem else "information",

@@ -15,9 +15,10 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
 
-from gemtui.text import Clean, cells, short_path
-from gemtui.ui.draw.lines import fit_end, own
+from gemtui.text import cells, clean_line, short_path
+from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.draw.theme import Glyphs, glyphs_of
+from gemtui.ui.kit.clean_widgets import cleaned
 from gemtui.ui.kit.keys import BY_ID, Key, acting
 
 LineEnd = Literal["left", "right"]
@@ -74,8 +75,8 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
     `room`: how many cells there are for both.
     """
     left = max(LEAST, room - len(title) - 2 * len(GAP))
-    shown = fit_end(short_path(path), left, own(glyphs.ellipsis))
-    return [Content.styled(own(title), "bold"), Content(shown)]
+    shown = fit_end(short_path(path), left, glyphs.ellipsis)
+    return [Content.styled(title, "bold"), Content(shown)]
 
 
 class BarLine(Widget):
@@ -96,23 +97,25 @@ class BarLine(Widget):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._mark, self._gives_way = mark, gives_way
-        self._left: Sequence[Content] = ()
-        self._right: Sequence[Content] = ()
-        self.told: Clean | None = None
+        self._left: list[Content] = []
+        self._right: list[Content] = []
+        self.told: str | None = None
         self._told_at = 0.0
         self._telling: Timer | None = None
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
         """Set the parts at each end, the most important one first (see `joined`)."""
-        if (list(left), list(right)) != (list(self._left), list(self._right)):
+        left, right = list(map(cleaned, left)), list(map(cleaned, right))
+        if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()
 
-    def show_message(self, text: Clean, seconds: float) -> bool:
+    def show_message(self, text: str, seconds: float) -> bool:
         """Show a message in place of the parts for this many seconds.
 
         Returns False, and shows nothing, if the message is too wide.
         """
+        text = clean_line(text)
         if cells(text) > self.content_size.width:
             return False
         if self._telling is not None:
@@ -129,7 +132,7 @@ class BarLine(Widget):
         if self.told is not None and monotonic() - self._told_at > _READ:
             self._tell(None)
 
-    def _tell(self, text: Clean | None) -> None:
+    def _tell(self, text: str | None) -> None:
         self._told_at = monotonic()
         self.told = text
         self.set_class(text is not None, "-telling")

@@ -1,7 +1,7 @@
 """Textual's widgets restricted to clean text, and a filter before the terminal.
 
 Textual's own text widgets accept any `str` and interpret markup in it, so no other module of
-`gemtui.ui` imports them. The widgets here accept only `Clean` or `Content` and show it unchanged.
+`gemtui.ui` imports them. The widgets here read no markup, and clean all text that they are given.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, option_list
 from textual.widgets.button import ButtonVariant
 
-from gemtui.text import Clean, clean_line, visible_line
+from gemtui.text import clean, clean_line, visible_line
 from gemtui.ui.kit.keys import Where, bindings
 
-Words = Clean | Content
+Words = str | Content
 """The types of text that this module's widgets accept."""
 
-_NOTHING = Clean("")
 LONGEST_LINE = 2_000
 """How many characters the user can enter into a one-line field.
 
@@ -57,31 +56,31 @@ class Static(widgets.Static):
     """A widget that shows one or more lines of text."""
 
     def __init__(
-        self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None
+        self, words: Words = "", *, id: str | None = None, classes: str | None = None
     ) -> None:
-        super().__init__(_content(words), id=id, classes=classes)
+        super().__init__(cleaned(words), id=id, classes=classes)
 
-    def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
+    def update(self, content: Words = "", *, layout: bool = True) -> None:  # type: ignore[override]
         """Replace the displayed text."""
-        super().update(_content(content), layout=layout)
+        super().update(cleaned(content), layout=layout)
 
 
 class Label(widgets.Label):
     """A label for a field."""
 
-    def __init__(self, words: Words = _NOTHING, *, id: str | None = None) -> None:
-        super().__init__(_content(words), id=id)
+    def __init__(self, words: Words = "", *, id: str | None = None) -> None:
+        super().__init__(cleaned(words), id=id)
 
-    def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
+    def update(self, content: Words = "", *, layout: bool = True) -> None:  # type: ignore[override]
         """Replace the displayed text."""
-        super().update(_content(content), layout=layout)
+        super().update(cleaned(content), layout=layout)
 
 
 class Button(widgets.Button):
     """A button with one line of text."""
 
     def __init__(self, words: Words, *, id: str, variant: ButtonVariant = "default") -> None:
-        super().__init__(_content(words), variant, id=id, compact=True)
+        super().__init__(cleaned(words), variant, id=id, compact=True)
 
 
 class Input(widgets.Input):
@@ -92,16 +91,16 @@ class Input(widgets.Input):
 
     def __init__(
         self,
-        value: Clean = _NOTHING,
+        value: str = "",
         *,
-        placeholder: Clean = _NOTHING,
+        placeholder: str = "",
         id: str | None = None,
         complete: Complete | None = None,
         select_on_focus: bool = True,
     ) -> None:
         super().__init__(
             value,
-            placeholder,
+            clean_line(placeholder),
             id=id,
             suggester=None if complete is None else _Completer(complete),
             select_on_focus=select_on_focus,
@@ -109,7 +108,7 @@ class Input(widgets.Input):
         )
         self._cut = False
 
-    def validate_value(self, value: str) -> Clean:
+    def validate_value(self, value: str) -> str:
         """Return the value with its control characters replaced by visible symbols."""
         return visible_line(value)
 
@@ -130,7 +129,7 @@ class Input(widgets.Input):
 
 def notify_cut(field: Widget, longest: int) -> None:
     """Tell the user that what they entered was cut off after `longest` characters."""
-    words = Clean(f"Only {longest:,} characters fit here, so the rest was cut off.")
+    words = f"Only {longest:,} characters fit here, so the rest was cut off."
     field.app.notify(words, severity="error", markup=False)
 
 
@@ -161,7 +160,7 @@ class Option(option_list.Option):
     """An option of an `OptionList`."""
 
     def __init__(self, words: Words, *, id: str | None = None, disabled: bool = False) -> None:
-        super().__init__(_content(words), id, disabled)
+        super().__init__(cleaned(words), id, disabled)
 
 
 class OptionList(widgets.OptionList):
@@ -188,18 +187,29 @@ class Dialog(Vertical):
     `keys`: a hint on the dialog's keys, shown in the bottom border.
     """
 
-    def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
+    def __init__(self, title: str, keys: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id, classes="dialog")
         name_frame(self, title, keys)
 
 
-def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
+def name_frame(widget: Widget, title: Words, end: Words = "") -> None:
     """Show `title` in a widget's top border and `end` in its bottom border."""
-    widget.border_title, widget.border_subtitle = _content(title), _content(end)
+    widget.border_title, widget.border_subtitle = cleaned(title), cleaned(end)
 
 
-def _content(words: Words) -> Content:
-    return words if isinstance(words, Content) else Content(words)
+def cleaned(words: Words) -> Content:
+    """Return text without markup, its control characters replaced by visible marks.
+
+    In a `Content`, each mark has one character, so that all styles stay where they are.
+    """
+    if not isinstance(words, Content):
+        return Content(clean(words))
+    plain = _CONTROLS.sub(_mark_unless_blank, words.plain)
+    return words if plain == words.plain else Content(plain, list(words.spans))
+
+
+def _mark_unless_blank(found: re.Match[str]) -> str:
+    return found[0] if found[0] in "\n\t" else _mark(found)
 
 
 _CONTROLS = re.compile(
@@ -263,8 +273,8 @@ class Tick(Checkbox):
     BUTTON_LEFT = "["
     BUTTON_RIGHT = "]"
 
-    def __init__(self, words: Clean, ticked: bool = False, *, id: str) -> None:
-        super().__init__(Content(words), ticked, id=id, compact=True)
+    def __init__(self, words: str, ticked: bool = False, *, id: str) -> None:
+        super().__init__(cleaned(words), ticked, id=id, compact=True)
 
     def action_enter(self) -> None:
         self.post_message(Entered())

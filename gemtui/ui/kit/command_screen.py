@@ -9,8 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from gemtui.text import Clean
-from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
+from gemtui.ui.draw.lines import Piece, Pieces, two_ended
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
@@ -43,14 +42,14 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
 
-    def __init__(self, title: Clean, keys: Sequence[Key], few: Sequence[Key] = ()) -> None:
+    def __init__(self, title: str, keys: Sequence[Key], few: Sequence[Key] = ()) -> None:
         super().__init__()
         self._title, self._keys, self._few = title, keys, few
 
     def compose(self) -> ComposeResult:
-        with Dialog(self._title, own("enter run   esc close"), id="commands"):
+        with Dialog(self._title, "enter run   esc close", id="commands"):
             with Horizontal(classes="search"):
-                yield Static(own("/"))
+                yield Static("/")
                 yield Input()
             yield CommandList()
 
@@ -74,7 +73,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
             rows = (*self._few, More(len(self._keys)))
         else:
             rows = _headed(self._keys)
-        self.rows.empty = own("No matches.")
+        self.rows.empty = "No matches."
         self.rows.show(rows, fresh=True)
 
     def key_down(self) -> None:
@@ -165,15 +164,15 @@ def _headed(keys: Sequence[Key]) -> list[Key | Where]:
 def _draw(row: CommandRow, look: Look) -> Pieces:
     """Render a heading, the "More" row, or a command's name, description and keys."""
     if isinstance(row, Where):
-        return (Piece(own(row), look[Role.HEADING]),)
+        return (Piece(row, look[Role.HEADING]),)
     if isinstance(row, More):
         return (
-            Piece(own(f"  {'More':<{_LABEL}}"), look[Role.TEXT] + BOLD),
-            Piece(own(f"Show all {row.keys} keys that work here"), look[Role.MUTED]),
+            Piece(f"  {'More':<{_LABEL}}", look[Role.TEXT] + BOLD),
+            Piece(f"Show all {row.keys} keys that work here", look[Role.MUTED]),
         )
-    keys = (Piece(own(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} "), look[Role.ACCENT]),)
+    keys = (Piece(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} ", look[Role.ACCENT]),)
     words = (
-        Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD),
-        Piece(own(row.help), look[Role.MUTED]),
+        Piece(f"  {row.label:<{_LABEL}}", look[Role.TEXT] + BOLD),
+        Piece(row.help, look[Role.MUTED]),
     )
     return two_ended(words, keys, look, Role.TEXT)

@@ -21,8 +21,7 @@ from textual.widget import Widget
 
 from gemtui.files import is_folder, path_exists, resolved
 from gemtui.paths import current_folder, typed_path
-from gemtui.text import Clean, clean, clean_line, visible_line
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean, clean_line, visible_line
 from gemtui.ui.kit.app_base import DialogScreen, FieldValues
 from gemtui.ui.kit.clean_widgets import (
     Button,
@@ -44,8 +43,8 @@ class Choice(NamedTuple):
     """An option to choose from: its id, its label and an explanation."""
 
     id: str
-    label: Clean
-    meaning: Clean = Clean("")
+    label: str
+    meaning: str = ""
 
 
 def _row(choice: Choice) -> Content:
@@ -62,16 +61,16 @@ class ChooseScreen(DialogScreen[str]):
     BINDINGS = bindings(Where.DIALOG)
 
     def __init__(
-        self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0
+        self, question: str, about: Sequence[str], choices: Sequence[Choice], *, at: int = 0
     ) -> None:
         super().__init__()
         self.asked = Message().time
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
-        with Dialog(self._question, own("enter choose   esc close")):
+        with Dialog(self._question, "enter choose   esc close"):
             if self._about:
-                yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
+                yield Static(Content("\n").join(map(Content, (*self._about, ""))))
             yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
 
     def on_mount(self) -> None:
@@ -100,7 +99,7 @@ class ThemeScreen(DialogScreen[str]):
     def compose(self) -> ComposeResult:
         """Yield the list of themes: gemtui's own first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
-        with Dialog(own("Theme"), own("enter apply   esc keep the old theme")):
+        with Dialog("Theme", "enter apply   esc keep the old theme"):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))
 
     def on_mount(self) -> None:
@@ -135,7 +134,7 @@ class _QuestionScreen(DialogScreen[bool]):
     _key = ""
 
     def __init__(
-        self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
+        self, question: str, about: str, lines: Sequence[str], *, yes: str, no: str
     ) -> None:
         super().__init__()
         self.asked = Message().time
@@ -148,8 +147,8 @@ class _QuestionScreen(DialogScreen[bool]):
             with VerticalScroll(can_focus=False, id="about"):
                 yield Static(Content("\n").join(map(Content, self._lines)))
             with Horizontal(classes="buttons"):
-                yield Button(own(f"{self._no} (n)"), id="no")
-                yield Button(own(f"{self._yes} ({self._key})"), id="yes", variant="error")
+                yield Button(f"{self._no} (n)", id="no")
+                yield Button(f"{self._yes} ({self._key})", id="yes", variant="error")
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
@@ -178,7 +177,7 @@ class ConfirmScreen(_QuestionScreen):
 
 
 async def confirm(
-    app: App[Any], question: Clean, about: Clean, lines: Sequence[Clean] = (), *, yes: str, no: str
+    app: App[Any], question: str, about: str, lines: Sequence[str] = (), *, yes: str, no: str
 ) -> bool:
     """Ask a question in a `ConfirmScreen`; return True only if the user confirms.
 
@@ -303,13 +302,13 @@ class AskScreen(FieldScreen[str]):
     BINDINGS = bindings(Where.DIALOG)
 
     def __init__(
-        self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = ""
+        self, question: str, *, value: str, problem: Callable[[str], str], subject: str = ""
     ) -> None:
         super().__init__(subject=f"{question} {subject}")
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        with Dialog(self._question, own("enter continue   esc close")):
+        with Dialog(self._question, "enter continue   esc close"):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 
@@ -330,8 +329,8 @@ class FormScreen(FieldScreen[ScreenResultType]):
         `take`: the label of the button that applies the values.
         """
         with Horizontal(classes="buttons"):
-            yield Button(own("Close (esc)"), id="no")
-            yield Button(own(f"{take} (ctrl+s)"), id="yes", variant="primary")
+            yield Button("Close (esc)", id="no")
+            yield Button(f"{take} (ctrl+s)", id="yes", variant="primary")
 
     @on(Button.Pressed, "#no")
     def _no_pressed(self) -> None:
@@ -344,18 +343,18 @@ class FormScreen(FieldScreen[ScreenResultType]):
 
 def labelled(label: str, field: Widget) -> Horizontal:
     """Return a form's row: a label followed by its field."""
-    return Horizontal(Label(own(label)), field, classes="row")
+    return Horizontal(Label(label), field, classes="row")
 
 
-def fact(name: str, value: Clean) -> Horizontal:
+def fact(name: str, value: str) -> Horizontal:
     """Return a dialog's row that shows a name and its value."""
-    return Horizontal(Label(own(name)), Static(value), classes="fact")
+    return Horizontal(Label(name), Static(value), classes="fact")
 
 
-def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
+def at_most(lines: Sequence[str], most: int) -> Sequence[str]:
     """Return the first `most` lines, plus a line like "and 3 more" if there are more."""
     rest = len(lines) - most
-    return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
+    return lines if rest <= 0 else [*lines[:most], f"and {rest:,} more"]
 
 
 def left_alone(left: Sequence[str]) -> str:

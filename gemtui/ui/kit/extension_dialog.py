@@ -15,14 +15,14 @@ from gemtui.extension.install import (
     remove_extension,
 )
 from gemtui.extension.status import ExtensionState, HookState, extension_state
-from gemtui.text import Clean, clean_line
+from gemtui.text import clean_line
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_TITLE = Clean("Gemini CLI extension")
-_RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
+_TITLE = "Gemini CLI extension"
+_RUNS = "Installed. Its hooks run in every Gemini CLI session."
 
 
 @contextmanager
@@ -67,31 +67,29 @@ async def _show(app: AppBase) -> None:
         app.show_message(str(found.problem), problem=True)
         return
     about = _RUNS if found.problem is None else clean_line(found.problem)
-    choices = [Choice("install", Clean("Reinstall"), Clean("rewrite its files"))]
-    choices += [Choice("remove", Clean("Remove it"), Clean("asks first"))]
+    choices = [Choice("install", "Reinstall", "rewrite its files")]
+    choices += [Choice("remove", "Remove it", "asks first")]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
     if chosen == "install":
         await _do(
             app, install_extension, "Installed. Its hooks run in every session started from now on."
         )
     elif chosen == "remove" and await _agreed(
-        app, Clean("Remove the extension?"), removal_notes(), yes="Remove it", no="Keep it"
+        app, "Remove the extension?", removal_notes(), yes="Remove it", no="Keep it"
     ):
         await _do(app, remove_extension, "Removed. Sessions started from now on run without it.")
 
 
 async def _install(app: AppBase) -> bool:
     yes = await _agreed(
-        app, Clean("Install the extension?"), before_install(), yes="Install it", no="Cancel"
+        app, "Install the extension?", before_install(), yes="Install it", no="Cancel"
     )
     said = "Installed. Its hooks run in every session started from now on."
     return yes and await _do(app, install_extension, said)
 
 
-async def _agreed(
-    app: AppBase, question: Clean, words: Iterable[str], *, yes: str, no: str
-) -> bool:
-    lines = [line for each in words for line in (clean_line(each), Clean(""))]
+async def _agreed(app: AppBase, question: str, words: Iterable[str], *, yes: str, no: str) -> bool:
+    lines = [line for each in words for line in (clean_line(each), "")]
     return await confirm(app, _TITLE, question, lines[:-1], yes=yes, no=no)
 
 

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
-from gemtui.text import Clean, composed
-from gemtui.ui.draw.lines import Pieces, own
+from gemtui.text import composed
+from gemtui.ui.draw.lines import Pieces
 from gemtui.ui.draw.theme import Look, glyphs_of
 from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
@@ -76,7 +76,7 @@ class FilterBar(Horizontal):
         """Build the rule and the search field; a CSS class decides which one is visible."""
         ascii = glyphs_of(self.app).ascii
         yield Rule(line_style="ascii" if ascii else "solid")
-        yield Static(own("/"))
+        yield Static("/")
         yield Input(select_on_focus=False, complete=self._complete)
 
     @property
@@ -144,7 +144,7 @@ class SearchedRows(Vertical, Generic[Item]):
         draw: Callable[[Item, Look], Pieces],
         text: Callable[[Item], str],
         *,
-        empty: Clean,
+        empty: str,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, classes="pane")
@@ -221,7 +221,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self._put(await matching_items(self._all, self._text, self.query_text))
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        self.rows.empty = Clean("No matches.") if self.query_text else self.empty
+        self.rows.empty = "No matches." if self.query_text else self.empty
         self.rows.show(items, fresh=fresh)
         self.post_message(self.Searched())
 

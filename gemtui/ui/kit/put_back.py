@@ -16,7 +16,7 @@ from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
 from gemtui.sessions.catalog.summary import Flag, Summary, id_start, title_of
-from gemtui.text import Clean, clean_line, counted, ellipsis, size
+from gemtui.text import clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 
@@ -45,8 +45,8 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
         return
     chosen = await app.push_screen_wait(
         ChooseScreen(
-            Clean("Restore a session?"),
-            (Clean("Gemini CLI no longer has these sessions, but gemtui has copies of them."),),
+            "Restore a session?",
+            ("Gemini CLI no longer has these sessions, but gemtui has copies of them.",),
             [Choice(key, *_row(app, *row)) for key, row in rows.items()],
         )
     )
@@ -137,6 +137,6 @@ def _prompt(folder: RunFolder) -> str:
     return excerpt(str(about.get("prompt") or "(no prompt)"))
 
 
-def _row(app: AppBase, id: str, title: str, bytes: int) -> tuple[Clean, Clean]:
+def _row(app: AppBase, id: str, title: str, bytes: int) -> tuple[str, str]:
     label = ellipsis(clean_line(title), 36, mark=app.glyphs.ellipsis)
     return label, clean_line(f"{id_start(id)}  {size(bytes)}")

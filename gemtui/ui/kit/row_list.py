@@ -22,8 +22,7 @@ from textual.screen import ScreenResultType
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from gemtui.text import Clean
-from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, strip_of
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import Where, bindings
@@ -186,7 +185,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         stops: Callable[[Item], bool] = lambda _: True,
         key: Callable[[Item], object] = lambda item: item,
         height: Callable[[Item, int], int] | None = None,
-        empty: Clean = Clean(""),  # noqa: B008 (a string)
+        empty: str = "",
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
@@ -363,15 +362,15 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
         """Return the lines of the row at this index, with the cursor if it is there."""
-        front = Piece(own(" " * GUTTER), look[Role.TEXT])
+        front = Piece(" " * GUTTER, look[Role.TEXT])
         if place == self._cursor and self._places.stops(place):
-            front = Piece(own(look.glyphs.cursor), look[Role.CURSOR if self.active else Role.MUTED])
+            front = Piece(look.glyphs.cursor, look[Role.CURSOR if self.active else Role.MUTED])
         return _fitted((front, *self._draw(self.items[place], look.narrowed(GUTTER))), look)
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
         """Return the lines to show if there are no rows."""
         style = look[Role.MUTED]
-        return _fitted((Piece(own(" " * GUTTER), style), Piece(self.empty, style)), look)
+        return _fitted((Piece(" " * GUTTER, style), Piece(self.empty, style)), look)
 
     # --- the mouse -----------------------------------------------------------------------------
 

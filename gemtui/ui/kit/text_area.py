@@ -14,8 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets.text_area import Edit, EditResult
 
-from gemtui.text import Clean, clean, clean_line, visible
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean, clean_line, visible
 from gemtui.ui.kit.clean_widgets import Dialog, Entered, Label, notify_cut
 from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.key_table import UNDO_KEYS
@@ -90,7 +89,7 @@ class ChangeScreen(FormScreen[str]):
 
     def __init__(
         self,
-        title: Clean,
+        title: str,
         text: str,
         *,
         problem: Callable[[str], str],
@@ -103,7 +102,7 @@ class ChangeScreen(FormScreen[str]):
 
     def compose(self) -> ComposeResult:
         takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
-        with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
+        with Dialog(self._title, f"{takes}   esc close", id="change-call"):
             area = EnteredTextArea if self._enter_takes else TextArea
             yield area(longest=LONGEST, id="change-text")
             yield Label(id="problem")
@@ -114,7 +113,7 @@ class ChangeScreen(FormScreen[str]):
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
         if area.text != self._text:
-            self.query_one("#problem", Label).update(own(_CONTROLS))
+            self.query_one("#problem", Label).update(_CONTROLS)
 
     def action_take(self) -> None:
         """Close and return the text, or show why it is invalid."""

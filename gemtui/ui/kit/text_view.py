@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Log
 
-from gemtui.text import Clean, cells, clean, clean_line, counted
+from gemtui.text import cells, clean, clean_line, counted
 from gemtui.ui.draw.lines import Line, plain, strip_of
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.app_base import AppBase
@@ -120,9 +120,9 @@ class RawText(Log, HalfPages):
 
     BINDINGS = bindings(Where.RAW)
 
-    def __init__(self, text: Clean, what: str) -> None:
+    def __init__(self, text: str, what: str) -> None:
         super().__init__(auto_scroll=False)
-        self._text, self._what = text.expandtabs(4), what
+        self._text, self._what = clean(text).expandtabs(4), what
         self._wrapped = 0
         self.reached_end = False
         """Whether the last line has been visible at any time."""
@@ -142,7 +142,7 @@ class RawText(Log, HalfPages):
         if width > 0 and width != self._wrapped:
             self._wrapped = width
             self.clear()
-            self.write_lines(wrapped(Clean(self._text), width))
+            self.write_lines(wrapped(self._text, width))
         self.call_after_refresh(self._look_where)
 
     def action_copy(self) -> None:
@@ -152,7 +152,7 @@ class RawText(Log, HalfPages):
         self.screen.dismiss(None)
 
 
-def wrapped(text: Clean, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
     """Split the text into lines of at most `width` cells, breaking at any character."""
     return [piece for line in text.split("\n") for piece in _pieces(line, width)]
 
@@ -161,7 +161,7 @@ def _pieces(line: str, width: int) -> Iterator[str]:
     start = 0
     while start == 0 or start < len(line):
         end = start + width
-        while end > start + 1 and cells(Clean(line[start:end])) > width:
+        while end > start + 1 and cells(line[start:end]) > width:
             end -= 1
         yield line[start:end]
         start = end
@@ -175,7 +175,7 @@ class RawScreen(FullScreen[None]):
 
     HAS_STATUS = False
 
-    def __init__(self, title: Clean, text: Clean, *, what: str) -> None:
+    def __init__(self, title: str, text: str, *, what: str) -> None:
         super().__init__()
         self._heading, self._text, self._what = title, text, what
 

@@ -23,8 +23,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.rules import Tier
 from gemtui.runs.effective_policy import effective_policy
-from gemtui.text import Clean, clean_line, short_path
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean_line, short_path
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
@@ -102,11 +101,11 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
             clean_line(f"Save {file.path.name}?"),
             (
                 clean_line(short_path(file.path)),
-                Clean(""),
-                Clean("Gemini CLI loads this file in every session, not only in runs that"),
-                Clean("gemtui starts. The old version is kept next to it as .bak."),
+                "",
+                "Gemini CLI loads this file in every session, not only in runs that",
+                "gemtui starts. The old version is kept next to it as .bak.",
             ),
-            (Choice("no", Clean("Don't save")), Choice("yes", Clean("Save it"))),
+            (Choice("no", "Don't save"), Choice("yes", "Save it")),
         )
     )
     return answer == "yes"
@@ -133,17 +132,17 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
     This is for a file that was changed or deleted after it was opened. Returns whether the draft
     was saved.
     """
-    keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
+    keep = Choice("keep", "Keep editing", "nothing is written")
     if path_exists(opened.file.path):
         head, said = "The file has changed on disk", "Another program changed it."
-        reload = Choice("reload", Clean("Reload it"), Clean("press u to get your changes back"))
-        write = Choice("write", Clean("Overwrite it"), Clean("with the text shown here"))
+        reload = Choice("reload", "Reload it", "press u to get your changes back")
+        write = Choice("write", "Overwrite it", "with the text shown here")
         choices = [keep, reload, write]
     else:
         head, said = "The file was deleted", "Another program deleted it."
-        choices = [keep, Choice("write", Clean("Save it again"), Clean("with the text shown here"))]
-    lines = (clean_line(short_path(opened.file.path)), Clean(said))
-    answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
+        choices = [keep, Choice("write", "Save it again", "with the text shown here")]
+    lines = (clean_line(short_path(opened.file.path)), said)
+    answer = await app.push_screen_wait(ChooseScreen(head, lines, choices))
     if answer == "write":
         return await _write(app, draft, opened, document, force=True)
     if answer == "reload":
@@ -169,7 +168,7 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
-            AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem)
+            AskScreen("Name for the policy", value=name, problem=_name_problem)
         )
         if asked is None:
             return False
@@ -204,8 +203,8 @@ async def confirm_deletion(app: AppBase, file: PolicyFile) -> bool:
     if file.origin is not Origin.OURS:
         app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
         return False
-    lines = [clean_line(short_path(file.path)), Clean("This can't be undone.")]
-    question, name = Clean("Delete this policy?"), clean_line(file.name)
+    lines = [clean_line(short_path(file.path)), "This can't be undone."]
+    question, name = "Delete this policy?", clean_line(file.name)
     if not await confirm(app, question, name, lines, yes="Delete", no="Keep"):
         return False
     with app.reporting():
@@ -227,9 +226,9 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
             clean_line(f"{draft.name} has unsaved changes"),
             (),
             (
-                Choice("stay", Clean("Stay"), Clean("keep editing")),
-                Choice("save", Clean(f"Save and {leaving}")),
-                Choice("drop", Clean(f"{leaving.capitalize()}"), Clean("the changes are lost")),
+                Choice("stay", "Stay", "keep editing"),
+                Choice("save", f"Save and {leaving}"),
+                Choice("drop", f"{leaving.capitalize()}", "the changes are lost"),
             ),
         )
     )
@@ -247,10 +246,10 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
     return await app.push_screen_wait(
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
-            (Clean("Runs use the saved file, without your unsaved changes."),),
+            ("Runs use the saved file, without your unsaved changes.",),
             (
-                Choice("save", Clean("Save and run")),
-                Choice("saved", Clean("Run"), Clean("with the saved file")),
+                Choice("save", "Save and run"),
+                Choice("saved", "Run", "with the saved file"),
             ),
         )
     )
@@ -263,8 +262,8 @@ async def save_to_run(app: AppBase) -> bool:
     """
     return await confirm(
         app,
-        Clean("Save the new policy?"),
-        Clean("A run can only use a saved policy."),
+        "Save the new policy?",
+        "A run can only use a saved policy.",
         yes="Save and run",
         no="Go back",
     )
@@ -360,9 +359,9 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self._files, self._current = files, current
 
     def compose(self) -> ComposeResult:
-        with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
+        with Dialog("Policies", "enter open  n new  r rename  d delete  esc close"):
             if not self._files:
-                yield Static(own("No policies yet. Press n to create one."))
+                yield Static("No policies yet. Press n to create one.")
             yield OptionList(*self._options())
 
     def _options(self) -> Iterator[Option]:

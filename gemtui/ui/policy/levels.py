@@ -21,8 +21,8 @@ from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, rules
 from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from gemtui.text import Clean, visible_line
-from gemtui.ui.draw.lines import Piece, Pieces, flat, own
+from gemtui.text import visible_line
+from gemtui.ui.draw.lines import Piece, Pieces, flat
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialogs import FieldScreen
@@ -228,8 +228,8 @@ def _listed(name: str, names: Sequence[str] | None) -> str:
 def draw_level(field: LevelRow, look: Look) -> Pieces:
     """Render a heading, a choice with all its possible values, or a list."""
     if not field.id:
-        return (Piece(own(field.label), look[Role.HEADING]),)
-    label = Piece(own(f"  {field.label:<15}  "), look[Role.TEXT])
+        return (Piece(field.label, look[Role.HEADING]),)
+    label = Piece(f"  {field.label:<15}  ", look[Role.TEXT])
     if not field.choices:
         return (label, Piece(flat(field.value[:400]), look[Role.TEXT] + BOLD))
     return (label, *(piece for choice in field.choices for piece in _choice(field, choice, look)))
@@ -239,7 +239,7 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
     here = choice == field.value
     mark = look.glyphs.doing if here else " "
     style = look[Role.ACCENT] + BOLD if here else look[Role.MUTED]
-    return (Piece(own(f"({mark}) {choice}"), style), Piece(own("  "), look[Role.TEXT]))
+    return (Piece(f"({mark}) {choice}", style), Piece("  ", look[Role.TEXT]))
 
 
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
@@ -262,9 +262,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The number of the policy's rules that this view can't show."""
 
     def __init__(self) -> None:
-        super().__init__(
-            draw_level, stops=lambda field: bool(field.id), empty=Clean(""), id="levels"
-        )
+        super().__init__(draw_level, stops=lambda field: bool(field.id), empty="", id="levels")
 
     def show_levels(self, draft: Draft) -> None:
         """Show a draft's levels and lists, keeping the cursor on the same row."""
@@ -353,16 +351,16 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
 
     def compose(self) -> ComposeResult:
         known_names = [tool.name for tool in tool_catalog.TOOLS]
-        with Dialog(own(self._row.label), own("enter apply   esc close")):
-            yield Static(own(MEANINGS[self._row.id]))
+        with Dialog(self._row.label, "enter apply   esc close"):
+            yield Static(MEANINGS[self._row.id])
             yield Input(
                 visible_line(", ".join(self._tools)),
-                placeholder=own("names separated by commas; empty for no list"),
+                placeholder="names separated by commas; empty for no list",
                 complete=completes(known_names),
                 id="names",
             )
             yield Static(id="tools-hint", classes="hint")
-            yield Static(own("  ".join(known_names)), id="known")
+            yield Static("  ".join(known_names), id="known")
 
     @on(Input.Changed)
     def _look(self, event: Input.Changed) -> None:

@@ -14,7 +14,7 @@ from textual.message import Message
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.model.rules import ApprovalMode, Tier
 from gemtui.text import clean_line, counted, short_path
-from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.bars import BarLine, key_line
 from gemtui.ui.kit.clean_widgets import Static
@@ -106,7 +106,7 @@ def whose(draft: Draft) -> Iterator[Content]:
 
 def folder_words(folder: Path, glyphs: Glyphs) -> Content:
     """Return a folder's path, cut at its beginning if it is too long."""
-    path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
+    path = fit_end(clean_line(short_path(folder)), PATH_ROOM, glyphs.ellipsis)
     return Content.styled(path, "dim")
 
 
@@ -212,7 +212,7 @@ class PolicyMain(Vertical):
         self._draft = draft
         stuck, glyphs = bool(draft.document.locked), glyphs_of(self.app)
         words = locked_text(draft, glyphs) if stuck else no_rules(draft, glyphs)
-        self.query_one("#no-rules", Static).update(words if self.begun else own("reading"))
+        self.query_one("#no-rules", Static).update(words if self.begun else "reading")
         self.rules.show_rules(draft, self._words, place)
         self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
         self.levels.show_levels(draft)

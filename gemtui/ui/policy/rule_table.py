@@ -13,8 +13,7 @@ from textual.widget import Widget
 from gemtui.policy.edit.document import RuleEntry
 from gemtui.policy.model.rules import Finding, Rule, Severity
 from gemtui.policy.words import LONG, condition_words, decision_word, tools_words
-from gemtui.text import Clean
-from gemtui.ui.draw.lines import Piece, Pieces, flat, own
+from gemtui.ui.draw.lines import Piece, Pieces, flat
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.filtering import matcher
 from gemtui.ui.kit.keys import Where, bindings
@@ -93,28 +92,28 @@ def draw_rule(row: RuleRow, look: Look) -> Pieces:
     style = look[Role.TEXT] if row.entry.enabled else muted
     return (
         _sign(row, look),
-        Piece(own(f"{rule.priority:>4g}  "), style),
+        Piece(f"{rule.priority:>4g}  ", style),
         *_decision(row.entry, rule, look),
-        Piece(own("  "), style),
+        Piece("  ", style),
         column(tools_words(rule), _room(look.width) - 1, style, look),
-        Piece(own("  "), style),
-        Piece(own(", ".join(_conditions(row.entry, rule))), style),
+        Piece("  ", style),
+        Piece(", ".join(_conditions(row.entry, rule)), style),
     )
 
 
 def _sign(row: RuleRow, look: Look) -> Piece:
     if row.worst is Severity.ERROR:
-        return Piece(own(look.glyphs.failed), look[Role.ERROR])
+        return Piece(look.glyphs.failed, look[Role.ERROR])
     if row.worst is Severity.WARNING:
-        return Piece(own(look.glyphs.warning), look[Role.WARNING])
-    return Piece(own(" "), look[Role.TEXT])
+        return Piece(look.glyphs.warning, look[Role.WARNING])
+    return Piece(" ", look[Role.TEXT])
 
 
 def _decision(entry: RuleEntry, rule: Rule, look: Look) -> Pieces:
     if entry.enabled:
         return decision_pieces(rule.decision, look, room=_DECISION)
     said = f"{look.glyphs.interrupted} {decision_word(rule.decision):<{_DECISION}}"
-    return (Piece(own(said), look[Role.MUTED]),)
+    return (Piece(said, look[Role.MUTED]),)
 
 
 def _conditions(entry: RuleEntry, rule: Rule) -> Iterator[str]:
@@ -130,7 +129,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
     state = "can't be read" if row.entry.enabled else "off, can't be read"
     return (
         _sign(row, look),
-        Piece(own(f"   -  {state}  "), look[Role.ERROR if row.entry.enabled else Role.MUTED]),
+        Piece(f"   -  {state}  ", look[Role.ERROR if row.entry.enabled else Role.MUTED]),
         Piece(flat(first), look[Role.MUTED]),
     )
 
@@ -141,9 +140,7 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
     def __init__(self) -> None:
-        super().__init__(
-            draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
-        )
+        super().__init__(draw_rule, key=lambda row: row.place, empty="No rule matches.", id="rules")
 
     @property
     def place(self) -> int | None:

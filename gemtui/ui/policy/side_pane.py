@@ -19,9 +19,9 @@ from textual.content import Content
 from gemtui.policy.examples import Tried
 from gemtui.policy.model.rules import Finding, Severity
 from gemtui.policy.words import decision_word
-from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
+from gemtui.text import clean, clean_line, counted, visible, visible_line
 from gemtui.ui.draw.code import highlight
-from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
+from gemtui.ui.draw.lines import Line, Piece, Pieces, prefixed, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.text_view import LineView
@@ -356,32 +356,32 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
     `here`: the 1-based numbers of these lines in the file.
     """
     if not lines:
-        return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
+        return [Line((Piece("The file is empty.", look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
     return [
         drawn
-        for line, text in zip(lines, _highlighted(Clean(code), look), strict=True)
+        for line, text in zip(lines, _highlighted(code, look), strict=True)
         for drawn in _drawn(line, text, here, look)
     ]
 
 
 @lru_cache(maxsize=2)
-def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
+def _highlighted(code: str, look: Look) -> tuple[Pieces, ...]:
     """Return highlighted lines of TOML.
 
     The result is cached because each move of the cursor redraws the file.
     """
-    return tuple(highlight(code, own("toml"), look))
+    return tuple(highlight(code, "toml", look))
 
 
 def _drawn(line: TextDiffLine, text: Pieces, here: range, look: Look) -> Iterator[Line]:
     style = look[_SIGNS[line.sign]]
     glyphs = look.glyphs
     sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
-    bar = Piece(own(glyphs.bar if line.line in here else " "), look[Role.CURSOR])
+    bar = Piece(glyphs.bar if line.line in here else " ", look[Role.CURSOR])
     ground = ground_of(line.sign, look)
-    front = (bar, Piece(own(sign), style + ground))
-    rest = (bar, Piece(own(" "), style + ground))
+    front = (bar, Piece(sign, style + ground))
+    rest = (bar, Piece(" ", style + ground))
     text = on_ground(line.sign, text, look)
     for each in prefixed(wrap(text, max(1, look.width - 2)), front, rest):
         yield Line(each.pieces, each.margin, each.joint, ground=ground)

@@ -19,8 +19,8 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.mcp_names import cli_name
 from gemtui.policy.model.rules import ApprovalMode, Call, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.text import Clean, clean_line
-from gemtui.ui.draw.lines import Line, Piece, own, strip_of
+from gemtui.text import clean_line
+from gemtui.ui.draw.lines import Line, Piece, strip_of
 from gemtui.ui.draw.theme import Role, look_of
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft
@@ -43,7 +43,7 @@ class PolicyTools(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.rows = RowList[ToolRow](tool_row, key=lambda row: row.tool, empty=Clean("deciding"))
+        self.rows = RowList[ToolRow](tool_row, key=lambda row: row.tool, empty="deciding")
 
     def compose(self) -> ComposeResult:
         yield _Head()
@@ -75,7 +75,7 @@ class _Head(Widget):
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
         look = look_of(self.app, self.size.width)
-        front = Piece(own(" " * GUTTER), look[Role.MUTED])
+        front = Piece(" " * GUTTER, look[Role.MUTED])
         line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
         return (
             strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)

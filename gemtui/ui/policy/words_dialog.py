@@ -17,7 +17,6 @@ from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.sentence_parser import Sentence, read_sentences, rules_of, sentence_completions
 from gemtui.policy.words import condition_words, decision_word, tools_words
 from gemtui.text import clean_line
-from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialogs import FieldScreen
@@ -60,10 +59,10 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self._folders: Sequence[str] = ()
 
     def compose(self) -> ComposeResult:
-        heading = own("Rules from sentences")
-        with Dialog(heading, own("right complete   enter add   esc close"), id="words"):
+        heading = "Rules from sentences"
+        with Dialog(heading, "right complete   enter add   esc close", id="words"):
             yield Input(
-                placeholder=own("allow edit src/**; allow npm test; deny everything else"),
+                placeholder="allow edit src/**; allow npm test; deny everything else",
                 complete=self._complete,
                 id="sentences",
             )

@@ -34,9 +34,9 @@ from gemtui.runs.undo.review import (
     subject_of_run,
 )
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, clean_line, counted, visible
+from gemtui.text import clean_line, counted, visible
 from gemtui.transcript.model import ToolCall
-from gemtui.ui.draw.lines import Piece, Pieces, own, tabless, two_ended
+from gemtui.ui.draw.lines import Piece, Pieces, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
@@ -135,15 +135,15 @@ def draw_review_row(row: ReviewRow, look: Look, reverted: Collection[str], comme
     removed = sum(len(each.removed) for each in row.hunks)
     right = [*change_counts(added or None, removed, look, front="  ")]
     if comments:
-        right.append(Piece(own(f"  {counted(comments, 'comment')}"), look[Role.ACCENT]))
+        right.append(Piece(f"  {counted(comments, 'comment')}", look[Role.ACCENT]))
     if any(marked):
         words = "revert" if all(marked) else f"revert {sum(marked)} of {len(marked)}"
-        right.append(Piece(own(f"  {look.glyphs.warning} {words}"), look[Role.WARNING]))
+        right.append(Piece(f"  {look.glyphs.warning} {words}", look[Role.WARNING]))
     if row.hunk is None:
         letter, name = _LETTERS[row.file.change], clean_line(os.fsdecode(row.file.path))
-        pieces = (Piece(own(f"{letter} "), muted), Piece(name, look[Role.TEXT]))
+        pieces = (Piece(f"{letter} ", muted), Piece(name, look[Role.TEXT]))
     else:
-        line = own(f"  {row.hunk.now or row.hunk.before:>4} " if row.hunk.before else "       ")
+        line = f"  {row.hunk.now or row.hunk.before:>4} " if row.hunk.before else "       "
         pieces = (Piece(line, muted), Piece(clean_line(owner_words(row.hunk.owner)), muted))
     return two_ended(pieces, tuple(right), look)
 
@@ -157,25 +157,25 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
     muted = look[Role.MUTED]
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))
-        pieces: Pieces = (Piece(Clean(f"@@ {owner}"), look[Role.HEADING]),)
+        pieces: Pieces = (Piece(f"@@ {owner}", look[Role.HEADING]),)
         if words := changed_words(row.hunk):
             pieces += (Piece(clean_line(f"  {words}"), muted),)
         if row.hunk.id not in reverted:
             return pieces
-        right = (Piece(own(f"  {look.glyphs.warning} revert"), look[Role.WARNING]),)
+        right = (Piece(f"  {look.glyphs.warning} revert", look[Role.WARNING]),)
         return two_ended(pieces, right, look)
     if row.sign == ".":
-        return (Piece(Clean(f"  {clean_line(row.text)}"), muted),)
+        return (Piece(f"  {clean_line(row.text)}", muted),)
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(row.sign, " ")
     text = tabless(visible(row.text.replace("\n", " ")))
     pieces = (
-        Piece(own(f"{row.line:>{_DIGITS}} "), muted),
-        Piece(own(f"{sign} "), look[role]),
+        Piece(f"{row.line:>{_DIGITS}} ", muted),
+        Piece(f"{sign} ", look[role]),
         Piece(text, look[role]),
     )
     if comment:
-        pieces += (Piece(own("  "), muted), Piece(clean_line(comment), look[Role.ACCENT]))
+        pieces += (Piece("  ", muted), Piece(clean_line(comment), look[Role.ACCENT]))
     return pieces
 
 
@@ -225,7 +225,7 @@ class ReviewScreen(FullScreen[str]):
 
     def compose(self) -> ComposeResult:
         files = RowList[ReviewRow](
-            self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
+            self._draw, key=lambda row: row.key, empty="reading", id="review-list"
         )
         side = Vertical(
             BarLine(id="review-heading", classes="heading"),
@@ -343,7 +343,7 @@ class ReviewScreen(FullScreen[str]):
         if self._comments or self._marked:
             lost = [counted(len(self._comments), "comment")] if self._comments else []
             lost += [f"{counted(len(self._marked), 'hunk')} to revert"] if self._marked else []
-            question, about = Clean("Leave the review?"), own(f"Unfinished work: {', '.join(lost)}")
+            question, about = "Leave the review?", f"Unfinished work: {', '.join(lost)}"
             if not await confirm(self.app, question, about, yes="Leave", no="Stay"):
                 return
         self.dismiss(None)
@@ -391,8 +391,8 @@ class ReviewScreen(FullScreen[str]):
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
         sure = await confirm(
             self.app,
-            Clean("Revert?"),
-            own(counted(len(self._marked), "hunk")),
+            "Revert?",
+            counted(len(self._marked), "hunk"),
             self._marked_words(idle=idle),
             yes="Revert" if idle else "Revert when done",
             no="Keep all",
@@ -404,15 +404,13 @@ class ReviewScreen(FullScreen[str]):
         else:
             self._wait_and_revert()
 
-    def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
+    def _marked_words(self, *, idle: bool) -> Sequence[str]:
         """Return lines that list the marked hunks by file, for the user to confirm.
 
         `idle`: whether no agent is working in the folder, so that they can be reverted now.
         """
         words = (
-            []
-            if idle
-            else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
+            [] if idle else ["An agent is working here. Hunks are reverted once it is done.", ""]
         )
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):

@@ -27,18 +27,16 @@ from gemtui.policy.suggest.replay import POWERSHELL, ReplayCounts, ReplayDecisio
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
 from gemtui.sessions.catalog.summary import Summary, project_name
-from gemtui.text import Clean, command_line, counted, ellipsis, relative, visible_line
+from gemtui.text import command_line, counted, ellipsis, relative, visible_line
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 from gemtui.ui.draw.lines import (
     BLANK,
-    EMPTY,
     Line,
     Piece,
     Pieces,
     cut,
     flat,
-    own,
     prefixed,
     two_ended,
     width_of,
@@ -53,10 +51,10 @@ NOT_OFFERED = "not offered"
 # --- texts -----------------------------------------------------------------------------------
 
 
-def decision_symbol(decision: Decision, glyphs: Glyphs) -> Clean:
+def decision_symbol(decision: Decision, glyphs: Glyphs) -> str:
     """Return a decision's symbol, which is one cell wide."""
     signs = {Decision.ALLOW: glyphs.ok, Decision.ASK_USER: glyphs.ask, Decision.DENY: glyphs.denied}
-    return own(signs[decision])
+    return signs[decision]
 
 
 def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
@@ -64,7 +62,7 @@ def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     style = look[_ROLES[decision]]
     return (
         Piece(
-            own(f"{decision_symbol(decision, look.glyphs)} {decision_word(decision):<{room}}"),
+            f"{decision_symbol(decision, look.glyphs)} {decision_word(decision):<{room}}",
             style,
         ),
     )
@@ -75,7 +73,7 @@ def hidden(look: Look, *, room: int = 0) -> Pieces:
 
     They replace its decision, and are padded to `room` cells.
     """
-    words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
+    words = f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}"
     return (Piece(words, look[Role.MUTED]),)
 
 
@@ -95,19 +93,19 @@ def finding_sign(finding: Finding, glyphs: Glyphs) -> tuple[str, str]:
     return (glyphs.failed, "$text-error") if error else (glyphs.warning, "$text-warning")
 
 
-def rank(rule: Rule) -> Clean:
+def rank(rule: Rule) -> str:
     """Return the number by which the policy engine sorts a rule, such as "4.100"."""
-    return own(f"{rule.effective:.3f}")
+    return f"{rule.effective:.3f}"
 
 
-def summary(rule: Rule) -> Clean:
+def summary(rule: Rule) -> str:
     """Return a rule on one line: its decision, its tools and its conditions."""
     conditions = condition_words(rule)
     end = f"  {conditions}" if conditions else ""
-    return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
+    return f"{decision_word(rule.decision)}  {tools_words(rule)}{end}"
 
 
-def call_subject(call: Call) -> Clean:
+def call_subject(call: Call) -> str:
     """Return on one line what a call is about: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
@@ -116,11 +114,11 @@ def call_subject(call: Call) -> Clean:
 # --- single lines ------------------------------------------------------------------------------
 
 
-def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
+def column(text: str, width: int, style: Style, look: Look) -> Piece:
     """Return text padded or cut to exactly `width` cells."""
     shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
     piece = Piece(shown, style)
-    return Piece(own(shown + " " * (width - width_of((piece,)))), style)
+    return Piece(shown + " " * (width - width_of((piece,))), style)
 
 
 # --- explanations ------------------------------------------------------------------------------
@@ -139,40 +137,40 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     rule = found.rule
     by = "no rule applies" if rule is None else f"by {rule_source(rule)}, {rank(rule)}"
     first = Outcome(decision=found.decision, offered=found.offered, rule=rule)
-    head = (*outcome(first, look), Piece(own(f"  {by}"), look[Role.TEXT]))
+    head = (*outcome(first, look), Piece(f"  {by}", look[Role.TEXT]))
     yield from wrap(head, look.width)
     if rule is not None:
-        yield from _under(own(summary(rule)), look, role=Role.MUTED)
+        yield from _under(summary(rule), look, role=Role.MUTED)
     yield from _under(flat(found.because[: LONG * 4]), look)
     yield BLANK
     both = (
         (("headless", found.headless), ("interactive", found.interactive)) if found.possible else ()
     )
     for name, decision in both:
-        yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decision_pieces(decision, look)))
+        yield Line((Piece(f"{name:<13}", look[Role.MUTED]), *decision_pieces(decision, look)))
     yield from _named("offered", _offered(found), look)
     if found.tool_refuses is not None:
-        words = own(f"rejects the call: {found.tool_refuses}")
+        words = f"rejects the call: {found.tool_refuses}"
         yield from _named("the tool", words, look)
     if found.message is not None:
         yield from _named("message", flat(found.message[: LONG * 4]), look)
 
 
-def _offered(found: Explanation) -> Clean:
+def _offered(found: Explanation) -> str:
     if found.offered:
-        return own("yes, the model sees this tool")
-    return own("no, the tool is hidden from the model, so calls fail as not found")
+        return "yes, the model sees this tool"
+    return "no, the tool is hidden from the model, so calls fail as not found"
 
 
-def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:
-    front = (Piece(own(f"{name:<13}"), look[Role.MUTED]),)
-    rest = (Piece(own(" " * 13), look[Role.MUTED]),)
+def _named(name: str, value: str, look: Look) -> Iterator[Line]:
+    front = (Piece(f"{name:<13}", look[Role.MUTED]),)
+    rest = (Piece(" " * 13, look[Role.MUTED]),)
     lines = wrap((Piece(value, look[Role.TEXT]),), max(1, look.width - 13))
     yield from prefixed(lines, front, rest)
 
 
-def _under(text: Clean, look: Look, *, role: Role = Role.TEXT, indent: int = 2) -> Iterator[Line]:
-    front = (Piece(own(" " * indent), look[role]),)
+def _under(text: str, look: Look, *, role: Role = Role.TEXT, indent: int = 2) -> Iterator[Line]:
+    front = (Piece(" " * indent, look[role]),)
     yield from prefixed(wrap((Piece(text, look[role]),), max(1, look.width - indent)), front)
 
 
@@ -180,10 +178,8 @@ def _considered(found: Explanation, look: Look) -> Iterator[Line]:
     count = len(found.considered)
     yield Line(
         (
-            Piece(own("Rules considered"), look[Role.HEADING]),
-            Piece(
-                own(f"  {count:,}, highest priority first" if count else "  none"), look[Role.MUTED]
-            ),
+            Piece("Rules considered", look[Role.HEADING]),
+            Piece(f"  {count:,}, highest priority first" if count else "  none", look[Role.MUTED]),
         )
     )
     for each, below in zip_longest(found.considered, found.considered[1:]):
@@ -199,11 +195,11 @@ def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
     style = look[Role.TEXT if each.matches else Role.MUTED]
     return Line(
         (
-            Piece(own(mark), look[Role.CURSOR]),
-            Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
+            Piece(mark, look[Role.CURSOR]),
+            Piece(f" {rank(each.rule)}  {said:<8}", style + BOLD if here else style),
             *decision_pieces(each.rule.decision, look, room=5),
-            Piece(own(f" {tools_words(each.rule)}  {condition_words(each.rule)}"), style),
-            Piece(own(f"  {rule_source(each.rule)}"), look[Role.MUTED]),
+            Piece(f" {tools_words(each.rule)}  {condition_words(each.rule)}", style),
+            Piece(f"  {rule_source(each.rule)}", look[Role.MUTED]),
         )
     )
 
@@ -221,8 +217,8 @@ class RowHeading:
     `more`: words to show beside it.
     """
 
-    text: Clean
-    more: Clean = EMPTY
+    text: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +283,7 @@ def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
 
 
 def _muted(text: str, look: Look) -> Piece:
-    return Piece(own(text), look[Role.MUTED])
+    return Piece(text, look[Role.MUTED])
 
 
 def draw_heading(row: RowHeading, look: Look) -> Pieces:
@@ -300,7 +296,7 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
     if found is ReplayDecision.TOOL_REFUSES:
-        words = own(f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}")
+        words = f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}"
         return (Piece(words, look[Role.WARNING]),)
     if found is ReplayDecision.NOT_CHECKED:
         return (_muted(f"{look.glyphs.warning} {'not checked':<{VERDICT - 2}}", look),)
@@ -332,9 +328,9 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
     }[call.ended]
     name = visible_line(call.tool[:LONG])
     left = (
-        Piece(own(f"{sign} "), look[role]),
+        Piece(f"{sign} ", look[role]),
         column(name, max(17, min(len(name), look.width // 4)), look[Role.TEXT] + BOLD, look),
-        Piece(own(f"  {command_line(_from_project(call.argument, session))}"), look[Role.TEXT]),
+        Piece(f"  {command_line(_from_project(call.argument, session))}", look[Role.TEXT]),
     )
     return _both(left, _session(session, look), look)
 
@@ -379,11 +375,11 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         counts[ReplayDecision.NOT_CHECKED] = found.not_checked
     rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
     if found.by_rule:
-        rows += [RowHeading(Clean("")), RowHeading(Clean("By rule"), Clean("most calls first"))]
+        rows += [RowHeading(""), RowHeading("By rule", "most calls first")]
         rows += found.by_rule
     if found.unknown:
-        more = Clean("unknown to this Gemini CLI, but counted above")
-        rows += [RowHeading(Clean("")), RowHeading(Clean("Tools of other versions"), more)]
+        more = "unknown to this Gemini CLI, but counted above"
+        rows += [RowHeading(""), RowHeading("Tools of other versions", more)]
         rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
     return rows
 
@@ -405,18 +401,18 @@ def _total(row: Total, look: Look) -> Pieces:
     share = row.calls / row.of if row.of else 0.0
     room = max(0, min(40, look.width - 40))
     cells = max(bool(row.calls), round(share * room))
-    bar = own(("█" if look.glyphs.name == "unicode" else "#") * (cells if room else 0))
+    bar = ("█" if look.glyphs.name == "unicode" else "#") * (cells if room else 0)
     style = draw_decision(row.decision, look)[0].style
     return (
         *draw_decision(row.decision, look),
-        Piece(own(f"{row.calls:>9,}"), look[Role.TEXT] + BOLD if row.calls else look[Role.MUTED]),
+        Piece(f"{row.calls:>9,}", look[Role.TEXT] + BOLD if row.calls else look[Role.MUTED]),
         _muted(f"  {share:>4.0%}  ", look),
         Piece(bar, style),
     )
 
 
 def _share(row: RuleCount, look: Look) -> Pieces:
-    front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *draw_decision(row.decision, look))
+    front = (Piece(f"{row.calls:>8,}  ", look[Role.TEXT]), *draw_decision(row.decision, look))
     rule = row.rule
     if row.decision is ReplayDecision.TOOL_REFUSES:
         return (*front, _muted("by the tool itself, under any policy", look))
@@ -424,7 +420,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
         return (*front, _muted(POWERSHELL, look))
     if rule is None:
         return (*front, _muted("no rule applies, so the approval mode decides", look))
-    left = (*front, Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]))
+    left = (*front, Piece(f"{tools_words(rule)}  {condition_words(rule)}", look[Role.TEXT]))
     return _both(left, (_muted(_place(rule, look), look),), look)
 
 
@@ -452,7 +448,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
         case _:
             left = (
                 Piece(
-                    own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"),
+                    f"{look.glyphs.warning} {command_line(row.what[:LONG])}",
                     look[Role.WARNING],
                 ),
                 _muted(f"  {visible_line(row.why[:LONG])}", look),
@@ -462,8 +458,8 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
 
 def _proposal(row: ProposalRow, look: Look) -> Pieces:
     rule, found = row.suggestion.rule, row.suggestion
-    box = own("[x] " if row.chosen else "[ ] ")
-    words = own(f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}")
+    box = "[x] " if row.chosen else "[ ] "
+    words = f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}"
     left = (
         Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
         Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),
@@ -477,7 +473,7 @@ def _proposal(row: ProposalRow, look: Look) -> Pieces:
 
 def tool_head(look: Look) -> Pieces:
     """Render the column headings for `tool_row`."""
-    name = column(own("tool"), tool_room(look), look[Role.MUTED], look)
+    name = column("tool", tool_room(look), look[Role.MUTED], look)
     return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
 
 
@@ -508,5 +504,5 @@ def _deciding(row: ToolRow, look: Look) -> Pieces:
     if not row.rules:
         return (place,)
     more = "" if look.width < _ROOMY else " by arguments"
-    conditional = Piece(own(f"+{counted(row.rules, 'rule')}{more}"), look[Role.ACCENT])
+    conditional = Piece(f"+{counted(row.rules, 'rule')}{more}", look[Role.ACCENT])
     return (conditional, _muted("  ", look), place)

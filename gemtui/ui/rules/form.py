@@ -28,8 +28,7 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.match.path_patterns import describe_files, folder_pattern
 from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
-from gemtui.text import Clean, clean_line, visible, visible_line
-from gemtui.ui.draw.lines import EMPTY, own
+from gemtui.text import clean_line, visible, visible_line
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Dialog, Input, Select, Static, Tick
 from gemtui.ui.kit.dialogs import FormScreen, confirm, labelled
@@ -364,7 +363,7 @@ class RuleForm(FormScreen[Rule]):
         *,
         project: Path,
         place: int | None = None,
-        about: Clean = EMPTY,
+        about: str = "",
     ) -> None:
         super().__init__()
         self._document, self._rule, self._place, self._about = document, rule, place, about
@@ -375,7 +374,7 @@ class RuleForm(FormScreen[Rule]):
     def compose(self) -> ComposeResult:
         values = values_of(self._rule)
         with Dialog(
-            self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
+            self._title(), "tab next   space choose   enter apply   esc close", id="rule-form"
         ):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
@@ -387,8 +386,8 @@ class RuleForm(FormScreen[Rule]):
             yield Static(id="rule-findings")
             yield from self.buttons()
 
-    def _title(self) -> Clean:
-        return own("A new rule" if self._place is None else f"Rule {self._place + 1}")
+    def _title(self) -> str:
+        return "A new rule" if self._place is None else f"Rule {self._place + 1}"
 
     def _field(self, name: str, value: str) -> Select | Input | Horizontal:
         match name:
@@ -400,7 +399,7 @@ class RuleForm(FormScreen[Rule]):
                 return Select(_REDIRECTIONS, value=value, id=name)
             case "modes":
                 chosen = value.split()
-                ticks = (Tick(own(each), each in chosen, id=each) for each in MODES)
+                ticks = (Tick(each, each in chosen, id=each) for each in MODES)
                 return Horizontal(*ticks, id="modes")
         offered = {
             "tools": [tool.name for tool in tool_catalog.TOOLS] + list(tool_catalog.AGENTS),
@@ -408,7 +407,7 @@ class RuleForm(FormScreen[Rule]):
         }
         complete = completes(offered[name]) if name in offered else None
         hint = _HINTS[name]
-        return Input(visible_line(value), placeholder=own(hint), id=name, complete=complete)
+        return Input(visible_line(value), placeholder=hint, id=name, complete=complete)
 
     def on_mount(self) -> None:
         self._look()
@@ -513,9 +512,9 @@ class RuleForm(FormScreen[Rule]):
     async def _sure(self) -> bool:
         return await confirm(
             self.gemtui,
-            own("Allow every tool?"),
-            own("The rule names no tool and has no condition."),
-            (own("Everything that no stronger rule denies is then allowed, including commands."),),
+            "Allow every tool?",
+            "The rule names no tool and has no condition.",
+            ("Everything that no stronger rule denies is then allowed, including commands.",),
             yes="Allow every tool",
             no="Back to the form",
         )

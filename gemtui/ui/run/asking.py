@@ -17,7 +17,7 @@ from gemtui.errors import GemtuiError, InsideRunError, message_of
 from gemtui.runs.gate.proposal import Form, Proposal
 from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
-from gemtui.text import Clean, visible, visible_line
+from gemtui.text import visible, visible_line
 from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.editor import edit_text
@@ -58,7 +58,7 @@ async def _carry_out(
         pane.redraw(shown, now)
         app.show_message(CHANGED, problem=True)
     elif action == "no_because":
-        title = Clean("Deny with a reason (the model reads it)")
+        title = "Deny with a reason (the model reads it)"
         subject = _subject(talk, shown)
         asked = AskScreen(title, value="", problem=_reason, subject=subject)
         reason = await app.push_screen_wait(asked)
@@ -174,7 +174,7 @@ async def _typed(
         return ""
 
     screen = ChangeScreen(
-        Clean(title), now.text, problem=problem, enter_takes=enter_takes, subject=subject
+        title, now.text, problem=problem, enter_takes=enter_takes, subject=subject
     )
     return await app.push_screen_wait(screen)
 

@@ -13,7 +13,7 @@ from textual.content import Content
 from gemtui.agent import approval
 from gemtui.runs.changed_files import FileStates
 from gemtui.runs.gate.verification import restore_former
-from gemtui.text import Clean, clean_line, visible_line
+from gemtui.text import clean_line, visible_line
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.code import language_of
@@ -72,13 +72,11 @@ async def show_differing(app: AppBase, run: LiveRun) -> None:
         rows = []
         for number, each in found.items():
             path = visible_line(each.path[-60:])
-            rows.append(Choice(f"view {number}", Clean("View"), path))
-            rows.append(
-                Choice(f"back {number}", Clean("Restore the text from before the call"), path)
-            )
+            rows.append(Choice(f"view {number}", "View", path))
+            rows.append(Choice(f"back {number}", "Restore the text from before the call", path))
         words = "After an approved call, these files have contents that you did not approve."
-        about = (Clean(words),)
-        title = Clean("Files that differ from what you approved")
+        about = (words,)
+        title = "Files that differ from what you approved"
         chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
         if chosen is None:
             return

@@ -26,7 +26,7 @@ from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import Status
-from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
+from gemtui.text import clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import key_line
@@ -177,7 +177,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
 
 
-def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
+def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
     """Return how a run ended: a heading, and lines with details and advice.
 
     Returns None if the run is active or was successful.
@@ -235,7 +235,7 @@ def no_run(folder: Path, others: Sequence[Path], problem: str | None, glyphs: Gl
     return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
 
 
-def active_runs_text(folders: Sequence[Path]) -> Clean:
+def active_runs_text(folders: Sequence[Path]) -> str:
     """Return a sentence about active runs that aren't on screen, with the key that lists them.
 
     `folders`: the folder of each run.
@@ -258,28 +258,28 @@ SAID_NOW = "Gemini reads your message with its next tool result, or at the end o
 UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press enter to queue it."
 
 
-def held_prompts_text(run: LiveRun) -> Clean:
+def held_prompts_text(run: LiveRun) -> str:
     """Return a message about the prompts that were still queued when their run ended."""
     waits = run.queue_state.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
     first = ellipsis(clean_line(waits[0].text[:_NAMED]), _NAMED - 1)
-    return Clean(f"{clean_line(which + why)} (ctrl+r opens the queue): {first}")
+    return f"{clean_line(which + why)} (ctrl+r opens the queue): {first}"
 
 
-def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
+def prompt_words(run: LiveRun | None, resume: str | None) -> str:
     """Return words that say what pressing enter in the prompt field will do.
 
     `run`: the run on screen. `resume`: the id of the session that the next run continues, or None.
     """
     if run is not None and run.accepts_messages:
-        return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
+        return "prompt: enter queues it for the next turn, ctrl+s sends it now"
     if run is not None and run.alive:
-        return Clean("prompt: enter queues it until the run ends")
+        return "prompt: enter queues it until the run ends"
     session = resume or (run.session if run is not None and run.can_continue else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")
-    return Clean("prompt: enter starts a run")
+    return "prompt: enter starts a run"
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
@@ -356,7 +356,7 @@ def option_parts(
     return needed, [Content(clean_line(each)) for each in others]
 
 
-def remembered_text(options: AgentOptions) -> Clean:
+def remembered_text(options: AgentOptions) -> str:
     """Return a message that a folder's remembered options have been loaded."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)

@@ -16,8 +16,8 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.run_copies import last_copies
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, stop_run, with_outcome
-from gemtui.text import Clean, cells, clean_line, ellipsis, relative
-from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
+from gemtui.text import cells, clean_line, ellipsis, relative
+from gemtui.ui.draw.lines import Piece, Pieces, two_ended
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog
@@ -75,9 +75,9 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         """The prompts and messages sent to each run, by run id, once they are loaded."""
 
     def compose(self) -> ComposeResult:
-        keys = own("enter open  / filter  x stop  b restore  esc close")
-        with Dialog(own("Runs"), keys, id="run-list"):
-            rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
+        keys = "enter open  / filter  x stop  b restore  esc close"
+        with Dialog("Runs", keys, id="run-list"):
+            rows = SearchedRows[Run](self._draw, self._text, empty="")
             rows.styles.height = len(self._runs) + 1
             yield rows
 
@@ -119,16 +119,16 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     def _draw(self, run: Run, look: Look) -> Pieces:
         glyph, role = run_sign(run, look)
-        mark, muted = own(look.glyphs.ellipsis), look[Role.MUTED]
+        mark, muted = look.glyphs.ellipsis, look[Role.MUTED]
         age = relative(run.started, look.now)
         folder = ellipsis(clean_line(Path(run.cwd).name or run.cwd), _FOLDER, mark=mark)
         right = (
-            Piece(own(f"  {run.word:<{_WORD}}"), look[role]),
-            Piece(own(f"{age:>5}  {folder}{' ' * (_FOLDER - cells(folder))}"), muted),
+            Piece(f"  {run.word:<{_WORD}}", look[role]),
+            Piece(f"{age:>5}  {folder}{' ' * (_FOLDER - cells(folder))}", muted),
         )
         left = (
-            Piece(own(f"{glyph} "), look[role]),
-            Piece(own(self._notes(run)), look[Role.WARNING]),
+            Piece(f"{glyph} ", look[role]),
+            Piece(self._notes(run), look[Role.WARNING]),
             Piece(clean_line(run.prompt or "(no prompt)"), look[Role.TEXT]),
         )
         return two_ended(left, right, look)

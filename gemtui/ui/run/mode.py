@@ -21,7 +21,7 @@ from gemtui.paths import failed_commands_dir
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.text import clean, clean_line, ellipsis
 from gemtui.ui.kit.app_base import start_worker
 
 if TYPE_CHECKING:
@@ -319,9 +319,9 @@ class RunMode:
                 clean(f"{which}{asking}."),
                 [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
                 (
-                    Choice("stay", Clean("Stay"), Clean("don't quit")),
-                    Choice("leave", Clean("Leave it running"), _left(runs, asks)),
-                    Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
+                    Choice("stay", "Stay", "don't quit"),
+                    Choice("leave", "Leave it running", _left(runs, asks)),
+                    Choice("stop", "Stop it and quit", "SIGTERM, then SIGKILL"),
                 ),
             )
         )
@@ -343,18 +343,18 @@ class RunMode:
         return [run for run in self.alive if run.ours]
 
 
-def _left(runs: Sequence[LiveRun], asks: Sequence[LiveRun]) -> Clean:
+def _left(runs: Sequence[LiveRun], asks: Sequence[LiveRun]) -> str:
     """Return words on what happens to runs that keep running after gemtui quits.
 
     `asks`: those of the runs that have an unanswered question.
     """
     if not asks:
         waits = any(run.queue_state.prompts for run in runs)
-        return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
+        return f"open gemtui again to see it{'; the queue is kept' * waits}"
     from gemtui.agent.approval import Away
 
     refused = any(run.away is Away.REFUSE for run in asks)
-    return Clean("its question will be denied" if refused else "its question will keep waiting")
+    return "its question will be denied" if refused else "its question will keep waiting"
 
 
 def _stored(path: Path) -> Transcript | None:

@@ -31,8 +31,7 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.before_run import before_run_report
-from gemtui.text import Clean, clean_line, short_path, visible_line
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean_line, short_path, visible_line
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
 from gemtui.ui.kit.dialogs import FormScreen, labelled
@@ -80,18 +79,18 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
-        keys = own("tab next   space choose   enter apply   esc close")
-        with Dialog(own("The next run"), keys, id="options"):
+        keys = "tab next   space choose   enter apply   esc close"
+        with Dialog("The next run", keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
                 with VerticalScroll(id="told-before"):
                     yield Static(id="told-lines")
                 for title, options in groupby(_OPTIONS.values(), lambda each: each.group):
                     if title:
-                        yield Static(own(title), classes="group")
+                        yield Static(title, classes="group")
                     for option in options:
                         yield from self._row(option.name, option.label, self._field(option))
             yield Static(id="told-summary")
-            tick = Tick(own("these options for this folder"), self._remembers, id=_REMEMBER)
+            tick = Tick("these options for this folder", self._remembers, id=_REMEMBER)
             yield from self._row(_REMEMBER, "Remember", tick)
             yield Static(id="hint")
             yield from self.buttons()
@@ -103,7 +102,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     def _field(self, option: RunOption) -> Widget:
         name, value = option.name, option_value(self._options, option.name)
         if option.kind is OptionKind.SWITCH:
-            return Tick(own(option.tick), value, id=name)
+            return Tick(option.tick, value, id=name)
         if option.kind is OptionKind.CHOICE:
             return Select(option.choices, value=str(value or AS_IT_IS), id=name)
         if name == "policies":
@@ -111,7 +110,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         tools = option.kind is OptionKind.NAMES
         return Input(
             self._texts[name],
-            placeholder=own(option.empty),
+            placeholder=option.empty,
             id=name,
             complete=completes([tool.name for tool in TOOLS]) if tools else None,
         )
@@ -159,7 +158,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     def _say_hint(self) -> None:
         field = self.focused
         name = "" if field is None else field.id or ""
-        words: Words = own(_HINTS.get(name, ""))
+        words: Words = _HINTS.get(name, "")
         tools = name in _OPTIONS and _OPTIONS[name].kind is OptionKind.NAMES
         if tools and isinstance(field, Input) and field.value.strip():
             words = tool_hint(field.value)
@@ -221,7 +220,7 @@ def is_typed(option: RunOption) -> bool:
     return bool(option.label) and not chosen
 
 
-def texts_of(options: AgentOptions) -> dict[str, Clean]:
+def texts_of(options: AgentOptions) -> dict[str, str]:
     """Return the initial contents of each text field, by the option's name."""
     return {
         each.name: visible_line(_text(each, option_value(options, each.name)).strip())

@@ -21,8 +21,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
 
-from gemtui.text import Clean, cells, clean, short_path, visible_line
-from gemtui.ui.draw.lines import fit_end, own
+from gemtui.text import cells, clean, short_path, visible_line
+from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import LEAST
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
@@ -269,7 +269,7 @@ class PromptBox(Vertical):
         Each entry holds the folder, the time of loading and the completions.
         """
         self._offered: tuple[str, ...] = ()
-        self._hint = Clean("")
+        self._hint = ""
         self._needed: Sequence[Content] = ()
         self._unusual: Sequence[Content] = ()
         self._spent: Sequence[Content] = ()
@@ -280,7 +280,7 @@ class PromptBox(Vertical):
 
     def show_hint(
         self,
-        what: Clean,
+        what: str,
         folder: Path,
         needed: Sequence[Content],
         unusual: Sequence[Content],
@@ -301,14 +301,14 @@ class PromptBox(Vertical):
         self._frame_again()
 
     def _frame_again(self) -> None:
-        path = short_path(self.folder)
+        path: str = short_path(self.folder)
         room, gap = self.size.width - _CORNERS - len(_GAP), Content(_GAP)
         needed = gap.join(self._needed)
         options = _with_fitting(needed, self._unusual, room - min(cells(path), _SHORTEST_PATH))
         if options.cell_length == gap.join([needed, *self._unusual]).cell_length:
             options = _with_fitting(options, self._spent, room - min(cells(path), LEAST))
         path = fit_end(
-            path, max(room - options.cell_length, _SHORTEST_PATH), own(glyphs_of(self.app).ellipsis)
+            path, max(room - options.cell_length, _SHORTEST_PATH), glyphs_of(self.app).ellipsis
         )
         options = options.truncate(max(room - cells(path), 0), ellipsis=True)
         name_frame(self, self._hint, gap.join([options, Content(path)]))
@@ -335,7 +335,7 @@ class PromptBox(Vertical):
         self.set_class(bool(found), "-offering")
         self.area.offering = bool(found)
 
-    async def _known(self, *, slash: bool) -> dict[str, Clean]:
+    async def _known(self, *, slash: bool) -> dict[str, str]:
         """Return all completions for this folder, each with its description.
 
         `slash`: whether to return commands instead of files.
@@ -394,8 +394,8 @@ def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...
 
 
 def _file_offers(folder: Path) -> tuple[Offer, ...]:
-    return tuple(Offer(path, Clean("")) for path in paths_below(folder))
+    return tuple(Offer(path, "") for path in paths_below(folder))
 
 
-def _row(text: str, words: Clean, *, slash: bool) -> Clean:
-    return Clean(f"/{visible_line(text):<12}  {words}") if slash else visible_line(text)
+def _row(text: str, words: str, *, slash: bool) -> str:
+    return f"/{visible_line(text):<12}  {words}" if slash else visible_line(text)

@@ -18,7 +18,7 @@ import orjson
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.files import read_small, write_whole
 from gemtui.paths import make_own_folder
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import clean, clean_line
 from gemtui.ui.kit.keys import BY_ID
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Offer:
     """A completion to offer: the text to insert, and a description."""
 
     text: str
-    words: Clean
+    words: str
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
@@ -264,7 +264,7 @@ def slash_offers(folder: Path) -> tuple[Offer, ...]:
 
     Blocking: reads files.
     """
-    own = (Offer(each.name, Clean(each.help)) for each in OWN)
+    own = (Offer(each.name, each.help) for each in OWN)
     return (*own, *_custom(folder))
 
 
@@ -274,4 +274,4 @@ def _custom(folder: Path) -> Iterator[Offer]:
             whose = "project" if each.project else "yours"
             shell = ", runs shell commands" * each.runs_shell
             said = clean_line(each.description)
-            yield Offer(each.name, Clean(f"{said} ({whose}{shell})".strip()))
+            yield Offer(each.name, f"{said} ({whose}{shell})".strip())

@@ -25,9 +25,9 @@ from textual.style import Style
 from gemtui.runs.gate.proposal import Caution, Form, Proposal
 from gemtui.runs.gate.questions import QUIET, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import SimilarCalls
-from gemtui.text import Clean, counted, visible, visible_line
+from gemtui.text import counted, visible, visible_line
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
+from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, wrap
 from gemtui.ui.draw.text_rows import (
     LINES,
     GutterRow,
@@ -99,12 +99,12 @@ def draw_proposal(
 def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
     mark = look.glyphs.warning
     if len(cautions) > _FEW:
-        words = Piece(own(f"{mark} {counted(len(cautions), 'warning')}:"), look[Role.ERROR] + BOLD)
+        words = Piece(f"{mark} {counted(len(cautions), 'warning')}:", look[Role.ERROR] + BOLD)
         yield from wrap((words,), look.width)
     for each in cautions[:_MOST_CAUTIONS]:
         why = look[Role.TEXT] if each.piece else look[Role.ERROR if each.danger else Role.WARNING]
         sign = look[Role.ERROR] + BOLD if each.danger else look[Role.WARNING]
-        pieces = [Piece(own(f"{mark} "), sign)]
+        pieces = [Piece(f"{mark} ", sign)]
         if each.piece:
             pieces.append(Piece(visible_line(each.piece), look[Role.ERROR]))
         pieces.append(Piece(visible_line(f": {each.why}" if each.piece else each.why), why))
@@ -121,13 +121,13 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     assert proposal.diff is not None
     path = Piece(visible_line(proposal.place(project)), look[Role.TEXT] + BOLD)
     counts = change_counts(proposal.diff.added, proposal.diff.removed, look)
-    lines = wrap((path, Piece(own("  "), look[Role.TEXT]), *counts), look.width)
+    lines = wrap((path, Piece("  ", look[Role.TEXT]), *counts), look.width)
     shown = bounded_excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))
     lines += draw_changes(changes, look, language=language)
     for words in proposal.line_ends:
-        lines += wrap((Piece(own(f"  {words}"), look[Role.WARNING]),), look.width)
+        lines += wrap((Piece(f"  {words}", look[Role.WARNING]),), look.width)
     missing = [counted(shown.left_out, "more line")] if shown.left_out else []
     if shown.cut:
         missing.append("the ends of very long lines")
@@ -147,7 +147,7 @@ def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
     if folder := proposal.folder(project):
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
-        gutter = (Piece(own("  " if index else "$ "), look[Role.MUTED]),)
+        gutter = (Piece("  " if index else "$ ", look[Role.MUTED]),)
         lines += wrapped_rows([GutterRow(gutter, pieces)], look)
     return Drawing(lines, _rest(proposal.text))
 
@@ -168,16 +168,16 @@ def _lines(pieces: Iterator[Piece]) -> Iterator[Pieces]:
     line: list[Piece] = []
     for text, style in pieces:
         first, *more = text.expandtabs(4).split("\n")
-        line.append(Piece(Clean(first), style))
+        line.append(Piece(first, style))
         for each in more:
             yield tuple(line)
-            line = [Piece(Clean(each), style)]
+            line = [Piece(each, style)]
     yield tuple(line)
 
 
 def _arguments(proposal: Proposal, look: Look) -> Drawing:
     text = proposal.text[:LONGEST]
-    lines = text_rows(text, look, folded=False, language=own("json")).lines
+    lines = text_rows(text, look, folded=False, language="json").lines
     left_out = _rest(proposal.text)
     if not left_out and (more := line_count(text) - LINES) > 0:
         left_out = counted(more, "line")
@@ -507,14 +507,14 @@ class QuestionPane(Vertical):
             [Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")]
         )
 
-    def _more(self) -> Clean:
+    def _more(self) -> str:
         yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
         if self.view.below:
             words = f"{counted(self.view.below, 'more line')} below"
-            return Clean(words if self.view.reached_end else f"{words} ({yes} scrolls down)")
+            return words if self.view.reached_end else f"{words} ({yes} scrolls down)"
         if self._left_out:
             return visible_line(f"not shown: {self._left_out}; press {whole} to see everything")
-        return Clean(f"End ({counted(self.view.total, 'line')})")
+        return f"End ({counted(self.view.total, 'line')})"
 
     def _say_list(self) -> None:
         """If there are several questions, list those around the one on screen."""
@@ -540,7 +540,7 @@ class QuestionPane(Vertical):
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
-            words.update(Clean("reading…"))
+            words.update("reading…")
             return
         because = shown.question.request.because
         lines = []

@@ -14,7 +14,6 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import NextPrompt
 from gemtui.errors import OptionError, message_of
 from gemtui.text import clean_line
-from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
@@ -58,8 +57,8 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
 
     def compose(self) -> ComposeResult:
         """Yield one row per prompt, in the order in which they will be sent."""
-        keys = own(f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close")
-        with Dialog(own("Queue"), keys, id="queue"):
+        keys = f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close"
+        with Dialog("Queue", keys, id="queue"):
             yield OptionList(*self._rows())
             if self._options is not None:
                 yield Static(Content.assemble(" with  ", option_words(self._options)))
@@ -157,7 +156,7 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
         return at, await asyncio.to_thread(run.run.queue.drop, prompt.id)
     if what == "change":
         screen = ChangeScreen(
-            own("Edit the queued prompt"),
+            "Edit the queued prompt",
             prompt.text,
             problem=lambda text: (
                 ""

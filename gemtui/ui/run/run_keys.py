@@ -18,7 +18,6 @@ from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.agent.run_folder import LARGEST_PROMPT
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
-from gemtui.text import Clean
 from gemtui.ui.kit.app_base import AppBase
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.keys import BY_ID
@@ -193,12 +192,12 @@ async def _show_command(
     """
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
-    def script() -> tuple[Clean, ...]:
+    def script() -> tuple[str, ...]:
         known = trust.trust_of(folder) is trust.FolderTrust.GEMTUI
         wanted = replace(options, trust=options.trust or known)
         made = adapter.command(prompt, wanted, id=id)
         where = options.worktree and worktree_of(folder) is None
-        first = [Clean(f"# {NEW_WORKTREE}")] if where else []
+        first = [f"# {NEW_WORKTREE}"] if where else []
         return (*first, *_limits(options), *made.script(prompt, adapter.runs / id, folder))
 
     with app.reporting():
@@ -206,13 +205,13 @@ async def _show_command(
         show_text(app, "The command that enter will run", "\n".join(lines), what="the command")
 
 
-def _limits(options: AgentOptions) -> Iterator[Clean]:
+def _limits(options: AgentOptions) -> Iterator[str]:
     """Yield shell comments on limits that gemtui enforces but a shell command can't."""
     if options.timeout is not None:
-        yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
+        yield f"# gemtui stops the run after {seconds_text(options.timeout)}"
     if options.idle_timeout is not None:
         silence = seconds_text(options.idle_timeout)
-        yield Clean(f"# gemtui stops the run after {silence} without output")
+        yield f"# gemtui stops the run after {silence} without output"
 
 
 async def _prompt_from_file(app: AppBase, folder: Path) -> str | None:
@@ -228,9 +227,7 @@ async def _prompt_from_file(app: AppBase, folder: Path) -> str | None:
     def problem(text: str) -> str:
         return "" if text.strip() and is_file(place(text)) else "File not found."
 
-    chosen = await app.push_screen_wait(
-        AskScreen(Clean("Prompt from a file"), value="", problem=problem)
-    )
+    chosen = await app.push_screen_wait(AskScreen("Prompt from a file", value="", problem=problem))
     if chosen is None:
         return None
     with app.reporting():

@@ -15,7 +15,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.errors import GateError, GemtuiError, message_of
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import Report, before_run_report
-from gemtui.text import Clean, clean_line, visible
+from gemtui.text import clean_line, visible
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 from gemtui.ui.kit.text_view import RawScreen
 
@@ -45,13 +45,13 @@ async def trusted(
     report = await asyncio.to_thread(before_run_report, options, environ)
     about = (
         clean_line(str(folder)),
-        Clean(""),
-        Clean("Gemini CLI does not trust this folder, so it won't work here."),
-        Clean("Trusting it also activates the settings, hooks and MCP servers"),
-        Clean("that it contains. To revoke this later, choose Trusted folders in ^p."),
+        "",
+        "Gemini CLI does not trust this folder, so it won't work here.",
+        "Trusting it also activates the settings, hooks and MCP servers",
+        "that it contains. To revoke this later, choose Trusted folders in ^p.",
     )
-    yes = Choice("yes", Clean("Trust and run"), Clean("gemtui remembers this"))
-    if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):
+    yes = Choice("yes", "Trust and run", "gemtui remembers this")
+    if not await _agreed(app, "Trust this folder?", about, yes, report):
         return None
     with app.reporting("You will be asked again, because your answer could not be saved"):
         await asyncio.to_thread(trust.remember, folder)
@@ -66,13 +66,13 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     """
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
-        title = Clean("Before this run")
+        title = "Before this run"
         about = (
             clean_line(str(report.folder)),
-            Clean(""),
-            Clean("Settings that act without asking:"),
+            "",
+            "Settings that act without asking:",
         )
-        yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
+        yes = Choice("yes", "Run", "ask again only if something changes")
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
         app.show_message("; ".join(report.lines()))
@@ -81,7 +81,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 
 
 async def _agreed(
-    app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
+    app: AppBase, title: str, about: Sequence[str], yes: Choice, report: Report
 ) -> bool:
     """Show the start of a report on what settings do in a run, and ask whether to run.
 
@@ -91,16 +91,16 @@ async def _agreed(
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
-    choices = [Choice("no", Clean("Don't run"), Clean("the prompt is kept")), yes]
+    choices = [Choice("no", "Don't run", "the prompt is kept"), yes]
     if rest > 0:
-        choices.append(Choice("show", Clean("Show everything"), Clean(f"{rest} more lines")))
+        choices.append(Choice("show", "Show everything", f"{rest} more lines"))
     while True:
         asked = ChooseScreen(title, (*about, *lines[:MOST_TOLD]), choices)
         answer = await app.push_screen_wait(asked)
         if answer != "show":
             break
         whole = visible("\n".join(report.lines()))
-        heading = Clean("What this folder's settings do without asking")
+        heading = "What this folder's settings do without asking"
         await app.push_screen_wait(RawScreen(heading, whole, what="the list"))
     if answer == "yes":
         await _remember(app, report)
@@ -119,17 +119,15 @@ async def show_trusted(app: AppBase) -> None:
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
-        about = (
-            Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),
-        )
-        chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
+        about = ("Runs started with gemtui trust these folders. Choose one to revoke its trust.",)
+        chosen = await app.push_screen_wait(ChooseScreen("Trusted folders", about, rows))
         if chosen is None:
             return
         sure = await confirm(
             app,
-            Clean("Revoke trust?"),
+            "Revoke trust?",
             clean_line(chosen),
-            (Clean("gemtui will ask again before the next run there."),),
+            ("gemtui will ask again before the next run there.",),
             yes="Revoke trust",
             no="Keep it",
         )
@@ -140,9 +138,9 @@ async def show_trusted(app: AppBase) -> None:
 
 
 _PLACES = {
-    trust.TrustState.SAME: Clean(""),
-    trust.TrustState.REPLACED: Clean("no longer trusted: replaced by another folder"),
-    trust.TrustState.GONE: Clean("folder not found"),
+    trust.TrustState.SAME: "",
+    trust.TrustState.REPLACED: "no longer trusted: replaced by another folder",
+    trust.TrustState.GONE: "folder not found",
 }
 
 
@@ -193,20 +191,18 @@ async def _without_gate(
     Returns the options for another attempt to start the run, or None to give up. `error`: why the
     run can't ask.
     """
-    install = Choice(
-        "install", Clean("Install the extension"), Clean("then start the run with Ask me on")
-    )
+    install = Choice("install", "Install the extension", "then start the run with Ask me on")
     answer = await app.push_screen_wait(
         ChooseScreen(
-            Clean("This run can't ask for your approval"),
-            (*map(clean_line, textwrap.wrap(str(error), 70)), Clean("")),
+            "This run can't ask for your approval",
+            (*map(clean_line, textwrap.wrap(str(error), 70)), ""),
             (
-                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+                Choice("no", "Don't run", "the prompt is kept"),
                 *((install,) if error.install else ()),
                 Choice(
                     "unasked",
-                    Clean("Run without asking"),
-                    Clean("calls that need approval are denied"),
+                    "Run without asking",
+                    "calls that need approval are denied",
                 ),
             ),
         )

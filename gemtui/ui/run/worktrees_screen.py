@@ -30,7 +30,7 @@ from gemtui.runs.worktrees import (
     runs_of,
     worktree_changes,
 )
-from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.text import clean_line, counted, relative, short_path
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.lines import (
     BLANK,
@@ -41,7 +41,6 @@ from gemtui.ui.draw.lines import (
     fit_end,
     fit_start,
     flat,
-    own,
     two_ended,
     width_of,
 )
@@ -115,20 +114,20 @@ def draw_worktree(row: WorktreeRow, look: Look) -> Pieces:
     cut off, because names of worktrees for the same prompt differ at the end.
     """
     glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
-    front = (Piece(own(f"{glyph} "), look[role]),)
-    made, mark = made_at(row.worktree), own(look.glyphs.ellipsis)
+    front = (Piece(f"{glyph} ", look[role]),)
+    made, mark = made_at(row.worktree), look.glyphs.ellipsis
     age = "?" if made is None else relative(made, look.now)
     words = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
-    right = (Piece(own(words), look[Role.MUTED]),)
+    right = (Piece(words, look[Role.MUTED]),)
     room = look.width - width_of(front) - width_of(right)
     name = fit_end(clean_line(row.worktree.name), max(0, room), mark)
     variant = fit_start(flat(row.variant), room - cell_len(name) - 2, mark)
-    shown = own(f"  {variant}" if variant else "")
+    shown = f"  {variant}" if variant else ""
     left = (*front, Piece(name, look[Role.TEXT]), Piece(shown, look[Role.MODEL]))
     return two_ended(left, right, look)
 
 
-def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> Clean:
+def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> str:
     """Return the heading for a worktree: its branch, result, model and policies."""
     words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
     return clean_line(f" {glyphs.dot} ".join(filter(None, words)))
@@ -153,12 +152,12 @@ def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
     numbers = "" if added is None else f"  +{added} {look.glyphs.removed}{removed}"
     front, end = f"{change.change}  ", f"{numbers}{'  applied' if change.is_applied else ''}"
     name = _path(change.name, look.width - len(front) - len(end), look)
-    yield Line(styled(own(f"{front}{name}{end}"), look[Role.HEADING]))
+    yield Line(styled(f"{front}{name}{end}", look[Role.HEADING]))
     yield from _diff(change, look)
 
 
-def _path(name: str, room: int, look: Look) -> Clean:
-    return fit_end(clean_line(name), room, own(look.glyphs.ellipsis))
+def _path(name: str, room: int, look: Look) -> str:
+    return fit_end(clean_line(name), room, look.glyphs.ellipsis)
 
 
 def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
@@ -217,13 +216,13 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     def compose(self) -> ComposeResult:
         rows = RowList[WorktreeRow](
-            draw_worktree, key=lambda row: row.worktree.name, empty=own("reading")
+            draw_worktree, key=lambda row: row.worktree.name, empty="reading"
         )
         side = LineView(what="the changes")
         yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
-        self.header.show_parts([Content.styled(own("Worktrees"), "bold")])
+        self.header.show_parts([Content.styled("Worktrees", "bold")])
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
 
@@ -241,7 +240,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     async def _read(self) -> None:
         found = await asyncio.to_thread(_rows)
-        self.rows.empty = own(
+        self.rows.empty = (
             "No worktrees. Type /worktree in the run pane to create one for the next run."
         )
         self.rows.show(found)
@@ -296,7 +295,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             return
         text = await self.app.push_screen_wait(
             AskScreen(
-                Clean("Models, separated by commas"),
+                "Models, separated by commas",
                 value="",
                 problem=lambda text: "" if _names(text) else "Enter at least one model.",
             )
@@ -312,7 +311,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         ours = (each.path.stem for each in known if each.origin is Origin.OURS)
         text = await self.app.push_screen_wait(
             AskScreen(
-                Clean("Policies, separated by commas"),
+                "Policies, separated by commas",
                 value=", ".join(ours),
                 problem=_policies_problem,
             )
@@ -363,7 +362,7 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             return
         sure = await confirm(
             self.app,
-            Clean("Apply?"),
+            "Apply?",
             clean_line(f"to {short_path(worktree.repository)}"),
             _planned_words(planned),
             yes="Apply",
@@ -421,9 +420,9 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             words.append(clean_line(stays))
         sure = await confirm(
             self.app,
-            Clean("Remove this worktree?"),
+            "Remove this worktree?",
             clean_line(worktree.name),
-            words or [Clean("Nothing will be lost.")],
+            words or ["Nothing will be lost."],
             yes="Remove",
             no="Keep it",
         )
@@ -475,7 +474,7 @@ def _policies_problem(text: str) -> str:
 _DOES = {Action.RESTORE: "write", Action.REMOVE: "remove", Action.MERGE: "merge with your edits"}
 
 
-def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
+def _planned_words(planned: AppliedWorktree) -> Sequence[str]:
     """Return one line per file that says what applying would do to it."""
     words = [
         clean_line(f"{does}  {path}")

@@ -12,8 +12,7 @@ from textual.content import Content
 
 from gemtui.extension.live import LiveSession
 from gemtui.sessions.catalog.summary import Flag, Summary, named
-from gemtui.text import Clean, clean, clean_line, counted, short_path, size
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
@@ -59,7 +58,7 @@ class AboutScreen(DialogScreen[Summary]):
     def compose(self) -> ComposeResult:
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
-            own("enter open   y copy id   esc close"),
+            "enter open   y copy id   esc close",
         ):
             mark = self._marks.get(self._summary.id)
             cut = glyphs_of(self.app).ellipsis
@@ -106,7 +105,7 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
         yield "copy", copy
 
 
-def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
+def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, str]]:
     """Yield the user's marks on a session as names and values.
 
     If the user has named the session, its own title is also yielded. `ellipsis`: ends a shortened
@@ -120,10 +119,10 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
     yield "marked", clean_line(", ".join(states))
     note = clean(mark.note or "")
     beginning = "\n".join(note.split("\n")[:NOTE_LINES])[:NOTE]
-    yield "note", note if beginning == note else Clean(beginning + ellipsis)
+    yield "note", note if beginning == note else (beginning + ellipsis)
 
 
-def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
+def summary_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     """Yield facts about a session as names and values; unknown ones are empty."""
     yield "id", clean_line(summary.id)
     yield (
@@ -140,16 +139,16 @@ def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     yield "file", clean_line(f"{short_path(summary.path)}  {size(summary.size)}")
 
 
-def _now(live: LiveSession | None) -> Clean:
+def _now(live: LiveSession | None) -> str:
     """Return words for what the session is doing; "" if Gemini CLI's hooks don't say."""
     if live is None or live.state not in STATE_WORDS:
-        return own("")
+        return ""
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""
     since = f"{live.since.astimezone():%H:%M:%S}"
     return clean_line(f"{STATE_WORDS[live.state][0]} since {since}, process {live.pid}{asked}")
 
 
-def _time(when: datetime | None) -> Clean:
+def _time(when: datetime | None) -> str:
     return clean_line("" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M:%S}")
 
 

@@ -24,7 +24,7 @@ from gemtui.kept.deletion import (
 from gemtui.kept.run_copies import forget_copies
 from gemtui.kept.vault import is_on
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.text import Clean, clean, clean_line, counted, short_path, size
+from gemtui.text import clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.text_view import show_text
@@ -213,13 +213,13 @@ class Deleting:
         if one is not None and Flag.LIVE in one.flags:
             said = [*said, _LIVE]
         bytes = sum(deletion.size for deletion in deletions)
-        lines = [*map(clean_line, said), Clean("")]
+        lines = [*map(clean_line, said), ""]
         lines += [clean_line(f"In {short_path(self._home)}, {size(bytes)}:")]
         for deletion in deletions[:_LISTED]:
             lines += _titled(deletion.session) if one is None else ()
             lines += [_line(item, self._home) for item in deletion.items]
         if more := len(deletions[_LISTED:]):
-            lines += [Clean(""), clean_line(f"and {more:,} more selected sessions")]
+            lines += ["", clean_line(f"and {more:,} more selected sessions")]
         asked = screen(clean_line(question), about, lines, yes=yes, no="Keep")
         return await self._app.push_screen_wait(asked)
 
@@ -294,14 +294,14 @@ def _words_of_all(deletions: Sequence[Deletion]) -> str:
     return f"{len(deletions):,} sessions, {counted(files, 'file')}"
 
 
-def _titled(session: Summary) -> Iterator[Clean]:
-    yield Clean("")
+def _titled(session: Summary) -> Iterator[str]:
+    yield ""
     yield clean_line(session.title)
     if Flag.LIVE in session.flags:
         yield clean_line(_LIVE)
 
 
-def _line(item: DeletionItem, home: Path) -> Clean:
+def _line(item: DeletionItem, home: Path) -> str:
     """Return a line about a file to delete.
 
     The file's size comes first because long paths are wrapped.

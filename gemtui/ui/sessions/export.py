@@ -23,8 +23,7 @@ from gemtui.redact.redactor import Replaced
 from gemtui.sessions.catalog.redacted import redact, redacted_summary, replaced_in
 from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.text import Clean, clean_line, counted, file_name, short_path, visible_line
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean_line, counted, file_name, short_path, visible_line
 from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
 from gemtui.ui.kit.dialogs import FieldScreen, file_name_problem, free_name, new_file_path
@@ -81,7 +80,7 @@ class ExportScreen(FieldScreen[Export]):
 
     def __init__(
         self,
-        title: Clean,
+        title: str,
         stem: str,
         *,
         previews: Sequence[Callable[[], Preview]],
@@ -97,15 +96,15 @@ class ExportScreen(FieldScreen[Export]):
 
     def compose(self) -> ComposeResult:
         what = "folder" if self._folder else "file"
-        with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
+        with Dialog("Export", f"enter export   tab {what} name, redact   esc close"):
             yield Label(Content.styled(self._heading, "bold"))
-            yield OptionList(*(Option(own(text), id=format) for format, (_, text) in FORMS.items()))
+            yield OptionList(*(Option(text, id=format) for format, (_, text) in FORMS.items()))
             yield Label(
                 Content(f"{what.capitalize()} in {short_path(current_folder())}"),
                 id="export-folder",
             )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
-            yield Tick(own("Redact secrets (space toggles)"), id="redact")
+            yield Tick("Redact secrets (space toggles)", id="redact")
             with VerticalScroll(id="replaced", can_focus=True) as replaced:
                 replaced.display = False
                 yield Static(id="replaced-words")
@@ -137,11 +136,11 @@ class ExportScreen(FieldScreen[Export]):
     async def _preview(self) -> None:
         """List what will be redacted, and remove secrets from the suggested file name."""
         words = self.query_one("#replaced-words", Static)
-        lines: list[Clean] = []
+        lines: list[str] = []
         self._searched = "Looking for secrets..."
         self._say_problem()
         for number, preview in enumerate(self._previews, 1):
-            words.update(Clean(f"{self._searched} {number:,} of {len(self._previews):,}"))
+            words.update(f"{self._searched} {number:,} of {len(self._previews):,}")
             try:
                 found = await asyncio.to_thread(preview)
             except (GemtuiError, OSError) as error:
@@ -150,7 +149,7 @@ class ExportScreen(FieldScreen[Export]):
             lines += map(_replaced_line, found.replaced)
             if not self._folder:
                 self._other_stem(found.stem)
-        words.update(Clean("\n".join(lines) or "No secrets found."))
+        words.update("\n".join(lines) or "No secrets found.")
         self._searched = ""
         self._say_problem()
 
@@ -162,7 +161,7 @@ class ExportScreen(FieldScreen[Export]):
 
     def _say_problem(self) -> None:
         problem = self._searched or self._problem(self.query_one(Input).value)
-        self.query_one("#problem", Label).update(own(problem))
+        self.query_one("#problem", Label).update(problem)
 
     @on(OptionList.OptionSelected)
     def action_take(self) -> None:
@@ -183,7 +182,7 @@ class ExportScreen(FieldScreen[Export]):
         return file_name_problem(name, forbidden=self._forbidden, folder=self._folder)
 
 
-def _replaced_line(each: Replaced) -> Clean:
+def _replaced_line(each: Replaced) -> str:
     return clean_line(f"{counted(each.times, 'place')}: {each.shortened} -> {each.placeholder}")
 
 

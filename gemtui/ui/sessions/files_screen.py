@@ -23,8 +23,8 @@ from gemtui.sessions.written_files import (
     RecordedWrite,
     writes_by_file,
 )
-from gemtui.text import Clean, clean_line, counted, relative, short_path
-from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
+from gemtui.text import clean_line, counted, relative, short_path
+from gemtui.ui.draw.lines import Piece, Pieces, fit_end, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.filtering import matching_items
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -61,7 +61,7 @@ class FileRow(NamedTuple):
     id: str
     path: PurePath
     project: Path | None
-    name: Clean
+    name: str
     writes: int
     sessions: int
     when: datetime
@@ -93,8 +93,8 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
-        yield from self.composed(rows, own("search by path"))
+        rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty="reading")
+        yield from self.composed(rows, "search by path")
 
     @property
     def _root(self) -> Path | None:
@@ -145,14 +145,14 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
         self.rows.show(found, fresh=wanted is None, wanted=wanted)
         self._update_header()
 
-    def _nothing(self) -> Clean:
+    def _nothing(self) -> str:
         if self._all:
-            return own("No matches.")
+            return "No matches."
         if not self._whole:
-            return own("reading")
+            return "reading"
         key = BY_ID["files.scope"].footer()
         other = "" if self._root is None else f" Press {key} to show all projects."
-        return own(f"No session has written files here.{other}")
+        return f"No session has written files here.{other}"
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -241,9 +241,9 @@ def _draw(row: FileRow, look: Look) -> Pieces:
     """Render a file's path, its numbers of writes and sessions, and its age."""
     muted = look[Role.MUTED]
     words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
-    right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)
+    right = (Piece(f"{words}  {relative(row.when, look.now):>4}", muted),)
     room = max(0, look.width - width_of(right))
-    shown = fit_end(row.name, room, own(look.glyphs.ellipsis))
+    shown = fit_end(row.name, room, look.glyphs.ellipsis)
     folder, slash, name = shown.rpartition(separator(row.path))
-    left = (Piece(Clean(folder + slash), muted), Piece(Clean(name), look[Role.TEXT]))
-    return spread(left, right, look.width, Piece(own(" "), muted))
+    left = (Piece(folder + slash, muted), Piece(name, look[Role.TEXT]))
+    return spread(left, right, look.width, Piece(" ", muted))

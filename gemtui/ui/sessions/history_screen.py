@@ -35,10 +35,10 @@ from gemtui.sessions.written_files import (
     writes_by_file,
     wrote_first,
 )
-from gemtui.text import Clean, clean, clean_line, counted, file_name, relative, visible
+from gemtui.text import clean, clean_line, counted, file_name, relative, visible
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, own, two_ended, wrap
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, two_ended, wrap
 from gemtui.ui.draw.text_rows import note_line
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.bars import titled_path
@@ -116,13 +116,13 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
     def _gather(self, reading: Reading, grows: bool) -> None:
         snapshot = self._snapshot
         found: list[RecordedWrite] = []
-        unread, words = 0, own("reading")
+        unread, words = 0, "reading"
 
         def progress(done: int, total: int) -> None:
             nonlocal words
-            words = own(f"reading {done:,} of {total:,}")
+            words = f"reading {done:,} of {total:,}"
 
-        def show(words: Clean, *, whole: bool) -> None:
+        def show(words: str, *, whole: bool) -> None:
             reading.show(self._take, self.rows_of(found, snapshot), words, whole)
 
         sessions, since = self.sessions(snapshot)
@@ -141,9 +141,9 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
             if grows and reading.is_due():
                 show(words, whole=False)
         end = f"{counted(unread, 'session')} can't be read" if unread else ""
-        show(own(end), whole=snapshot.complete)
+        show(end, whole=snapshot.complete)
 
-    def _take(self, rows: Sequence[RowT], words: Clean, whole: bool) -> None:
+    def _take(self, rows: Sequence[RowT], words: str, whole: bool) -> None:
         try:
             self.show_status(words)
             self.show_rows(rows, whole=whole)
@@ -224,7 +224,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, HistoryR
         self._found: Recovered | None = None
 
     def compose(self) -> ComposeResult:
-        rows = RowList[HistoryRow](_draw, key=lambda row: row.key, empty=own("reading"))
+        rows = RowList[HistoryRow](_draw, key=lambda row: row.key, empty="reading")
         yield from self.beside(rows, HistoryView(what="the change"))
 
     def on_mount(self) -> None:
@@ -354,7 +354,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, HistoryR
             self.gemtui.show_message("There is no text to save.")
             return
         path = Path(self.history.path)
-        question = own("Save the text to a new file")
+        question = "Save the text to a new file"
         await save_text(
             self.gemtui,
             rebuilt.text,
@@ -394,9 +394,9 @@ def _draw(row: HistoryRow, look: Look) -> Pieces:
     if isinstance(row, WriteRow):
         return _draw_write(row, look)
     muted = look[Role.MUTED]
-    title = Piece(own(f"{look.glyphs.dot} Text rebuilt from sessions"), muted)
+    title = Piece(f"{look.glyphs.dot} Text rebuilt from sessions", muted)
     words = "" if row.found is None else f"  {_known(row.found)}"
-    return two_ended((title,), (Piece(own(words), muted),), look)
+    return two_ended((title,), (Piece(words, muted),), look)
 
 
 def _draw_write(row: WriteRow, look: Look) -> Pieces:
@@ -409,11 +409,11 @@ def _draw_write(row: WriteRow, look: Look) -> Pieces:
     muted = look[Role.MUTED]
     counts = change_counts(row.write.added, row.write.removed, look, front="  ")
     right = (
-        Piece(Clean(f"  {clean_line(row.write.tool)}"), muted),
-        *([Piece(own(f"  {word}"), look[role])] if word else counts),
-        Piece(own(f"  {relative(row.write.when, look.now):>4}"), muted),
+        Piece(f"  {clean_line(row.write.tool)}", muted),
+        *([Piece(f"  {word}", look[role])] if word else counts),
+        Piece(f"  {relative(row.write.when, look.now):>4}", muted),
     )
-    title = (Piece(own(f"{sign} "), look[role]), Piece(clean_line(row.title), look[Role.TEXT]))
+    title = (Piece(f"{sign} ", look[role]), Piece(clean_line(row.title), look[Role.TEXT]))
     return two_ended(title, right, look)
 
 
@@ -472,7 +472,7 @@ def rebuilt_lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]
     if notes:
         yield BLANK
     if rebuilt is None:
-        yield Line((Piece(own("no session contains this file's text"), look[Role.MUTED]),))
+        yield Line((Piece("no session contains this file's text", look[Role.MUTED]),))
         return
     listed = rebuilt.listed
     for span in rebuilt.spans:
@@ -492,12 +492,12 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
     where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
     mark, _ = _mark(span, look)
     if span.source is None:
-        return (Piece(own(f"{mark} {where}  missing"), look[role]),)
+        return (Piece(f"{mark} {where}  missing", look[role]),)
     state = "known" if span.known else "guessed"
     source = span.source
     words = f"{source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
     return (
-        Piece(own(f"{mark} {where}  {state}  "), look[role]),
+        Piece(f"{mark} {where}  {state}  ", look[role]),
         Piece(clean_line(words), look[Role.MUTED]),
     )
 
@@ -507,10 +507,10 @@ def _line(number: int, line: RebuiltLine, mark: str, role: Role, look: Look) -> 
 
     `mark`: the marker that shows how certain the line is.
     """
-    text = own(visible(line.text or "").expandtabs(4))
-    front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
+    text = visible(line.text or "").expandtabs(4)
+    front = (Piece(f"{number:>{_NUMBER}} ", look[Role.MUTED]), Piece(mark, look[role]))
     room = max(1, look.width - _NUMBER - 3)
     body = wrap((Piece(text, look[Role.TEXT]),), room) if text else [BLANK]
     for at, row in enumerate(body):
-        lead = front if at == 0 else (Piece(own(" " * (_NUMBER + 2)), look[Role.MUTED]),)
-        yield Line((*lead, Piece(own(" "), look[Role.TEXT]), *row.pieces))
+        lead = front if at == 0 else (Piece(" " * (_NUMBER + 2), look[Role.MUTED]),)
+        yield Line((*lead, Piece(" ", look[Role.TEXT]), *row.pieces))

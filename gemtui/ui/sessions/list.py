@@ -29,8 +29,8 @@ from gemtui.sessions.catalog.listing import (
     days_of,
 )
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.text import Clean, clean_line, counted
-from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
+from gemtui.text import clean_line, counted
+from gemtui.ui.draw.lines import Line, Piece, strip_of, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -301,7 +301,7 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
         """Return lines that explain why there are no rows."""
-        style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
+        style, indent = look[Role.MUTED], Piece("   ", look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
         texts = _empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
         lines = (
@@ -492,7 +492,7 @@ class ViewKeys(KeyPart):
 
         orders = [Choice(each, clean_line(each.words)) for each in Sort]
         at = list(Sort).index(self._list.view.sort)
-        self._list.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
+        self._list.app.push_screen(ChooseScreen("Sort sessions", (), orders, at=at), chosen)
 
     def action_days(self) -> None:
         """Let the user choose a day to jump to.
@@ -534,13 +534,12 @@ def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> Choos
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
     choices = [
-        Choice(each.first, _day(each.day, today), own(counted(each.count, "session")))
-        for each in days
+        Choice(each.first, _day(each.day, today), counted(each.count, "session")) for each in days
     ]
     places = {each.day: place for place, each in enumerate(days)}
-    return ChooseScreen(own("Go to a day"), (), choices, at=places.get(at or today, 0))
+    return ChooseScreen("Go to a day", (), choices, at=places.get(at or today, 0))
 
 
-def _day(day: date, today: date) -> Clean:
+def _day(day: date, today: date) -> str:
     named = {today: "  today", today - timedelta(days=1): "  yesterday"}
-    return own(f"{day:%Y-%m-%d  %a}{named.get(day, '')}")
+    return f"{day:%Y-%m-%d  %a}{named.get(day, '')}"

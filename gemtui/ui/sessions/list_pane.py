@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gemtui.extension.live import LiveSession
-from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, strip_of, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.filtering import FilterBar
@@ -47,7 +47,7 @@ class Crumbs(Widget):
 
         If there is too little room, the heading "Sessions" is left out first.
         """
-        title = Piece(own("Sessions "), look[Role.HEADING])
+        title = Piece("Sessions ", look[Role.HEADING])
         *forms, shortest = _shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
         lines = [_joined(words, look) for words in forms]
@@ -56,15 +56,15 @@ class Crumbs(Widget):
         return (_BLANK, *next(fitting, lines[-1]))
 
 
-_BLANK = Piece(own(" "), Style())
+_BLANK = Piece(" ", Style())
 
 
 def _joined(words: tuple[str, ...], look: Look) -> Pieces:
-    dot = Piece(own(f" {look.glyphs.dot} "), look[Role.MUTED])
+    dot = Piece(f" {look.glyphs.dot} ", look[Role.MUTED])
     pieces: list[Piece] = []
     for word in words:
         style = look[Role.MUTED if pieces else Role.HEADING]
-        pieces += [dot, Piece(own(word), style)] if pieces else [Piece(own(word), style)]
+        pieces += [dot, Piece(word, style)] if pieces else [Piece(word, style)]
     return tuple(pieces)
 
 

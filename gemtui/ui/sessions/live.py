@@ -14,7 +14,7 @@ from textual.style import Style
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.notify import Notification
 from gemtui.paths import make_own_folder
-from gemtui.text import Clean, clean_line, ellipsis
+from gemtui.text import clean_line, ellipsis
 from gemtui.ui.draw.theme import Glyphs, Role
 from gemtui.ui.kit.keys import BY_ID
 
@@ -107,7 +107,7 @@ def state_words(state: LiveState, glyphs: Glyphs) -> Content:
     return Content.styled(f"{live_glyph(state, glyphs)} {words}", style)
 
 
-def project_name(live: LiveSession) -> Clean:
+def project_name(live: LiveSession) -> str:
     """Return the name of a session's folder or, if unknown, its process ID."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)

@@ -14,8 +14,8 @@ from textual.content import Content
 from gemtui.config import Ring
 from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.sessions.catalog.summary import Summary, named
-from gemtui.text import Clean, clean_line, visible, visible_line
-from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.text import clean_line, visible, visible_line
+from gemtui.ui.draw.lines import BLANK, Line, Piece, wrap
 from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -232,11 +232,11 @@ def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[L
         yield BLANK
         yield from draw_diff(question.diff, look, folded=False).lines
     elif question.kind == "exec":
-        yield from text_rows(about, look, folded=False, language=own("bash")).lines
+        yield from text_rows(about, look, folded=False, language="bash").lines
     else:
         yield from text_rows(about, look, folded=False).lines
 
 
-def _words(words: Clean, style: Style, look: Look) -> Iterator[Line]:
+def _words(words: str, style: Style, look: Look) -> Iterator[Line]:
     for line in wrap((Piece(words, style),), max(1, look.width - 2)):
-        yield Line((Piece(own(" "), style), *line.pieces))
+        yield Line((Piece(" ", style), *line.pieces))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gemtui.errors import GemtuiError, MarksUnreadable
 from gemtui.sessions.catalog.summary import Summary, named
-from gemtui.text import Clean, clean_line, ellipsis
+from gemtui.text import clean_line, ellipsis
 from gemtui.ui.kit.keys import BY_ID
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ _UNKNOWN: tuple[int, ...] = (-1,)
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
-def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
+def tags_in_use(marks: Mapping[str, Mark]) -> list[str]:
     """Return the tags in use, most frequent first."""
     uses = Counter(tag for mark in marks.values() for tag in mark.tags)
     return [clean_line(tag) for tag, _ in uses.most_common()]
 
 
-def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> str | None:
+def complete_tag(text: str, tags: Callable[[], Sequence[str]], *, sign: str = "") -> str | None:
     """Return `text` with its last word completed to a tag in use, or None.
 
     `tags`: returns the tags in use, preferred ones first. `sign`: only words with this prefix are

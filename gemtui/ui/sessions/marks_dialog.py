@@ -12,8 +12,7 @@ from textual.content import Content
 
 from gemtui.errors import GemtuiError
 from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
-from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialogs import FormScreen, labelled
@@ -39,9 +38,9 @@ class MarksScreen(FormScreen[bool]):
 
     def __init__(
         self,
-        about: Clean,
+        about: str,
         marks: Sequence[Mark],
-        tags: Sequence[Clean],
+        tags: Sequence[str],
         keep: Callable[[MarkEdit], Awaitable[None]],
         *,
         subject: str,
@@ -55,9 +54,7 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        with Dialog(
-            own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
-        ):
+        with Dialog("Marks", "tab next   enter save   ^j new line   esc close", id="marks"):
             mark = glyphs_of(self.app).ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
@@ -66,7 +63,7 @@ class MarksScreen(FormScreen[bool]):
                 yield labelled("Name", name)
             tags = Input(
                 visible_line(" ".join(sorted(self._common))),
-                placeholder=own("separated by spaces"),
+                placeholder="separated by spaces",
                 id="tags",
                 complete=lambda text: complete_tag(text, lambda: self._tags),
             )
@@ -76,8 +73,8 @@ class MarksScreen(FormScreen[bool]):
             if self._one is not None:
                 note = EnteredTextArea(longest=LONGEST_NOTE, id="note")
                 note.text = self._old_note
-                note.placeholder = own("anything you want to remember")
-                yield Horizontal(Label(own("Note")), note, id="note-row")
+                note.placeholder = "anything you want to remember"
+                yield Horizontal(Label("Note"), note, id="note-row")
             yield Horizontal(Label(), *self._ticks(), id="mark-states")
             yield Static(id="problem")
             yield from self.buttons("Save")
@@ -88,9 +85,9 @@ class MarksScreen(FormScreen[bool]):
             mixed = (
                 f" ({some:,} of {len(self._marks):,} are)" if some and not self._all(state) else ""
             )
-            yield Tick(own(state + mixed), self._all(state), id=state)
+            yield Tick(state + mixed, self._all(state), id=state)
 
-    def _words_about_tags(self) -> Clean:
+    def _words_about_tags(self) -> str:
         some = bool(self._some)
         tags = " ".join(sorted(self._some) if some else self._tags)
         words = clean_line(f"{'some have' if some else 'in use'}: {tags}" if tags else "")

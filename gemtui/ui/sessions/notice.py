@@ -13,7 +13,7 @@ from textual.message import Message
 
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.store.store import StoreState
-from gemtui.text import Clean, clean, counted, short_path
+from gemtui.text import clean, counted, short_path
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import key_line
 from gemtui.ui.kit.clean_widgets import Static
@@ -38,7 +38,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield Static()
 
-    def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
+    def show_notice(self, heading: str, lines: Sequence[str]) -> None:
         """Show a heading with lines of text below it, followed by the keys that help."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
@@ -82,7 +82,7 @@ _START = (
 )
 
 
-def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
+def _words(home: Path, snapshot: Snapshot) -> tuple[str, list[str]]:
     place = short_path(home)
     match snapshot.state:
         case StoreState.MISSING:
@@ -112,7 +112,7 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
                 "",
                 *_START,
             ]
-    return Clean(heading), [clean(line) for line in lines]
+    return heading, [clean(line) for line in lines]
 
 
 def _folders(snapshot: Snapshot) -> str:

@@ -19,8 +19,8 @@ from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import ProjectPatch, Remark, recorded_changes, remarks
-from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
-from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.text import clean, clean_line, counted, file_name, short_path
+from gemtui.ui.draw.lines import BLANK, Line, Piece, wrap
 from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import titled_path
@@ -116,13 +116,13 @@ class PatchScreen(FullScreen[None]):
         reading = self.begin_reading()
 
         def progress(done: int, total: int) -> None:
-            reading.show(self.show_status, own(f"reading {done:,} of {total:,}"))
+            reading.show(self.show_status, f"reading {done:,} of {total:,}")
 
         patch = await asyncio.to_thread(_made, self._patching, progress, reading.is_stopped)
         self._patch = self.view.patch = patch
         self.on_resize()
         left = f"{counted(patch.left_out, 'file')} left out" if patch.left_out else ""
-        self.show_status(own(left))
+        self.show_status(left)
         self.view.show(lambda look: _lines(patch, look))
         self.refresh_bindings()
 
@@ -174,17 +174,17 @@ def _lines(patch: Patch, look: Look) -> Sequence[Line]:
     """Return lines with the notes, followed by the patch as it will be saved."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
-        lines += _warning(own("no changes to export"), look)
+        lines += _warning("no changes to export", look)
     elif lines:
         lines.append(BLANK)
-    return (*lines, *text_rows(patch.text, look, folded=False, language=own("diff")).lines)
+    return (*lines, *text_rows(patch.text, look, folded=False, language="diff").lines)
 
 
 def _remark_lines(remark: Remark, look: Look) -> Iterator[Line]:
     yield from _warning(clean_line(remark.what), look)
     for name in at_most([short_path(recorded_path(path)) for path in remark.about], _NAMES):
-        yield from wrap((Piece(own(f"  {name}"), look[Role.MUTED]),), look.width)
+        yield from wrap((Piece(f"  {name}", look[Role.MUTED]),), look.width)
 
 
-def _warning(words: Clean, look: Look) -> Sequence[Line]:
-    return wrap((Piece(own(f"{look.glyphs.warning} {words}"), look[Role.WARNING]),), look.width)
+def _warning(words: str, look: Look) -> Sequence[Line]:
+    return wrap((Piece(f"{look.glyphs.warning} {words}", look[Role.WARNING]),), look.width)

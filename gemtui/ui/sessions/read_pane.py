@@ -30,7 +30,6 @@ from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript
 from gemtui.ui.draw.code import load_highlighter
-from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.markdown import load_parser
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
@@ -509,8 +508,8 @@ class ReadPane(Vertical):
             return ()
         said, glyphs = list[str](), glyphs_of(self.app)
         if (parent := self.parent_session) is not None:
-            title = clean_line(named(parent, self._marks).title)
-            title = ellipsis(title, _PARENT, mark=own(glyphs.ellipsis))
+            name = clean_line(named(parent, self._marks).title)
+            title = ellipsis(name, _PARENT, mark=glyphs.ellipsis)
             said.append(f"subagent of: {title}")
         if reader.gone:
             said.append("This session's file was deleted; showing what was read before.")

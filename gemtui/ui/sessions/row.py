@@ -28,9 +28,9 @@ from gemtui.sessions.catalog.listing import (
 )
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
-from gemtui.text import Clean, counted, ellipsis, relative
+from gemtui.text import counted, ellipsis, relative
 from gemtui.ui.draw.formats import short_count
-from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, strip_of, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions.live import STATE_WORDS, live_glyph
 
@@ -40,8 +40,8 @@ ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
 """Maximum width in cells of a match shown in addition to the row's usual contents."""
 IN_FLIGHT = "tool active"
-_GAP = Piece(own("  "), Style())
-_MARGIN = Piece(own(" "), Style())
+_GAP = Piece("  ", Style())
+_MARGIN = Piece(" ", Style())
 
 
 class RowContext(Struct, frozen=True, kw_only=True):
@@ -98,15 +98,15 @@ def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
     return strip.adjust_cell_length(look.width)
 
 
-def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
+def _marked(text: str, style: Style, around: RowContext, look: Look) -> Pieces:
     """Return `text` with the search's matches highlighted."""
     pieces: list[Piece] = []
     at = 0
     for start, end in around.query.spans(text):
-        pieces.append(Piece(own(text[at:start]), style))
-        pieces.append(Piece(own(text[start:end]), style + look[Role.MATCH]))
+        pieces.append(Piece(text[at:start], style))
+        pieces.append(Piece(text[start:end], style + look[Role.MATCH]))
         at = end
-    return (*pieces, Piece(own(text[at:]), style))
+    return (*pieces, Piece(text[at:], style))
 
 
 def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
@@ -115,30 +115,30 @@ def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None =
     `sign`: the symbol; None on a row's second line.
     """
     indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
-    shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
+    shown = Piece(indent if sign else " " * len(indent), look[Role.BORDER])
     return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
 
 
 def _bar(look: Look, around: RowContext) -> Piece:
     role = Role.CURSOR if around.focused else Role.MUTED
-    return Piece(own(look.glyphs.cursor), look[role]) if around.chosen else _MARGIN
+    return Piece(look.glyphs.cursor, look[role]) if around.chosen else _MARGIN
 
 
 def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
     if live in AT_WORK:
-        return Piece(own(live_glyph(live, glyphs)), look[STATE_WORDS[live][1]])
+        return Piece(live_glyph(live, glyphs), look[STATE_WORDS[live][1]])
     if Flag.KEPT in flags:
-        return Piece(own(glyphs.kept), look[Role.MODEL])
+        return Piece(glyphs.kept, look[Role.MODEL])
     if not flags.isdisjoint(_WARNED):
-        return Piece(own(glyphs.warning), look[Role.WARNING])
+        return Piece(glyphs.warning, look[Role.WARNING])
     if summary.ended_badly:
-        return Piece(own(glyphs.failed), look[Role.ERROR])
+        return Piece(glyphs.failed, look[Role.ERROR])
     if live in STATE_WORDS:
-        return Piece(own(live_glyph(live, glyphs)), look[STATE_WORDS[live][1]])
+        return Piece(live_glyph(live, glyphs), look[STATE_WORDS[live][1]])
     if Flag.LIVE in flags and live is None:
-        return Piece(own(glyphs.running), look[Role.SUCCESS])
-    return Piece(own(" "), Style())
+        return Piece(glyphs.running, look[Role.SUCCESS])
+    return Piece(" ", Style())
 
 
 _WARNED = frozenset({Flag.FAILED_PROMPT, Flag.TORN, Flag.BURIED})
@@ -149,8 +149,8 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     if around.selected:
         style = look[Role.ACCENT]
     title = _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
-    selected = (Piece(own(f"{look.glyphs.selected} "), style),) if around.selected else ()
-    pin = Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT])
+    selected = (Piece(f"{look.glyphs.selected} ", style),) if around.selected else ()
+    pin = Piece(f"{look.glyphs.pinned} ", look[Role.ACCENT])
     return (*selected, *((pin,) if row.entry.pinned else ()), *title)
 
 
@@ -164,7 +164,7 @@ def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
     apart = row.depth or row.entry.pinned  # may not belong to the heading's day
     days = None if apart else around.days
     said = "?" if when is None else _moment(when, look, days)
-    return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
+    return (Piece(f"{'began ' if began else ''}{said:>{width}}", look[Role.MUTED]),)
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
@@ -190,13 +190,13 @@ class RowFact(Struct, frozen=True):
     """
 
     rank: int
-    text: Clean
+    text: str
     style: Style
 
 
 def _facts_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
     front = _front(row, look, around)
-    dot = Piece(own(f" {look.glyphs.dot} "), look[Role.MUTED])
+    dot = Piece(f" {look.glyphs.dot} ", look[Role.MUTED])
     pieces: list[Piece] = []
     for fact in _that_fit(_facts(row.entry, look, around), look.width - width_of(front) - 1):
         pieces += [dot] if pieces else []
@@ -209,7 +209,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     projects = around.projects or sort is Sort.PROJECT
     facts = [
         *_states(entry, look, around),
-        RowFact(0 if sort is Sort.PROJECT else 1, entry.project if projects else own(""), muted),
+        RowFact(0 if sort is Sort.PROJECT else 1, entry.project if projects else "", muted),
         *(RowFact(3 if at else 2, tag, muted) for at, tag in enumerate(entry.tags)),
         RowFact(5, _models(entry), muted),
         RowFact(1, _counted(summary.prompts, "prompt", summary, look), muted),
@@ -242,20 +242,20 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
         facts.append(RowFact(0, unseen, look[Role.MUTED]))
     if entry.archived:
-        facts.append(RowFact(0, own("archived"), look[Role.MODEL]))
+        facts.append(RowFact(0, "archived", look[Role.MODEL]))
     if summary.kind is not SessionKind.MAIN:
-        facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
+        facts.append(RowFact(0, summary.kind.value, look[Role.MODEL]))
     if around.undoable:
-        facts.append(RowFact(3, own(f"{look.glyphs.undo} undo"), look[Role.MUTED]))
+        facts.append(RowFact(3, f"{look.glyphs.undo} undo", look[Role.MUTED]))
     if told := STATE_WORDS.get(around.live) if around.live else None:
-        facts.append(RowFact(0, own(told[0]), look[told[1]]))
+        facts.append(RowFact(0, told[0], look[told[1]]))
     for flag, role in _FLAG_ROLES.items():
         if around.live and flag is Flag.LIVE:
             continue
         if flag in summary.flags and not _goes_without_saying(flag, summary):
-            facts.append(RowFact(0, own(flag.word), look[role]))
+            facts.append(RowFact(0, flag.word, look[role]))
     if summary.waits and Flag.LIVE in summary.flags and not around.live:
-        facts.append(RowFact(0, own(IN_FLIGHT), look[Role.SUCCESS]))
+        facts.append(RowFact(0, IN_FLIGHT, look[Role.SUCCESS]))
     return facts
 
 
@@ -278,7 +278,7 @@ _FLAG_ROLES = {
 }
 
 
-def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
+def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> str | None:
     """Return text that matches the search, unless the row already shows a match.
 
     Returns None if the row shows a match, or if there is none.
@@ -289,51 +289,51 @@ def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | Non
     for line in entry.unseen:
         if spans := query.spans(line):
             start = max(0, min(spans[0][0] - MATCH_ROOM // 4, len(line) - MATCH_ROOM))
-            front = own(look.glyphs.ellipsis if start else "")
-            return ellipsis(Clean(front + line[start:]), MATCH_ROOM, mark=look.glyphs.ellipsis)
+            front = look.glyphs.ellipsis if start else ""
+            return ellipsis(front + line[start:], MATCH_ROOM, mark=look.glyphs.ellipsis)
     return flat(f"id {entry.summary.id}") if query.spans(entry.summary.id) else None
 
 
-def _models(entry: ListEntry) -> Clean:
+def _models(entry: ListEntry) -> str:
     if len(entry.models) < 2:
-        return own("".join(entry.models))
-    return own(f"{entry.models[-1]} +{len(entry.models) - 1}")
+        return "".join(entry.models)
+    return f"{entry.models[-1]} +{len(entry.models) - 1}"
 
 
-def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
+def _counted(number: int, thing: str, summary: Summary, look: Look) -> str:
     """Return a count such as "12 tools", or "" for zero.
 
     If only part of the session has been read, an ellipsis replaces the number.
     """
     if summary.partial:
-        return own(f"{look.glyphs.ellipsis} {thing}s")
-    return own(counted(number, thing) if number else "")
+        return f"{look.glyphs.ellipsis} {thing}s"
+    return counted(number, thing) if number else ""
 
 
-def _tools(summary: Summary, look: Look, around: RowContext) -> Clean:
+def _tools(summary: Summary, look: Look, around: RowContext) -> str:
     if around.sort is Sort.TOOLS and not summary.tool_calls and not summary.partial:
-        return own("0 tools")
+        return "0 tools"
     return _counted(summary.tool_calls, "tool", summary, look)
 
 
-def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, Style]:
+def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[str, Style]:
     if summary.failed_calls:
         role = Role.ERROR if summary.ended_badly else Role.MUTED
-        return own(f"{summary.failed_calls} failed"), look[role]
+        return f"{summary.failed_calls} failed", look[role]
     asked = around.sort is Sort.FAILURES and not summary.partial
-    return own("0 failed" if asked else ""), look[Role.MUTED]
+    return ("0 failed" if asked else ""), look[Role.MUTED]
 
 
-def _tokens(summary: Summary, around: RowContext) -> Clean:
+def _tokens(summary: Summary, around: RowContext) -> str:
     """Return words such as "812 tokens", "47k tokens" or "1.2M tokens".
 
     Returns "" if the number is unknown, or "? tokens" if the rows are sorted by that number.
     """
     total = None if summary.partial else summary.tokens.total
     if total is None:
-        return own("? tokens" if around.sort is Sort.TOKENS else "")
+        return "? tokens" if around.sort is Sort.TOKENS else ""
     coarse = 9_950 <= total < 999_500
-    return own(f"{total / 1000:.0f}k tokens" if coarse else f"{short_count(total)} tokens")
+    return f"{total / 1000:.0f}k tokens" if coarse else f"{short_count(total)} tokens"
 
 
 # --- one line --------------------------------------------------------------------------------
@@ -384,18 +384,18 @@ def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     return (*pieces, _GAP, *_age(row, look, around, 3 if around.days is None else 6))
 
 
-def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
+def _word(text: str, width: int, look: Look, around: RowContext) -> Pieces:
     marked = _marked(text, look[Role.MUTED], around, look)
     return (_GAP, *spread(cut(marked, look, width), (), width, _MARGIN))
 
 
-def _number(text: Clean, style: Style, letters: int) -> Pieces:
+def _number(text: str, style: Style, letters: int) -> Pieces:
     """Return a count and its noun, padded so that the digits of all rows are aligned.
 
     `letters`: the width of the noun.
     """
     number, _, noun = text.partition(" ")
-    return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
+    return (Piece(f" {number:>4} {noun:<{letters}}", style),)
 
 
 # --- headings --------------------------------------------------------------------------------
@@ -403,23 +403,23 @@ def _number(text: Clean, style: Style, letters: int) -> Pieces:
 
 def _heading(row: Heading, look: Look, around: RowContext) -> Strip:
     fold = look.glyphs.folded if row.folded else look.glyphs.unfolded
-    number = Piece(own(f"{row.count:>3}"), look[Role.MUTED])
+    number = Piece(f"{row.count:>3}", look[Role.MUTED])
     style = look[Role.HEADING]
     name = _end_of_path(row.name, look.width - width_of((_GAP, number)) - 4, style, look)
-    front = (_bar(look, around), Piece(own(f"{fold} "), look[Role.MUTED]))
+    front = (_bar(look, around), Piece(f"{fold} ", look[Role.MUTED]))
     return _line((*front, name), (_GAP, number), look)
 
 
 def _day(row: DayHeading, look: Look) -> Strip:
-    number = Piece(own(f"{row.count:>3,}"), look[Role.MUTED])
-    return _line((_MARGIN, _GAP, Piece(own(row.name), look[Role.HEADING])), (_GAP, number), look)
+    number = Piece(f"{row.count:>3,}", look[Role.MUTED])
+    return _line((_MARGIN, _GAP, Piece(row.name, look[Role.HEADING])), (_GAP, number), look)
 
 
-def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
+def _end_of_path(path: str, width: int, style: Style, look: Look) -> Piece:
     """Return a path; if it doesn't fit, folders are cut from its start."""
     slash = separator(recorded_path(path))
     piece, parts = Piece(path, style), path.split(slash)
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]
-        piece = Piece(own(slash.join((look.glyphs.ellipsis, *parts))), style)
+        piece = Piece(slash.join((look.glyphs.ellipsis, *parts)), style)
     return piece

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gemtui.files import resolved, write_new
-from gemtui.text import Clean, short_path
+from gemtui.text import short_path
 from gemtui.ui.kit.app_base import AppBase
 from gemtui.ui.kit.dialogs import AskScreen, file_name_problem, new_file_path
 
 
 async def save_text(
-    app: AppBase, text: str, offered: Callable[[], str], *, home: Path, question: Clean
+    app: AppBase, text: str, offered: Callable[[], str], *, home: Path, question: str
 ) -> None:
     """Ask for a file's name, save a text under it, and show where it is.
 

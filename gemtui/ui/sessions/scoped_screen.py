@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.text import clean_line, short_path
-from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
@@ -59,9 +59,9 @@ def scope_parts(
     `project`: the folder that the scope is limited to; None for all projects. `span`: the period's
     index in `SPANS`; None for no period.
     """
-    where = own("all projects")
+    where = "all projects"
     if project is not None:
-        where = fit_end(short_path(project), _LONGEST_PATH, own(glyphs.ellipsis))
+        where = fit_end(short_path(project), _LONGEST_PATH, glyphs.ellipsis)
     period = [] if span is None else [Content(SPANS[span].words)]
     return [Content.styled(title, "bold"), Content(where), *period]
 
@@ -106,7 +106,7 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
         line = clean_line(self.state.text)
         yield from self.framed(
             Horizontal(
-                Static(own("/")),
+                Static("/"),
                 Input(line, placeholder=clean_line(placeholder), complete=complete),
                 id="search-line",
             ),

@@ -19,8 +19,8 @@ from gemtui.paths import marks_file, typed_path
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import named
 from gemtui.sessions.store.store import StoreState
-from gemtui.text import Clean, clean_line, counted, short_path
-from gemtui.ui.draw.lines import fit_end, own
+from gemtui.text import clean_line, counted, short_path
+from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.keys import Where, bindings
@@ -295,10 +295,10 @@ class SessionsScreen(SessionsPane):
         right = [Content.styled(store, "dim"), Content(folder)]
         self.header.show_parts(left, right)
 
-    def _short(self, path: Path) -> Clean:
+    def _short(self, path: Path) -> str:
         """Return a path; if it is too long for the header, its start is cut off."""
         room = min(PATH_ROOM, self.size.width // 4)
-        return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
+        return fit_end(short_path(path), room, self.gemtui.glyphs.ellipsis)
 
     @on(SessionList.Arranged)
     @on(ReadPane.Changed)

@@ -31,8 +31,8 @@ from gemtui.sessions.catalog.query import Field, Query, parse_query, query_compl
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
 from gemtui.sessions.store.typed_prompts import typed_prompts
-from gemtui.text import Clean, clean_line, counted, relative
-from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
+from gemtui.text import clean_line, counted, relative
+from gemtui.ui.draw.lines import Piece, Pieces, cut, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
@@ -59,7 +59,7 @@ The third value is the width from which a screen isn't narrow.
 """
 _LINE = 300
 """Maximum number of characters of a hit's line."""
-_HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
+_HELP = 'words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt'
 _NAMES = {
     DocumentKind.USER: "you",
     DocumentKind.MODEL: "model",
@@ -135,7 +135,7 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
-        yield from self.composed(rows, own("search all sessions"), self._complete)
+        yield from self.composed(rows, "search all sessions", self._complete)
 
     def on_mount(self) -> None:
         self.find()
@@ -264,12 +264,12 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         self._show(fresh=anew or self.state.chosen is None)
         self._update_status()
 
-    def _empty(self) -> Clean:
+    def _empty(self) -> str:
         if self.state.dropped:
-            return own("No matches in dropped messages. Press ctrl+t to search current messages.")
+            return "No matches in dropped messages. Press ctrl+t to search current messages."
         if self.state.everywhere or self.project is None:
-            return own("No matches. Press ctrl+t to search dropped messages.")
-        return own("No matches in this project. Press ctrl+r to search all projects.")
+            return "No matches. Press ctrl+t to search dropped messages."
+        return "No matches in this project. Press ctrl+r to search all projects."
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
         self._lines |= lines
@@ -347,12 +347,12 @@ class SearchScreen(SearchedScreen[OpenedHit]):
             self.dismiss(OpenedHit(row.hit, self.state.text, pattern))
 
 
-def _words_of(progress: IndexProgress | None) -> Clean:
+def _words_of(progress: IndexProgress | None) -> str:
     """Return words for the index's progress, or "" if the user needn't know it."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
-        return own("")
+        return ""
     if progress.state is IndexerState.INDEXING:
-        return own(f"index: {progress.done:,} of {progress.total:,}")
+        return f"index: {progress.done:,} of {progress.total:,}"
     return clean_line(f"no index: {progress.note or 'the indexing process has ended'}")
 
 
@@ -378,10 +378,10 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
     lost = f"{Flag.LOST.word}  " if Flag.LOST in session.flags else ""
     count = counted(group.count, "hit")
     age = relative(session.when, look.now)
-    right = (Piece(own(f"  {lost}{archived}{project}  {count:>9}  {age:>4}"), muted),)
+    right = (Piece(f"  {lost}{archived}{project}  {count:>9}  {age:>4}", muted),)
     title = [Piece(clean_line(session.title), look[Role.HEADING])]
     if mark is not None and mark.pinned:
-        title.insert(0, Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT]))
+        title.insert(0, Piece(f"{look.glyphs.pinned} ", look[Role.ACCENT]))
     return two_ended(tuple(title), right, look)
 
 
@@ -392,8 +392,8 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
         hit.kind, Role.MUTED
     )
     room = _WHO if look.width >= _WIDE else _WHO_NARROW
-    name = cut((Piece(own(f"  {who}"), look[role]),), look, room)
-    gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])
+    name = cut((Piece(f"  {who}", look[role]),), look, room)
+    gap = Piece(" " * (room + 2 - width_of(name)), look[Role.MUTED])
     said = () if row.line is None else _marked(row.line, look, look.width - room - 2)
     return (*name, gap, *said)
 
@@ -406,9 +406,9 @@ def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3
-        yield Piece(own(look.glyphs.ellipsis), look[Role.TEXT])
+        yield Piece(look.glyphs.ellipsis, look[Role.TEXT])
     for start, end in line.spans:
-        yield Piece(Clean(line.text[at:start]), look[Role.TEXT])
-        yield Piece(Clean(line.text[start:end]), look[Role.MATCH])
+        yield Piece(line.text[at:start], look[Role.TEXT])
+        yield Piece(line.text[start:end], look[Role.MATCH])
         at = end
-    yield Piece(Clean(line.text[at:]), look[Role.TEXT])
+    yield Piece(line.text[at:], look[Role.TEXT])

@@ -20,8 +20,8 @@ from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, Sums, counted_sessions
-from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
+from gemtui.text import cells, clean_line, counted, ellipsis, short_path
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
@@ -97,19 +97,19 @@ class StatsScreen(FullScreen[None]):
                 stats.add(session, each)
             unread += isinstance(each, Problem)
             if reading.is_due():
-                words = own(f"{done:,} of {len(sessions):,} sessions read")
+                words = f"{done:,} of {len(sessions):,} sessions read"
                 reading.show(self._show, deepcopy(stats), words, False)
         missing = f"{counted(unread, 'session')} can't be read" if unread else ""
         words = clean_line("; ".join(filter(None, (problem, missing))))
         reading.show(self._show, stats, words, True)
 
-    def _show(self, stats: Stats, words: Clean, whole: bool) -> None:
+    def _show(self, stats: Stats, words: str, whole: bool) -> None:
         self.show_status(words)
         if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif whole:
             scope = "" if self._everywhere else ", or a to show all projects"
-            self.show_status(own(f"No activity in this period. Press w to change it{scope}."))
+            self.show_status(f"No activity in this period. Press w to change it{scope}.")
 
     def _update_header(self) -> None:
         project = None if self._everywhere else self._project
@@ -175,7 +175,7 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
             f"Costs are estimates based on list prices as of {stats.prices.date}. "
             "A + means that a part is unknown: a model has no price, or an answer no token count."
         )
-        yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)
+        yield from wrap((Piece(words, look[Role.MUTED]),), look.width)
 
 
 def _tokens(sums: Sums) -> int:
@@ -230,14 +230,14 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
     )
     for first, rest in facts:
         if first:
-            pieces = Piece(own(first), look[Role.HEADING]), Piece(own(f"  {rest}"), muted)
+            pieces = Piece(first, look[Role.HEADING]), Piece(f"  {rest}", muted)
             yield from wrap(pieces, look.width)
     if total.unknown:
         words = f"Token counts are unknown for {counted(total.unknown, 'answer')}."
-        yield from wrap((Piece(own(words), muted),), look.width)
+        yield from wrap((Piece(words, muted),), look.width)
     if total.dropped.total:
         words = f"{number(total.dropped.total)} more tokens in rewound and failed messages."
-        yield from wrap((Piece(own(words), muted),), look.width)
+        yield from wrap((Piece(words, muted),), look.width)
 
 
 def _failures(total: Sums) -> str:
@@ -266,7 +266,7 @@ def _table(
     shown = [
         (ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)
     ]
-    names = max(cells(Clean(title)), *(cells(name) for name, _ in shown))
+    names = max(cells(title), *(cells(name) for name, _ in shown))
     texts = [[column.head, *(column.cell(sums) for _, sums in shown)] for column in columns]
     widths = [max(map(len, column)) for column in texts]
     while len(widths) > 1 and names + sum(widths) + 2 * len(widths) > look.width:
@@ -274,22 +274,22 @@ def _table(
     room = min(_BAR, look.width - names - sum(widths) - 2 * len(widths) - 2)
     most = max((of(sums) for _, sums in shown), default=0)
     yield BLANK
-    yield _row(own(title), [column[0] for column in texts], names, widths, look[Role.HEADING], look)
+    yield _row(title, [column[0] for column in texts], names, widths, look[Role.HEADING], look)
     for place, (name, sums) in enumerate(shown, 1):
         numbers = [column[place] for column in texts]
         line = _row(name, numbers, names, widths, look[Role.TEXT], look)
-        drawn = bar(of(sums), most, room, look.glyphs) if room >= 4 else own("")
-        yield Line((*line.pieces, Piece(Clean(f"  {drawn}"), look[Role.MODEL])))
+        drawn = bar(of(sums), most, room, look.glyphs) if room >= 4 else ""
+        yield Line((*line.pieces, Piece(f"  {drawn}", look[Role.MODEL])))
     if len(groups) > rows:
-        yield Line((Piece(own(f"and {len(groups) - rows:,} more"), look[Role.MUTED]),))
+        yield Line((Piece(f"and {len(groups) - rows:,} more", look[Role.MUTED]),))
 
 
 def _row(
-    name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look
+    name: str, numbers: list[str], room: int, widths: list[int], style: object, look: Look
 ) -> Line:
-    front = Clean(name + " " * (room - cells(name)))
+    front = name + " " * (room - cells(name))
     rest = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widths, strict=True))
-    pieces: Pieces = (Piece(front, style), Piece(own(rest), look[Role.MUTED]))  # type: ignore[arg-type]
+    pieces: Pieces = (Piece(front, style), Piece(rest, look[Role.MUTED]))  # type: ignore[arg-type]
     return Line(pieces)
 
 
@@ -304,37 +304,37 @@ def _hours(stats: Stats, look: Look) -> Iterator[Line]:
     wide = 2 if look.width >= 4 + 48 + 8 else 1
     yield BLANK
     heads = "".join(f"{hour:<{3 * wide}}" for hour in range(0, 24, 3))
-    yield Line((Piece(own("Answers by hour of the week"), look[Role.HEADING]),))
-    yield Line((Piece(own(f"    {heads}"), muted),))
+    yield Line((Piece("Answers by hour of the week", look[Role.HEADING]),))
+    yield Line((Piece(f"    {heads}", muted),))
     for day, name in enumerate(_WEEK):
         counts = [stats.week[day, hour] for hour in range(24)]
         shades = "".join(shade(count, most, look.glyphs) * wide for count in counts)
         yield Line(
             (
-                Piece(own(f"{name} "), look[Role.TEXT]),
-                Piece(Clean(shades), look[Role.MODEL]),
-                Piece(own(f"  {sum(counts):,}" if any(counts) else ""), muted),
+                Piece(f"{name} ", look[Role.TEXT]),
+                Piece(shades, look[Role.MODEL]),
+                Piece(f"  {sum(counts):,}" if any(counts) else "", muted),
             )
         )
 
 
-def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
+def bar(value: float, most: float, width: int, glyphs: Glyphs) -> str:
     """Return a bar that is `width` cells long if `value` equals `most`, or shorter.
 
     Even a very small value above zero is visible.
     """
     if value <= 0 or most <= 0:
-        return Clean("")
+        return ""
     share = min(1.0, value / most) * width
     if glyphs.ascii:
-        return Clean("#" * max(1, round(share)))
+        return "#" * max(1, round(share))
     whole, eighths = divmod(max(1, round(share * 8)), 8)
-    return Clean("█" * whole + _EIGHTHS[eighths].strip())
+    return "█" * whole + _EIGHTHS[eighths].strip()
 
 
-def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
+def shade(value: float, most: float, glyphs: Glyphs) -> str:
     """Return a cell that is darker the closer `value` is to `most`; a space for 0."""
     if value <= 0 or most <= 0:
-        return Clean(" ")
+        return " "
     shades = _PLAIN_SHADES if glyphs.ascii else _SHADES
-    return Clean(shades[max(1, min(4, round(value / most * 4)))])
+    return shades[max(1, min(4, round(value / most * 4)))]

@@ -20,8 +20,7 @@ from gemtui.kept.contents import STOP, VaultStatus, deletion_date_text, vault_st
 from gemtui.kept.vault import switch_off, turn_on
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary, title_of
-from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
-from gemtui.ui.draw.lines import own
+from gemtui.text import clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
@@ -66,10 +65,12 @@ def _look(snapshot: Snapshot, now: datetime) -> VaultStatus:
 
 
 async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
-    lines = [clean_line(line.format(key=BY_ID["sessions.restore"].footer())) for line in _WORDS]
-    lines += [Clean(""), clean_line(f"The vault is in {short_path(found.contents.folder)}.")]
+    lines: list[str] = [
+        clean_line(line.format(key=BY_ID["sessions.restore"].footer())) for line in _WORDS
+    ]
+    lines += ["", clean_line(f"The vault is in {short_path(found.contents.folder)}.")]
     if found.listed:
-        lines += [Clean(""), clean_line(f"Gemini CLI will delete these next ({STOP}):")]
+        lines += ["", clean_line(f"Gemini CLI will delete these next ({STOP}):")]
         lines += [clean_line(line) for line in _hit_lines(app, found)]
     about = clean_line("The vault is off, so sessions that Gemini CLI deletes are lost.")
     question = clean_line("Keep all sessions?")
@@ -120,7 +121,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def compose(self) -> ComposeResult:
         on = self._found.contents.on
         hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
-        with Dialog(clean_line("The vault"), own(hint)):
+        with Dialog(clean_line("The vault"), hint):
             for name, text in self._found.rows():
                 yield fact(name, clean_line(text))
             if self._found.listed:

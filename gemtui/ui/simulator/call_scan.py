@@ -29,7 +29,7 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, title_of
 from gemtui.sessions.store.store import Problem
-from gemtui.text import Clean, clean_line, short_path
+from gemtui.text import clean_line, short_path
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
@@ -228,7 +228,7 @@ class CallScan(Generic[State]):
 _ONE = "one"
 
 
-def describe_scope(which: CallScope, now: datetime) -> Clean:
+def describe_scope(which: CallScope, now: datetime) -> str:
     """Describe a scope, for example "project tidewatch, since yesterday"."""
     if which.session is not None:
         said = f'session "{clean_line(which.session.title)[:60]}"'
@@ -261,13 +261,13 @@ async def choose_scope(
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
-        Choice(str(number), clean_line(label), Clean("") if each.since else _meaning(each))
+        Choice(str(number), clean_line(label), "" if each.since else _meaning(each))
         for number, (label, each) in enumerate(offered)
     ]
-    choices.append(Choice(_ONE, Clean("One session"), Clean("choose from a list")))
+    choices.append(Choice(_ONE, "One session", "choose from a list"))
     places = [each for _, each in offered]
     at = places.index(now_shown) if now_shown in places else 0
-    chosen = await app.push_screen_wait(ChooseScreen(Clean("Choose the calls"), (), choices, at=at))
+    chosen = await app.push_screen_wait(ChooseScreen("Choose the calls", (), choices, at=at))
     if chosen is None:
         return None
     if chosen != _ONE:
@@ -276,8 +276,8 @@ async def choose_scope(
     return None if session is None else CallScope(session=session)
 
 
-def _meaning(which: CallScope) -> Clean:
-    return Clean("every session") if which.project is None else short_path(which.project)
+def _meaning(which: CallScope) -> str:
+    return "every session" if which.project is None else short_path(which.project)
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
@@ -298,7 +298,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         rows = SearchedRows[Summary](
             session_row,
             lambda each: f"{each.title} {each.project} {each.id}",
-            empty=Clean("reading"),
+            empty="reading",
         )
         yield from self.framed(rows)
 
@@ -311,7 +311,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         with self.gemtui.reporting():
             found = await asyncio.to_thread(self._history.with_calls)
             if self.is_open:
-                self.searched.empty = Clean("No session has tool calls.")
+                self.searched.empty = "No session has tool calls."
                 self.searched.show(found, fresh=True)
 
     @on(RowList.Opened)
@@ -380,9 +380,9 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
             self.show_progress()
 
     @property
-    def scope_text(self) -> Clean:
+    def scope_text(self) -> str:
         """A description of the scope (the calls that are read), such as "all projects"."""
-        return Clean("") if self.which is None else describe_scope(self.which, self.gemtui.clock())
+        return "" if self.which is None else describe_scope(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
         if self._scan is not None:
@@ -413,7 +413,7 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         """Whether calls are being read."""
         return not self.progress.ended
 
-    def about(self) -> Clean:
+    def about(self) -> str:
         """Return the scope (which calls are read), to show beside the heading."""
         return self.scope_text
 

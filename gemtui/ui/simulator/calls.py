@@ -15,8 +15,8 @@ from textual.widget import Widget
 from gemtui.jsonout import indented
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.rules import RecordedCall, Reference
-from gemtui.text import Clean, clean_line, counted, visible
-from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, lay_out, own
+from gemtui.text import clean_line, counted, visible
+from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, lay_out
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit import bars
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
@@ -38,7 +38,7 @@ _ARGUMENTS = 20_000
 GONE = "The session of this call no longer exists."
 
 
-def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
+def call_list(history: CallHistory, *, empty: str) -> SearchedRows[Reference]:
     """Return a searchable list of recorded calls.
 
     `empty`: the text to show if there are none.
@@ -97,7 +97,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
     def compose(self) -> ComposeResult:
         yield bars.BarLine(id="header")
-        yield call_list(self.history, empty=Clean("reading"))
+        yield call_list(self.history, empty="reading")
         yield bars.StatusLine()
         yield bars.FooterLine()
 
@@ -121,7 +121,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
     def show_result(self, found: Sequence[Reference]) -> None:
         """Show the calls that have been read so far."""
-        self.searched.empty = Clean("No recorded calls here. Press w to choose other sessions.")
+        self.searched.empty = "No recorded calls here. Press w to choose other sessions."
         self.searched.show(found)
 
     @on(SearchedRows.Searched)
@@ -156,7 +156,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self,
         simulation: Simulation,
         history: CallHistory,
-        title: Clean,
+        title: str,
         references: Sequence[Reference],
         *,
         calls: int,
@@ -169,7 +169,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
     def body(self) -> Iterable[Widget]:
         """Return a searchable list of the calls."""
-        yield call_list(self._history, empty=Clean("no calls"))
+        yield call_list(self._history, empty="no calls")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -185,7 +185,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             said.append(f"the first of {self._calls:,}")
         self.show_status(*said)
 
-    def about(self) -> Clean:
+    def about(self) -> str:
         """Return what the calls have in common, to show beside the heading."""
         return self._title
 
@@ -277,10 +277,10 @@ def _explained(recorded: RecordedCall, found: Explanation) -> Callable[[Look], l
         name = Piece(flat(f"Arguments of {recorded.call.tool[:200]}"), look[Role.HEADING])
         drawn = [Line((name,))]
         for line in shown:
-            drawn += lay_out((Piece(own(line), look[Role.CODE]),), look, whole=True)
+            drawn += lay_out((Piece(line, look[Role.CODE]),), look, whole=True)
         if cut:
             words = f"{look.glyphs.ellipsis} cut off; {len(text):,} characters in all"
-            drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))
+            drawn.append(Line((Piece(words, look[Role.MUTED]),)))
         return draw_explanation(found, look, (*drawn, BLANK))
 
     return draw

@@ -12,7 +12,6 @@ from textual.widget import Widget
 from gemtui.policy.model.rules import Reference
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source
-from gemtui.text import Clean
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
@@ -38,7 +37,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._counts: ReplayCounts | None = None
 
     def body(self) -> Iterable[Widget]:
-        yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty=Clean("reading"))
+        yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty="reading")
 
     @property
     def _rows(self) -> RowList[ReplayRow]:
@@ -64,7 +63,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     def unreadable(self) -> None:
         """Show, in place of the counts, that nothing could be read."""
         super().unreadable()
-        self._rows.empty = Clean("No sessions could be read.")
+        self._rows.empty = "No sessions could be read."
 
     def show_progress(self) -> None:
         """Show how many calls have been read."""
@@ -131,14 +130,14 @@ def _key(row: ReplayRow) -> object:
             return row
 
 
-def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
+def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[str, tuple[Reference, ...]]:
     """Return a description of a count, and references to the calls it includes."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"
-        return Clean(f"{said} {by}"), row.references
+        return f"{said} {by}", row.references
     shares = (each for each in counts.by_rule if each.decision is row.decision)
-    return Clean(said), tuple(call for share in shares for call in share.references)
+    return said, tuple(call for share in shares for call in share.references)
 
 
 _TITLES = {

@@ -26,7 +26,7 @@ from gemtui.policy.match.path_patterns import files_pattern
 from gemtui.policy.model.rules import Call, CallStatus, Decision, RecordedCall, Rule
 from gemtui.policy.suggest.suggest import suggest
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, clean_line, counted, short_path
+from gemtui.text import clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.messages import SessionRequested
 from gemtui.ui.kit.screens import FullScreen
@@ -166,7 +166,7 @@ async def form_allowing(
         rule, doubt = await asyncio.to_thread(simulation.allowing_rule, call, project)
         what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
         allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
-        about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
+        about = f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}"
         folder = project or simulation.project
         return RuleForm(simulation.document, rule, project=folder, about=about)
     return None
@@ -232,9 +232,9 @@ class SimulatorScreen(FullScreen[Taken]):
     def on_screen_resume(self) -> None:
         self.show_context()
 
-    def about(self) -> Clean:
+    def about(self) -> str:
         """Return the text to show beside the heading."""
-        return Clean("")
+        return ""
 
     def show_context(self) -> None:
         """Show in the header which policy is simulated, in which mode and which situation."""

@@ -15,8 +15,8 @@ from gemtui.policy.model.rules import RecordedCall, Reference, Rule
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.policy.words import LONG, condition_words, tools_words
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, command_line, counted, visible_line
-from gemtui.ui.draw.lines import BLANK, Line, Piece, cut, own, prefixed, wrap
+from gemtui.text import command_line, counted, visible_line
+from gemtui.ui.draw.lines import BLANK, Line, Piece, cut, prefixed, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
@@ -64,7 +64,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
     def body(self) -> Iterable[Widget]:
         """Return the list of rows, and the details of the row under the cursor."""
-        rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
+        rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty="reading")
         ascii = self.gemtui.glyphs.ascii
         rule = Ruling(line_style="ascii" if ascii else "solid")
         yield Horizontal(rows, rule, LineView(what="the proposal"), id="suggest-panes")
@@ -171,7 +171,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             return
         found = row.suggestion if isinstance(row, ProposalRow) else row
         what = "this rule would allow" if isinstance(row, ProposalRow) else "get no rule"
-        title = Clean(f"examples of calls that {what}")
+        title = f"examples of calls that {what}"
         screen = MatchingCallsScreen(
             self.simulation, self.history, title, found.examples, calls=found.calls
         )
@@ -204,12 +204,12 @@ def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
     more = f"{found.allowed:,} of {counted(found.succeeded, 'successful call')} need no rule"
     if not found.suggestions:
         more = f"no suggestions ({more}); press w to choose other calls"
-    yield RowHeading(Clean("Rules"), Clean(more))
+    yield RowHeading("Rules", more)
     for each in found.suggestions:
         yield ProposalRow(each, each.rule in chosen)
     if found.left_out:
-        yield RowHeading(Clean(""))
-        yield RowHeading(Clean("Left out"), Clean("no rule is suggested for these"))
+        yield RowHeading("")
+        yield RowHeading("Left out", "no rule is suggested for these")
         yield from found.left_out
 
 
@@ -232,13 +232,13 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     `find`: returns the session of an example, by id.
     """
     rule = found.rule
-    name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
+    name = Piece(f"  {tools_words(rule)}", look[Role.TEXT] + BOLD)
     lines = [*wrap((*decision_pieces(rule.decision, look), name), look.width)]
     if conditions := condition_words(rule):
         lines += _named("when", conditions, look)
-    lines += _named("priority", own(f"{rule.priority:g}  ({rank(rule)})"), look)
+    lines += _named("priority", f"{rule.priority:g}  ({rank(rule)})", look)
     seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
-    lines += _named("evidence", own(seen), look)
+    lines += _named("evidence", seen, look)
     if found.opens:
         lines += _named(
             "also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
@@ -251,23 +251,21 @@ def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
 
     `find`: returns the session of an example, by id.
     """
-    first = (
-        Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
-    )
+    first = (Piece(f"{look.glyphs.warning} {command_line(found.what[:LONG])}", look[Role.WARNING]),)
     lines = [*wrap(first, look.width)]
     lines += _named("left out", visible_line(found.why[: LONG * 4]), look)
-    lines += _named("evidence", own(counted(found.calls, "call")), look)
+    lines += _named("evidence", counted(found.calls, "call"), look)
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 
 
 def _examples(examples: Sequence[Reference], find: Find, look: Look) -> Iterator[Line]:
-    yield Line((Piece(own("Examples"), look[Role.HEADING]),))
+    yield Line((Piece("Examples", look[Role.HEADING]),))
     for each in examples:
         yield Line(cut(call_row(each, find(each.session), look), look))
 
 
-def _named(name: str, value: Clean, look: Look, *, role: Role = Role.TEXT) -> Iterator[Line]:
-    front = (Piece(own(f"{name:<{_NAME}} "), look[Role.MUTED]),)
-    rest = (Piece(own(" " * (_NAME + 1)), look[Role.MUTED]),)
+def _named(name: str, value: str, look: Look, *, role: Role = Role.TEXT) -> Iterator[Line]:
+    front = (Piece(f"{name:<{_NAME}} ", look[Role.MUTED]),)
+    rest = (Piece(" " * (_NAME + 1), look[Role.MUTED]),)
     lines = wrap((Piece(value, look[role]),), max(1, look.width - _NAME - 1))
     yield from prefixed(lines, front, rest)

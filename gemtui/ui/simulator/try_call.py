@@ -26,8 +26,8 @@ from gemtui.policy.examples import Example, try_examples, with_example
 from gemtui.policy.model.mcp_names import cli_name
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS, tool
-from gemtui.text import Clean, clean, clean_line, size
-from gemtui.ui.draw.lines import Line, Piece, own
+from gemtui.text import clean, clean_line, size
+from gemtui.ui.draw.lines import Line, Piece
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
@@ -78,8 +78,8 @@ class CallForm(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
-            yield Label(own("Tool"))
-            yield Input(id="tool", placeholder=own("tool name, such as mcp_server_tool"))
+            yield Label("Tool")
+            yield Input(id="tool", placeholder="tool name, such as mcp_server_tool")
         yield OptionList(id="tools")
         yield TextArea(id="args", longest=MOST_SHOWN)
         yield Static(id="args-note")
@@ -260,7 +260,7 @@ def _template(name: str) -> str:
     return indented(dict.fromkeys(required, "")) if required else "{}"
 
 
-def _more(name: str, text: str) -> Clean:
+def _more(name: str, text: str) -> str:
     """Return a note with the tool's other arguments, or saying that it is unknown.
 
     `name`: the tool's name. `text`: the arguments in the form.
@@ -268,9 +268,9 @@ def _more(name: str, text: str) -> Clean:
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")
-        return Clean("" if own else "Not a built-in tool of Gemini CLI.")
+        return "" if own else "Not a built-in tool of Gemini CLI."
     rest = [each for each in known.arguments if f'"{each}"' not in text]
-    return Clean(f"also accepts {', '.join(rest)}" if rest else "")
+    return f"also accepts {', '.join(rest)}" if rest else ""
 
 
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
@@ -300,7 +300,7 @@ class PolicyAnswer(LineView):
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
-    def show_text(self, words: Clean) -> None:
+    def show_text(self, words: str) -> None:
         """Show a line of text in place of an explanation."""
         self.shown = None
 
@@ -375,7 +375,7 @@ class TryScreen(SimulatorScreen):
         self.workers.cancel_group(self, "answer")  # it would decide an earlier call
         if call is None:
             self.show_status()
-            self.answer.show_text(Clean("The arguments are not valid JSON yet."))
+            self.answer.show_text("The arguments are not valid JSON yet.")
             self.refresh_bindings()
         else:
             self._decide(call)

@@ -23,7 +23,7 @@ from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError, message_of
 from gemtui.files import write_new
 from gemtui.processes import FOLDER, IndependentProcess, find_program
-from gemtui.text import Clean, clean, clean_line, ellipsis, visible
+from gemtui.text import clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
 from gemtui.transcript.displays import has_line_numbers
 from gemtui.transcript.media import (
@@ -50,7 +50,6 @@ from gemtui.transcript.model import (
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.formats import format_time
-from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.app_base import DialogScreen, start_worker
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
@@ -97,7 +96,7 @@ class BlockKeys(KeyPart):
                 self._view.page.jump(Cursor(place, None), outlines[place].id, at_top=True)
                 self._view.refresh_page()
 
-        self._view.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
+        self._view.app.push_screen(ChooseScreen("Prompts", (), rows, at=at), jump)
 
     def action_open_file(self) -> None:
         """Open an attached image in a viewer, or a tool call's file in the editor."""
@@ -162,10 +161,10 @@ class BlockKeys(KeyPart):
             self._view.post_message(CopyRequested(copy.text, copy.what))
 
 
-def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
+def _prompt_words(prompt: Outline, look: Look) -> tuple[str, str]:
     words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
     when = "" if prompt.time is None else format_time(prompt.time, look)
-    return words or own("(no words)"), own(when)
+    return words or "(no words)", when
 
 
 # --- copying ------------------------------------------------------------------------------------
@@ -225,14 +224,14 @@ def copy_of_message(message: Message) -> Copy:
     return _copy("\n\n".join(text for text in texts if text), "message")
 
 
-def _text(block: Block) -> Clean:
+def _text(block: Block) -> str:
     """Return a block's text, with control characters replaced by visible ones."""
     if isinstance(block, ToolCall):
-        return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
-    return Clean(copy_of_block(block).text)
+        return "\n".join(filter(None, (visible(target(block)), _output(block))))
+    return copy_of_block(block).text
 
 
-def _output(call: ToolCall) -> Clean:
+def _output(call: ToolCall) -> str:
     cleaned = visible if isinstance(call.display, DiffDisplay) else clean
     return cleaned(output_text(call))
 
@@ -266,7 +265,7 @@ class CopyScreen(DialogScreen[Copy | None]):
 
     def compose(self) -> ComposeResult:
         """Show the choices, each with the first line of its text."""
-        with Dialog(own("Copy"), own("enter copy   esc close")):
+        with Dialog("Copy", "enter copy   esc close"):
             yield OptionList(*(Option(_row(copy)) for copy in self._copies))
 
     @on(OptionList.OptionSelected)
@@ -295,7 +294,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
         if place is not None:
             start_worker(app, partial(_open, app, images[int(place)]))
 
-    app.push_screen(ChooseScreen(Clean("Which attachment?"), (), choices), chosen)
+    app.push_screen(ChooseScreen("Which attachment?", (), choices), chosen)
 
 
 async def _open(app: AppBase, image: Image) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from gemtui.calls.paths import asked_path
-from gemtui.text import HOLDS_CONTROLS, Clean, clean, counted, duration, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, clean, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import (
     difference_from_original,
     file_lines,
@@ -50,7 +50,6 @@ from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.lines import (
     BLANK,
-    EMPTY,
     Line,
     Piece,
     Pieces,
@@ -58,7 +57,6 @@ from gemtui.ui.draw.lines import (
     fit_end,
     fit_start,
     flat,
-    own,
     prefixed,
     spread,
     tabless,
@@ -119,7 +117,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
         lines = [*lines, *gap, *details] if call.status.failed else [*details, *gap, *lines]
     foldable = body.more or bool(command or keys) if folded else _shrinks(call, inner, lines)
     lines += _images(call, inner)
-    side = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
+    side = (Piece(f"{look.glyphs.side} ", look[Role.BORDER]),)
     return [
         Line(_title(call, body.facts, look), 2),
         *prefixed([*caution, *lines], side),
@@ -135,7 +133,7 @@ def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
 
 
 def _warning(text: str, look: Look) -> Line:
-    words = own(f"{look.glyphs.warning} {text}")
+    words = f"{look.glyphs.warning} {text}"
     pieces = cut((Piece(words, look[Role.WARNING]),), look)
     return Line(pieces, width_of(pieces))
 
@@ -158,7 +156,7 @@ def _images(call: ToolCall, look: Look) -> Iterator[Line]:
 
 def draw_image(image: Image, look: Look) -> Pieces:
     """Return a description of an image or other binary content."""
-    return (Piece(own(f"[{image_words(image)}]"), look[Role.TEXT]),)
+    return (Piece(f"[{image_words(image)}]", look[Role.TEXT]),)
 
 
 # --- first line ----------------------------------------------------------------------------------
@@ -225,9 +223,9 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
     If there isn't enough room, the last parts are left out first. `facts`: the counts.
     """
     front, asked, end = _title_parts(call, facts, look)
-    left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
+    left = (*front, Piece(f"  {asked}", look[Role.TEXT])) if asked else front
     if _has_room(call, (*left, *end), look) and asked:
-        left = (*left, Piece(own(f"  {lines_asked(call)}"), look[Role.MUTED]))
+        left = (*left, Piece(f"  {lines_asked(call)}", look[Role.MUTED]))
     return _boxed(cut(left, look, look.width - 4), end, look)
 
 
@@ -240,7 +238,7 @@ def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
     return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
 
-def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
+def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, str, Pieces]:
     """Return the parts of a card's first line.
 
     These are the symbol and name, as much of the request as fits, and how the call ended. `facts`:
@@ -248,27 +246,25 @@ def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Cle
     """
     sign, word, role = call_state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
-    front = (Piece(own(f"{sign} "), look[role]), name)
+    front = (Piece(f"{sign} ", look[role]), name)
     room = look.width - 4 - width_of(front)
     asked = _on_one_line(target(call)[:_LONG_TARGET], look)
-    end = _end(call, (Piece(own(word), look[role]),) if word else (), facts, asked, room, look)
+    end = _end(call, (Piece(word, look[role]),) if word else (), facts, asked, room, look)
     return front, _fitted(asked, room - width_of(end) - 2, call, look), end
 
 
-def _on_one_line(asked: str, look: Look) -> Clean:
+def _on_one_line(asked: str, look: Look) -> str:
     return visible_line(asked.strip().replace("\n", look.glyphs.line_end))
 
 
-def _end(
-    call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
-) -> Pieces:
+def _end(call: ToolCall, word: Pieces, facts: Pieces, asked: str, room: int, look: Look) -> Pieces:
     """Return a call's state, counts and duration, as far as there is room for them.
 
     `word`: the state. `facts`: the counts. `asked`: the request. `room`: the number of cells for
     all of these.
     """
-    lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
-    last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
+    lasted = duration(call.duration) if call.duration is not None else ""
+    last = (Piece(f"{lasted:>7}", look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
     for end in (_apart(word, facts, last), _apart(word, facts), _apart(word)):
         if room - width_of(end) >= wanted:
@@ -280,14 +276,14 @@ def _apart(*groups: Pieces) -> Pieces:
     """Return the pieces of all non-empty groups, with two spaces before each group."""
     pieces: list[Piece] = []
     for group in filter(None, groups):
-        pieces += [Piece(own("  "), group[0].style), *group]
+        pieces += [Piece("  ", group[0].style), *group]
     return tuple(pieces)
 
 
-def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:
+def _fitted(asked: str, room: int, call: ToolCall, look: Look) -> str:
     if room < 4:
-        return asked if cell_len(asked) <= room else own("")
-    mark = own(look.glyphs.ellipsis)
+        return asked if cell_len(asked) <= room else ""
+    mark = look.glyphs.ellipsis
     if kind_of(call.name) in _PATHS:
         return fit_end(asked, room, mark)
     return fit_start(asked, room, mark)
@@ -295,8 +291,8 @@ def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:
 
 def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
     glyphs, border = look.glyphs, look[Role.BORDER]
-    middle = spread(left, right, look.width - 4, Piece(own(" "), border))
-    first, last = own(f"{glyphs.top_left} "), own(f" {glyphs.top_right}")
+    middle = spread(left, right, look.width - 4, Piece(" ", border))
+    first, last = f"{glyphs.top_left} ", f" {glyphs.top_right}"
     return (Piece(first, border), *middle, Piece(last, border))
 
 
@@ -308,11 +304,11 @@ def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: b
     glyphs, border = look.glyphs, look[Role.BORDER]
     closing = _closing(call, body, look, foldable=foldable, folded=folded)
     words = cut(closing, look, look.width - 4)
-    left: Pieces = (Piece(own(f"{glyphs.bottom_left}{glyphs.rule}"), border),)
+    left: Pieces = (Piece(f"{glyphs.bottom_left}{glyphs.rule}", border),)
     if words:
-        left = (Piece(own(f"{glyphs.bottom_left} "), border), *words, Piece(own(" "), border))
-    right: Pieces = (Piece(own(glyphs.bottom_right), border),)
-    pieces = spread(left, right, look.width, Piece(own(glyphs.rule), border))
+        left = (Piece(f"{glyphs.bottom_left} ", border), *words, Piece(" ", border))
+    right: Pieces = (Piece(glyphs.bottom_right, border),)
+    pieces = spread(left, right, look.width, Piece(glyphs.rule, border))
     return Line(pieces, look.width)
 
 
@@ -320,12 +316,12 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
     said = [approval_words(call), _unwritten(call), _rest(body) or body.note]
     if folded and foldable and not said[2]:
         said[2] = _withheld(*_unsaid(call, body.facts, look), body.cut)
-    words = own(f" {look.glyphs.dot} ".join(filter(None, said)))
+    words = f" {look.glyphs.dot} ".join(filter(None, said))
     if not words and not folded and call.time is not None:
-        words = own(time_of_day(call.time, look))
+        words = time_of_day(call.time, look)
     if call.checkpoint:
-        mark = own(f"{look.glyphs.undo} checkpoint")
-        words = own(f" {look.glyphs.dot} ".join(filter(None, (words, mark))))
+        mark = f"{look.glyphs.undo} checkpoint"
+        words = f" {look.glyphs.dot} ".join(filter(None, (words, mark)))
     return (Piece(words, look[Role.MUTED]),) if words else ()
 
 
@@ -374,7 +370,7 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     whole = short and fitting == _on_one_line(asked, look)
     known = set(repeated_arguments(call))
     if lines_asked(call):
-        title = (*front, Piece(own(f"  {fitting}"), look[Role.TEXT]), *end)
+        title = (*front, Piece(f"  {fitting}", look[Role.TEXT]), *end)
         known = known if whole and asked and _has_room(call, title, look) else set()
     if asked and whole:
         known |= {key for key, value in call.args.items() if value == asked}
@@ -392,35 +388,35 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
         yield from _argument(key, call.args[key], _language(key, call), look)
 
 
-def _language(key: str, call: ToolCall) -> Clean:
+def _language(key: str, call: ToolCall) -> str:
     """Return an argument's language for syntax highlighting; "" if it has none."""
     if not isinstance(call.args[key], str):
-        return own("json")
+        return "json"
     if key == "command":
-        return own("bash")
-    return language_of(flat(target(call)[-200:])) if key in _FILE_TEXTS else EMPTY
+        return "bash"
+    return language_of(flat(target(call)[-200:])) if key in _FILE_TEXTS else ""
 
 
 def _command(command: str, look: Look) -> Iterator[Line]:
-    text = Clean("\n".join(bounded_excerpt(command, cleaned=visible).head))
-    for index, pieces in enumerate(highlight(text, own("bash"), look)):
-        gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
+    text = "\n".join(bounded_excerpt(command, cleaned=visible).head)
+    for index, pieces in enumerate(highlight(text, "bash", look)):
+        gutter = styled("  " if index else "$ ", look[Role.MUTED])
         yield from wrapped_rows([GutterRow(gutter, pieces)], look)
 
 
-def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
-    name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
+def _argument(key: str, value: Any, language: str, look: Look) -> Iterator[Line]:
+    name = Piece(f"{visible_line(key[:100])}: ", look[Role.MUTED])
     text = value if isinstance(value, str) else as_json(value)
     some = bounded_excerpt(text, head=LINES, tail=0, cleaned=visible)
-    rows = list(highlight(Clean("\n".join(some.head)), language, look))
+    rows = list(highlight("\n".join(some.head), language, look))
     if len(rows) <= 1:
         yield from wrap((name, *(piece for row in rows for piece in row)), look.width)
         return
     yield from wrap((name,), look.width)
-    gutter = styled(own("  "), look[Role.TEXT])
+    gutter = styled("  ", look[Role.TEXT])
     yield from wrapped_rows((GutterRow(gutter, row) for row in rows), look)
     if some.left_out:
-        yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))
+        yield Line(styled(f"  {counted(some.left_out, 'more line')}", look[Role.MUTED]))
 
 
 _WORDS = {
@@ -441,7 +437,7 @@ _LONG = 300
 """Maximum number of characters of a command that a folded card shows as the original one."""
 
 
-def approval_words(call: ToolCall) -> Clean:
+def approval_words(call: ToolCall) -> str:
     """Return words for the user's answer to a call, or the rule that answered instead.
 
     If the call was denied, they include the reason. Returns "" if there is neither an answer nor a
@@ -451,7 +447,7 @@ def approval_words(call: ToolCall) -> Clean:
     if rule := shown_rule(call):
         return visible_line(f"allowed without asking, by {rule}")
     if answer is None:
-        return own("")
+        return ""
     whose = "a subagent's call, " if answer.subagent else ""
     reason = f": {shown_reason(call)}" if answer.reason else ""
     words = f"{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}"
@@ -469,7 +465,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
     if (asked := original_command(call)) is not None:
         for word, command in (("asked", asked), ("ran  ", string(call.args["command"]))):
             text = visible_line(command[:_LONG] if folded else command)
-            gutter = (Piece(own(f"{word} "), look[Role.MUTED]),)
+            gutter = (Piece(f"{word} ", look[Role.MUTED]),)
             role = Role.MUTED if word == "asked" else Role.TEXT
             yield from wrapped_rows([GutterRow(gutter, (Piece(text, look[role]),))], look)
         return
@@ -479,7 +475,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
         if difference
         else "ran with different arguments"
     )
-    yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
+    yield from wrap((Piece(what, look[Role.MUTED]),), look.width)
     if difference is not None and not folded:
         yield from draw_diff(difference, look, folded=False).lines
 
@@ -537,7 +533,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
             return _table(call.display, look, folded=folded)
         case JsonDisplay():
             text = as_json(call.display.value)
-            return text_rows(text, look, folded=folded, head=OTHER, language=own("json"))
+            return text_rows(text, look, folded=folded, head=OTHER, language="json")
         case TextDisplay() | None:
             return _text(call, look, folded=folded)
         case _:
@@ -567,8 +563,8 @@ def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
         return replace(body, note=note)
     if kind in _PROSE and not _is_data(text):
         return replace(_prose(text, look, folded=folded, keep=_kept(kind)), note=note)
-    path = flat(target(call)[-200:]) if kind is ToolKind.READ else EMPTY
-    language = own("json") if kind in _PROSE else language_of(path)
+    path = flat(target(call)[-200:]) if kind is ToolKind.READ else ""
+    language = "json" if kind in _PROSE else language_of(path)
     body = text_rows(text, look, folded=folded, head=_kept(kind), language=language)
     return replace(body, note=note)
 
@@ -581,12 +577,12 @@ def _is_data(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[", "<")
 
 
-def _output_language(text: str) -> Clean:
+def _output_language(text: str) -> str:
     """Guess the language of a command's output from its start and end."""
     text = text.strip()
     if text.startswith(("diff --git ", "--- a/")):
-        return own("diff")
-    return own("json") if text[:1] + text[-1:] in ("{}", "[]") else EMPTY
+        return "diff"
+    return "json" if text[:1] + text[-1:] in ("{}", "[]") else ""
 
 
 def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
@@ -605,7 +601,7 @@ def _last_lines(call: ToolCall) -> int:
 def _exit(call: ToolCall, look: Look) -> tuple[Piece, ...]:
     if not call.exit_code:
         return ()
-    return (Piece(own(f"exit {call.exit_code}"), look[Role.ERROR]),)
+    return (Piece(f"exit {call.exit_code}", look[Role.ERROR]),)
 
 
 def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool) -> Body:
@@ -643,9 +639,9 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
     )
 
 
-def flat_spaces(text: str) -> Clean:
+def flat_spaces(text: str) -> str:
     """Sanitize text and put it on one line, keeping its spaces."""
-    return Clean(clean(text).replace("\n", " "))
+    return clean(text).replace("\n", " ")
 
 
 # --- searches, lists ---------------------------------------------------------------------
@@ -653,9 +649,9 @@ def flat_spaces(text: str) -> Clean:
 
 def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
     number = len(display.matches)
-    facts = (Piece(own(counted(number, "match", "matches")), look[Role.MUTED]),)
+    facts = (Piece(counted(number, "match", "matches"), look[Role.MUTED]),)
     files = len({match.path for match in display.matches})
-    note = own(f"in {counted(files, 'file')}") if files else flat(display.summary)
+    note = f"in {counted(files, 'file')}" if files else flat(display.summary)
     rows = list(_match_rows(display, look)) if not folded else []
     body = some_rows(rows, look, folded=folded, keep=0)
     return Body(lines=body.lines, more=folded and number > 0, facts=facts, note=note)
@@ -665,20 +661,20 @@ def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[GutterRow]:
     for path, group in groupby(display.matches[:LINES], key=lambda match: match.path):
         yield GutterRow((), styled(flat(path), look[Role.HEADING]))
         matches = list(group)
-        code = Clean("\n".join(flat_spaces(match.text.rstrip()) for match in matches))
+        code = "\n".join(flat_spaces(match.text.rstrip()) for match in matches)
         lines = highlight(code, language_of(flat(path[-200:])), look)
         for match, pieces in zip(matches, lines, strict=True):
             number = "" if match.line is None else str(match.line)
-            yield GutterRow(styled(own(f"{number:>5}  "), look[Role.MUTED]), pieces)
+            yield GutterRow(styled(f"{number:>5}  ", look[Role.MUTED]), pieces)
 
 
 def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(counted(len(display.files), "entry", "entries")), look[Role.MUTED]),)
+    facts = (Piece(counted(len(display.files), "entry", "entries"), look[Role.MUTED]),)
     rows = [
         GutterRow((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]
     ]
     for name, reason in display.skipped[:LINES]:
-        text = own(f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}")
+        text = f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}"
         rows.append(GutterRow((), styled(text, look[Role.WARNING])))
     body = some_rows([] if folded else rows, look, folded=folded, keep=0)
     note = flat(display.summary)
@@ -687,13 +683,13 @@ def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
 
 def _todos(call: ToolCall, display: TodosDisplay, look: Look, *, folded: bool) -> Body:
     done = sum(item.status == "completed" for item in display.items)
-    facts = (Piece(own(f"{done} of {len(display.items)} done"), look[Role.MUTED]),)
+    facts = (Piece(f"{done} of {len(display.items)} done", look[Role.MUTED]),)
     rows = [_todo(flat(item.text), item.status, look) for item in display.items]
     note = flat(replaced_line(call, display))
     return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts, note=note)
 
 
-def _todo(text: Clean, status: str, look: Look) -> GutterRow:
+def _todo(text: str, status: str, look: Look) -> GutterRow:
     glyphs = look.glyphs
     sign, role, word = {
         "completed": (glyphs.done, Role.SUCCESS, ""),
@@ -703,22 +699,22 @@ def _todo(text: Clean, status: str, look: Look) -> GutterRow:
     }.get(status, (glyphs.pending, Role.MUTED, flat(status)))
     mark = f"[{sign}] " if glyphs.ascii else f"{sign} "
     faded = look[Role.MUTED] if status in ("completed", "cancelled") else look[Role.TEXT]
-    after = (Piece(own(f"  {word}"), look[Role.MUTED]),) if word else ()
-    return GutterRow((Piece(own(mark), look[role]),), (Piece(tabless(text), faded), *after))
+    after = (Piece(f"  {word}", look[Role.MUTED]),) if word else ()
+    return GutterRow((Piece(mark, look[role]),), (Piece(tabless(text), faded), *after))
 
 
 # --- agents, tables ------------------------------------------------------------------------------
 
 
 def _agent(display: AgentDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(counted(len(display.activities), "step")), look[Role.MUTED]),)
+    facts = (Piece(counted(len(display.activities), "step"), look[Role.MUTED]),)
     result = _result(display.result or "", look, folded=folded)
     if folded:
         more = result.more or bool(display.activities)
         return replace(result, more=more, facts=facts)
     steps = [line for step in display.activities[:LINES] for line in _step(step, look)]
     gap = [BLANK] if steps and result.lines else []
-    note = flat(f"ended: {display.reason}") if display.reason else EMPTY
+    note = flat(f"ended: {display.reason}") if display.reason else ""
     return Body(lines=(*steps, *gap, *result.lines), facts=facts, note=note)
 
 
@@ -732,8 +728,8 @@ def _step(step: Activity, look: Look) -> list[Line]:
     }.get(step.status, (glyphs.bullet, Role.MUTED))
     words = flat(step.kind.replace("_", " "))
     pieces = (
-        Piece(own(f"{sign} "), look[role]),
-        Piece(own(f"{words}  "), look[Role.MUTED]),
+        Piece(f"{sign} ", look[role]),
+        Piece(f"{words}  ", look[Role.MUTED]),
         Piece(flat(step.text[:1000]), look[Role.TEXT]),
     )
     return wrap(pieces, look.width)
@@ -741,12 +737,12 @@ def _step(step: Activity, look: Look) -> list[Line]:
 
 def _result(text: str, look: Look, *, folded: bool) -> Body:
     if _is_data(text):
-        return text_rows(text, look, folded=folded, head=RESULT, language=own("json"))
+        return text_rows(text, look, folded=folded, head=RESULT, language="json")
     return _prose(text, look, folded=folded, keep=RESULT)
 
 
 def _table(display: TableDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(counted(len(display.rows), "row")), look[Role.MUTED]),)
+    facts = (Piece(counted(len(display.rows), "row"), look[Role.MUTED]),)
     shown = display.rows[: OTHER if folded else TABLE]
     head = [styled(flat(name), look[Role.TEXT]) for name in display.columns]
     rows = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row] for row in shown]

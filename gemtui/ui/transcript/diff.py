@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.style import Style
 
-from gemtui.text import Clean, visible
+from gemtui.text import visible
 from gemtui.transcript.diffs import GAP, diff_lines, is_diff_text
 from gemtui.transcript.displays import has_line_numbers
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import highlight, language_of
-from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, flat, lay_out, own, prefixed, tabless
+from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, lay_out, prefixed, tabless
 from gemtui.ui.draw.text_rows import LINES, Body, bounded_excerpt, left_out_line, text_rows
 from gemtui.ui.draw.theme import Look, Role
 
@@ -33,7 +33,7 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
         changes = [replace(change, number=0) for change in changes]
     if not changes and not any(map(is_diff_text, some.head)):
         empty = not display.new and (display.is_new or not display.original)
-        return Body(facts=facts, note=own("empty file" if empty else "no changes"))
+        return Body(facts=facts, note="empty file" if empty else "no changes")
     if not changes:
         return replace(text_rows(display.diff, look, folded=folded, head=_FOLDED), facts=facts)
     language = language_of(flat((display.name or display.path)[-200:]))
@@ -58,9 +58,9 @@ def change_counts(
     """
     pieces = []
     if added is not None:
-        pieces.append(Piece(own(f"{front}{look.glyphs.added}{added}"), look[Role.ADDED]))
+        pieces.append(Piece(f"{front}{look.glyphs.added}{added}", look[Role.ADDED]))
     if removed:
-        pieces.append(Piece(own(f" {look.glyphs.removed}{removed}"), look[Role.REMOVED]))
+        pieces.append(Piece(f" {look.glyphs.removed}{removed}", look[Role.REMOVED]))
     return tuple(pieces)
 
 
@@ -74,19 +74,19 @@ class Change(Struct, frozen=True):
     """
 
     sign: str
-    text: Clean
+    text: str
     number: int = 0
     differs: tuple[int, int] | None = None
 
 
-def read_diff(diff: Sequence[Clean]) -> list[Change]:
+def read_diff(diff: Sequence[str]) -> list[Change]:
     """Return the lines of one file's unified diff.
 
     Headers and notes about missing newlines are left out.
     """
     return _compared(
         [
-            Change(line.sign, Clean(line.text), line.old if line.sign == "-" else line.new)
+            Change(line.sign, line.text, line.old if line.sign == "-" else line.new)
             for line in diff_lines(diff)
         ]
     )
@@ -102,7 +102,7 @@ def first_line(diff: str) -> int | None:
 
 
 def draw_changes(
-    changes: Sequence[Change], look: Look, *, language: Clean = EMPTY, whole: bool = True
+    changes: Sequence[Change], look: Look, *, language: str = "", whole: bool = True
 ) -> Iterator[Line]:
     """Render the lines of a diff with line numbers and markers.
 
@@ -117,7 +117,7 @@ def draw_changes(
             yield from _drawn(change, pieces, digits, look, whole)
 
 
-def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
+def _highlighted(changes: Sequence[Change], language: str, look: Look) -> list[Pieces]:
     """Return the text of each line of a diff, highlighted as part of the whole file.
 
     This is the old file for removed lines, and otherwise the new one.
@@ -125,7 +125,7 @@ def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list
     rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
     for signs in (("-", " "), ("+", " ")):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
-        code = Clean("\n".join(changes[at].text for at in places))
+        code = "\n".join(changes[at].text for at in places)
         lines = list(highlight(code, language, look)) if places else []
         if len(lines) == len(places):
             for at, line in zip(places, lines, strict=True):
@@ -145,16 +145,16 @@ def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
 
 
 def _gap(digits: int, look: Look) -> Iterator[Line]:
-    yield Line((Piece(own(f"{look.glyphs.ellipsis:>{digits}}"), look[Role.MUTED]),), digits)
+    yield Line((Piece(f"{look.glyphs.ellipsis:>{digits}}", look[Role.MUTED]),), digits)
 
 
 def _drawn(change: Change, pieces: Pieces, digits: int, look: Look, whole: bool) -> Iterator[Line]:
     role = _ROLES.get(change.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(change.sign, " ")
-    number = Piece(own(f"{change.number or '':>{digits}} "), look[Role.MUTED])
+    number = Piece(f"{change.number or '':>{digits}} ", look[Role.MUTED])
     ground = ground_of(change.sign, look)
-    before = (number, Piece(own(f"{sign} "), look[role] + ground))
-    after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
+    before = (number, Piece(f"{sign} ", look[role] + ground))
+    after = (Piece(f"{look.glyphs.wrapped:>{digits + 2}} ", look[Role.MUTED]),)
     text = _worded(change, on_ground(change.sign, pieces, look), look)
     for line in prefixed(lay_out(text, look.narrowed(digits + 3), whole=whole), before, after):
         yield Line(line.pieces, line.margin, line.joint, line.code, ground)
@@ -185,7 +185,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
     """Mark the part of a changed line that differs from its counterpart."""
     if change.differs is None:
         return pieces
-    start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
+    start, end = (len(tabless(change.text[:at])) for at in change.differs)
     strong = look[_WORDS[change.sign]]
     marked: list[Piece] = []
     at = 0
@@ -195,7 +195,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
         for number, (left, right) in enumerate(pairwise(cuts)):
             if left < right:
                 style = each.style + strong if number == 1 else each.style
-                marked.append(Piece(Clean(each.text[left:right]), style))
+                marked.append(Piece(each.text[left:right], style))
         at += size
     return tuple(marked)
 

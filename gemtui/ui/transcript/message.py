@@ -9,7 +9,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.text import BLANKS, Clean, counted
+from gemtui.text import BLANKS, counted
 from gemtui.transcript.call_text import only_reason
 from gemtui.transcript.media import stored_images
 from gemtui.transcript.model import (
@@ -37,7 +37,6 @@ from gemtui.ui.draw.lines import (
     Strips,
     cut,
     flat,
-    own,
     prefixed,
     spread,
     width_of,
@@ -92,8 +91,8 @@ class Fence(Struct, frozen=True, kw_only=True):
     block: int
     start: int
     end: int
-    code: Clean
-    language: Clean
+    code: str
+    language: str
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
@@ -151,7 +150,7 @@ def draw_message(
             )
             last = block
     if _is_empty_answer(message):
-        drawing.lines += prefixed([_muted(own("(empty answer)"), look)], beside)
+        drawing.lines += prefixed([_muted("(empty answer)", look)], beside)
     drawing.lines.append(BLANK)
     return drawing.done()
 
@@ -277,12 +276,12 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
         return lines, False
     if folded:
         words = counted(len(lines) - _KEPT_TEXT, "more line")
-        mark = _muted(own(f"{look.glyphs.folded} {words}"), look)
+        mark = _muted(f"{look.glyphs.folded} {words}", look)
         lines = [*lines[:_KEPT_TEXT], mark]
     return lines, True
 
 
-def _muted(words: Clean, look: Look) -> Line:
+def _muted(words: str, look: Look) -> Line:
     return Line(cut((Piece(words, look[Role.MUTED]),), look))
 
 
@@ -291,13 +290,13 @@ def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], b
     subject = flat(block.subject[:400]) or flat(block.description[:400])
     sign = look.glyphs.folded if folded or not foldable else look.glyphs.unfolded
     style = look[Role.THOUGHT]
-    head = (Piece(own(f"{sign} "), look[Role.MUTED]), Piece(own(f"thought: {subject}"), style))
+    head = (Piece(f"{sign} ", look[Role.MUTED]), Piece(f"thought: {subject}", style))
     lines = [Line(cut(head, look))]
     if not folded and foldable:
         body = text_rows(
             block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True
         )
-        lines += prefixed(body.lines, (Piece(own("  "), style),))
+        lines += prefixed(body.lines, (Piece("  ", style),))
     return lines, foldable
 
 
@@ -305,13 +304,13 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
     sign = look.glyphs.folded if folded else look.glyphs.unfolded
     lines = counted(line_count(block.text), "line")
     head = (
-        Piece(own(f"{sign} attached: {flat(block.shown_name)}"), look[Role.TEXT]),
-        Piece(own(f"  {lines}"), look[Role.MUTED]),
+        Piece(f"{sign} attached: {flat(block.shown_name)}", look[Role.TEXT]),
+        Piece(f"  {lines}", look[Role.MUTED]),
     )
     drawn = wrap(head, look.width)
     if not folded:
         body = text_rows(block.text, look.narrowed(2), folded=False)
-        drawn += prefixed(body.lines, (Piece(own("  "), look[Role.TEXT]),))
+        drawn += prefixed(body.lines, (Piece("  ", look[Role.TEXT]),))
     return drawn, bool(block.text.strip(BLANKS))
 
 
@@ -320,7 +319,7 @@ def _notice(block: Notice, look: Look) -> list[Line]:
     sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(
         block.level
     )
-    before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()
+    before = (Piece(f"{sign} {block.level}: ", look[role]),) if sign else ()
     role = Role.TEXT if sign else role
     lines = text_rows(block.text, look, folded=False, role=role, prose=True).lines
     if not lines or not before:
@@ -339,17 +338,17 @@ def draw_head(message: Message, look: Look) -> Line:
         Author.MODEL: ("Gemini", Role.MODEL),
         Author.SYSTEM: ("Gemini CLI", Role.MUTED),
     }[message.author]
-    left = [*author_bar(message, look), Piece(own(who), look[role] + BOLD)]
+    left = [*author_bar(message, look), Piece(who, look[role] + BOLD)]
     if message.time is not None:
-        left.append(Piece(own(f"  {format_time(message.time, look)}"), look[Role.MUTED]))
+        left.append(Piece(f"  {format_time(message.time, look)}", look[Role.MUTED]))
     if message.checkpoint:
-        left.append(Piece(own(f"  {look.glyphs.undo} checkpoint"), look[Role.MUTED]))
+        left.append(Piece(f"  {look.glyphs.undo} checkpoint", look[Role.MUTED]))
     if message.dropped is not None:
-        left.append(Piece(own(f"  {message.dropped.word}"), look[Role.WARNING]))
+        left.append(Piece(f"  {message.dropped.word}", look[Role.WARNING]))
     front = cut(tuple(left), look)
     room = look.width - width_of(front) - 2
     end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())
-    blank = Piece(own(" "), look[Role.MUTED])
+    blank = Piece(" ", look[Role.MUTED])
     return Line(spread(front, end, look.width, blank) if end else front, 2)
 
 
@@ -357,14 +356,14 @@ def _ends(message: Message, look: Look) -> Iterator[Pieces]:
     """Yield the model and token counts in several versions, the longest first."""
     model = flat((message.model or "")[:100]).removeprefix("gemini-")
     total, details = _tokens(message.usage, look)
-    named = (Piece(own(model), look[Role.MUTED]),) if model else ()
+    named = (Piece(model, look[Role.MUTED]),) if model else ()
     for groups in ((named, details, total), (named, total), (total,), (named,)):
         pieces = [piece for group in filter(None, groups) for piece in (*group, _gap(look))]
         yield tuple(pieces[:-1])
 
 
 def _gap(look: Look) -> Piece:
-    return Piece(own("  "), look[Role.MUTED])
+    return Piece("  ", look[Role.MUTED])
 
 
 def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
@@ -376,9 +375,9 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
         return (), ()
     muted = look[Role.MUTED]
     total = "tokens unknown" if usage.total is None else f"{short_count(usage.total)} tokens"
-    pieces = [Piece(own(total), muted)]
+    pieces = [Piece(total, muted)]
     if not usage.adds_up:
-        mark = own(f"{look.glyphs.warning} tokens don't add up  ")
+        mark = f"{look.glyphs.warning} tokens don't add up  "
         pieces.insert(0, Piece(mark, look[Role.WARNING]))
     known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
     words = [
@@ -386,10 +385,10 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
         for name, number in known
         if number != 0 or name != "thoughts"
     ]
-    return tuple(pieces), (Piece(own(f" {look.glyphs.dot} ".join(words)), muted),)
+    return tuple(pieces), (Piece(f" {look.glyphs.dot} ".join(words), muted),)
 
 
 def author_bar(message: Message, look: Look) -> Pieces:
     """Return the bar at the left of a message's lines, in its author's colour."""
     role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
-    return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)
+    return (Piece(f"{look.glyphs.bar} ", look[role[message.author]]),)

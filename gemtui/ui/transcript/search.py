@@ -24,7 +24,6 @@ from textual.worker import get_current_worker
 from gemtui.text import visible_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.search import TranscriptHit, find, pattern
-from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -529,10 +528,8 @@ class FindBar(Horizontal):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        yield Static(own("/"), classes="slash")
-        yield Input(
-            visible_line(self._view.found.query), placeholder=own("find in this transcript")
-        )
+        yield Static("/", classes="slash")
+        yield Input(visible_line(self._view.found.query), placeholder="find in this transcript")
         yield Static(classes="count")
 
     def on_mount(self) -> None:

@@ -33,11 +33,11 @@ from gemtui.runs.undo.undo import (
     undo_session,
 )
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, clean, clean_line, counted, ellipsis
+from gemtui.text import clean, clean_line, counted, ellipsis
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, width_of, wrap
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, two_ended, width_of, wrap
 from gemtui.ui.draw.text_rows import note_line, text_rows
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
@@ -70,9 +70,9 @@ class UndoRow:
     sign: str
     role: Role
     word: str
-    name: Clean
-    why: Clean = Clean("")  # noqa: RUF009 (a string)
-    about: Clean = Clean("")  # noqa: RUF009 (a string)
+    name: str
+    why: str = ""
+    about: str = ""
     step: Step | None = None
 
 
@@ -125,7 +125,7 @@ def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
         sign="ok" if done else "pending",
         role=Role.SUCCESS,
         word="new chat",
-        name=own(past),
+        name=past,
         about=clean("\n".join(words)),
     )
 
@@ -164,7 +164,7 @@ def totals_words(undone: Undone, *, done: bool) -> str:
     return ", ".join(found) or "no files need to change"
 
 
-def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
+def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> str:
     """Return the screen's title: the prompt to go back to, or the undo to reverse."""
     if redo:
         return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
@@ -174,9 +174,9 @@ def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
     """Render a row's symbol, effect and file, and the reason if there is room for it."""
-    glyph = own(f"{getattr(look.glyphs, row.sign)} ")
-    front = (Piece(glyph, look[row.role]), Piece(own(f"{row.word:<12}"), look[row.role]))
-    why = (Piece(own(f"  {row.why}"), look[Role.MUTED]),) if row.why else ()
+    glyph = f"{getattr(look.glyphs, row.sign)} "
+    front = (Piece(glyph, look[row.role]), Piece(f"{row.word:<12}", look[row.role]))
+    why = (Piece(f"  {row.why}", look[Role.MUTED]),) if row.why else ()
     name = Piece(row.name, look[Role.MUTED if row.word == "note" else Role.TEXT])
     if width_of((*front, name, *why)) > look.width:
         why = ()
@@ -187,7 +187,7 @@ def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
     """Return the heading above the details of a row."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
-        return [Content.styled(own(words.rstrip()), "bold")]
+        return [Content.styled(words.rstrip(), "bold")]
     return [Content.styled(clean_line(f"{words}{row.why or row.name}"), "bold")]
 
 
@@ -265,12 +265,10 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
     return wrap((Piece(clean_line(words), look[role]),), look.width)
 
 
-def wrapped_lines(words: Clean, look: Look) -> list[Line]:
+def wrapped_lines(words: str, look: Look) -> list[Line]:
     """Return text as lines that fit the width."""
     lines = words.split("\n")
-    return [
-        row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)
-    ]
+    return [row for line in lines for row in wrap((Piece(line, look[Role.TEXT]),), look.width)]
 
 
 def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:
@@ -351,7 +349,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
     def compose(self) -> ComposeResult:
         side = LineView(what="the change")
         side.can_focus = False
-        rows = RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
+        rows = RowList[UndoRow](draw_undo_row, empty="comparing files")
         yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
@@ -397,7 +395,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         self._begin(stage)
         chat = not self._is_redo and self._scope is not UndoScope.FILES
         done = stage is _Stage.DONE
-        self.rows.empty = own("no files need to change")
+        self.rows.empty = "no files need to change"
         self.rows.show(undo_rows(plan.undone, plan.prompts, chat=chat, done=done), fresh=True)
         self._moved()
         self.rows.focus()
@@ -410,12 +408,12 @@ class UndoScreen(BesideScreen[None, UndoRow]):
 
     def _say(self) -> None:
         plan, done = self._plan, self._stage is _Stage.DONE
-        title = own("Redo" if self._is_redo else "Undo")
+        title = "Redo" if self._is_redo else "Undo"
         if plan is not None:
             title = undo_title(plan.undone, plan.prompts, redo=self._is_redo)
         self.header.show_parts([Content.styled(title, "bold")])
         scope = "done" if done else "preview" if self._is_redo else str(self._scope)
-        self.panes.above.show_parts([Content(own(scope))])
+        self.panes.above.show_parts([Content(scope)])
         self.status.show_parts(list(self._status()))
 
     def _status(self) -> Sequence[Content]:
@@ -423,15 +421,15 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         if self._stage in (_Stage.PLANNING, _Stage.DOING) or plan is None:
             what = "writing files" if self._stage is _Stage.DOING else "comparing files"
             seconds = int(time.monotonic() - self._since)
-            return [Content(own(f"{what}, {seconds} s" if seconds else what))]
+            return [Content(f"{what}, {seconds} s" if seconds else what)]
         done = self._stage is _Stage.DONE
         if plan.refused and not done:
             words = clean_line(f"{glyphs.warning} {plan.refused}")
             return [Content.styled(words, "$text-warning")]
         words = clean_line(totals_words(plan.undone, done=done))
         if not done:
-            return [Content(words), Content(own("nothing has changed yet"))]
-        return [Content.styled(own(f"{glyphs.ok} done"), "$text-success"), Content(words)]
+            return [Content(words), Content("nothing has changed yet")]
+        return [Content.styled(f"{glyphs.ok} done", "$text-success"), Content(words)]
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -443,7 +441,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         look = look_of(self.app, self.size.width)
         heading.show_parts([] if row is None else heading_of(row, look))
         if row is None or row.step is None:
-            words = Clean("") if row is None else row.about
+            words = "" if row is None else row.about
             view.show(lambda look: wrapped_lines(words, look))
             return
         step, texts = row.step, await self._texts(row.step)
@@ -640,11 +638,11 @@ async def show_fork(
     """
     with app.reporting("The chat was not forked"):
         session, prompts, at = await asyncio.to_thread(_prompt_to_go_to, find, number)
-        about = (clean_line(prompts[at - 1].text), Clean(""))
+        about = (clean_line(prompts[at - 1].text), "")
         choices = (
-            Choice("before", Clean("Before this prompt"), Clean("files are not changed")),
-            Choice("files", Clean("With the files as they were"), Clean("preview first")),
-            Choice("whole", Clean("The whole chat"), Clean("files are not changed")),
+            Choice("before", "Before this prompt", "files are not changed"),
+            Choice("files", "With the files as they were", "preview first"),
+            Choice("whole", "The whole chat", "files are not changed"),
         )
         title = clean_line(f"New chat from prompt {at} of {len(prompts)}")
         answer = await app.push_screen_wait(ChooseScreen(title, about, choices))

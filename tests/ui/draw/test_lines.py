@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from rich.style import Style
 
-from gemtui.ui.draw.lines import Line, Piece, Strips, own, plain, strip_of, wrap
+from gemtui.ui.draw.lines import Line, Piece, Strips, plain, strip_of, wrap
+from tests.hostile import ACTS, ATTACK
 
 
 class Looked(list[Line]):
@@ -24,7 +25,7 @@ class Looked(list[Line]):
 
 @pytest.fixture
 def lines() -> Looked:
-    return Looked(Line((Piece(own(f"line {number}"), Style()),)) for number in range(1000))
+    return Looked(Line((Piece(f"line {number}", Style()),)) for number in range(1000))
 
 
 def test_a_line_becomes_a_strip_when_it_is_looked_at_and_only_once(lines: Looked) -> None:
@@ -43,9 +44,15 @@ def test_strips_are_those_of_the_lines_and_as_many(lines: Looked) -> None:
 
 
 def test_what_is_wrapped_twice_is_wrapped_alike_and_nobody_shares_the_list() -> None:
-    pieces = (Piece(own("one two "), Style(bold=True)), Piece(own("three"), Style()))
+    pieces = (Piece("one two ", Style(bold=True)), Piece("three", Style()))
     first = wrap(pieces, 8)
     assert [plain(line.pieces) for line in first] == ["one two", "three"]
     first.clear()
     assert [plain(line.pieces) for line in wrap(pieces, 8)] == ["one two", "three"]
     assert [plain(line.pieces) for line in wrap(pieces, 4)] == ["one", "two", "thre", "e"]
+
+
+def test_a_piece_cleans_what_it_is_made_of() -> None:
+    piece = Piece(ATTACK, Style())
+    assert "evil␛]52" in piece.text
+    assert not ACTS.search(piece.text.replace("\n", ""))

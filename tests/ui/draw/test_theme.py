@@ -18,7 +18,6 @@ from textual.theme import BUILTIN_THEMES
 
 import gemtui.ui
 from gemtui.transcript.model import AnsiSpan
-from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import (
     ASCII,
     DARK,
@@ -90,8 +89,8 @@ CODE = ("@@ -1,2 +1,2 @@", " import os", "-if 1: return", "+if 2: return")
 
 def assert_coloured(look: Look) -> None:
     """Whether code, and what a diff leaves and changes, has the colours of its syntax."""
-    changes = read_diff([own(line) for line in CODE])
-    kept, removed, added = draw_changes(changes, look, language=own("py"))
+    changes = read_diff(list(CODE))
+    kept, removed, added = draw_changes(changes, look, language="py")
     keyword = look[Role.KEYWORD]
     assert keyword.color is not None
     assert kept.pieces[2].style == keyword

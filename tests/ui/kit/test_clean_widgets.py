@@ -15,7 +15,6 @@ from textual.content import Content
 import gemtui.ui
 from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
-from gemtui.text import Clean
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import FieldValues, Start
 from gemtui.ui.kit.clean_widgets import (
@@ -27,9 +26,12 @@ from gemtui.ui.kit.clean_widgets import (
     OptionList,
     Select,
     Static,
+    Tick,
 )
 from gemtui.ui.run.options_dialog import ChosenOptions, OptionsScreen
+from tests.hostile import ACTS
 from tests.rows import each_row
+from tests.ui.quick_pilot import drawn
 
 PLACE = Path(gemtui.ui.__file__).parent
 DOOR = PLACE / "kit" / "clean_widgets.py"
@@ -37,8 +39,6 @@ ATTRIBUTES = ("border_title", "border_subtitle", "title", "sub_title", "tooltip"
 """What Textual draws of a widget or an app by assignment; `name_frame` sets the borders."""
 CALLS = ("from_markup", "notify", "visualize", "set_content", "set_title")
 """What takes text, or reads markup in it."""
-WORDS = ("placeholder", "tooltip")
-"""Arguments that a widget draws."""
 RAW = "raw \x1b]0;owned\x07[/x][@click=app.quit]boom[/]\u202e"
 
 
@@ -55,26 +55,23 @@ def raw_uses(source: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
             case ast.Call(keywords=keywords):
                 for keyword in keywords:
-                    if keyword.arg in WORDS and not _is_clean_call(keyword.value):
-                        yield node.lineno, keyword.arg or ""
+                    if keyword.arg == "tooltip" and not _is_key_help(keyword.value):
+                        yield node.lineno, "tooltip"
                     if keyword.arg == "markup" and not _is_false(keyword.value):
                         yield node.lineno, "markup"
 
 
 def _is_own(node: ast.expr) -> bool:
-    """Words of ours: `own` takes no others."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "own"
+    """Words of ours, as they stand in the source."""
+    return isinstance(node, ast.Constant)
 
 
 def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _is_clean_call(node: ast.expr) -> bool:
-    """A call of a function that gives clean text, or a text of ours as it stands."""
-    return isinstance(node, (ast.Call, ast.Constant)) or (
-        isinstance(node, ast.Attribute) and node.attr == "help"
-    )
+def _is_key_help(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "help"
 
 
 @each_row(
@@ -86,7 +83,7 @@ def _is_clean_call(node: ast.expr) -> bool:
         "Content.from_markup(name)",
         "app.notify(name)",
         "Widget(tooltip=name)",
-        "Input(placeholder=f'{name}')",
+        "self.query_one(Input).placeholder = name",
         "Static(name, markup=True)",
     ],
 )
@@ -105,25 +102,28 @@ def test_the_screens_have_no_other_way_to_a_widget_than_the_door() -> None:
 
 
 class Careless(App[None]):
-    """An app that gives raw text to everything, past the types."""
+    """An app that gives raw text to everything."""
 
     def compose(self) -> ComposeResult:
-        raw = Clean(RAW)
-        with Dialog(raw, raw):
-            yield Static(raw)
-            yield Label(raw)
-            yield Input(raw, placeholder=raw)
-            yield Select({"a": raw}, value="a", id="select")
-            yield OptionList(Option(raw), Option(Content(RAW)))
+        with Dialog(RAW, RAW):
+            yield Static(RAW)
+            yield Label(RAW)
+            yield Tick(RAW, id="tick")
+            yield Input(RAW)
+            yield Input(placeholder=RAW)
+            yield Select({"a": RAW}, value="a", id="select")
+            yield OptionList(Option(RAW), Option(Content(RAW, strip_control_codes=False)))
 
 
 async def test_no_markup_is_read_in_what_a_widget_is_given() -> None:
     app = Careless()
-    async with app.run_test() as pilot:
-        await pilot.pause()
+    async with app.run_test(size=(100, 50)) as pilot:
         static = app.query_one(Static)
-        static.update(Clean(RAW))
+        static.update(RAW)
         await pilot.pause()
+        lines = drawn(app)
+        assert sum("boom" in line.text for line in lines) == 8
+        assert not ACTS.search("".join(line.text for line in lines))
         assert "[@click=app.quit]boom[/]" in str(static.render())
         assert app.query_one(Input).value == "raw ␛]0;owned␇[/x][@click=app.quit]boom[/]⟨U+202E⟩"
 
@@ -139,7 +139,7 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
 
 
 @each_row(
-    ("text", "drawn"),
+    ("text", "seen"),
     [
         ("a 👩\u200d👩\u200d👧 b", "a 👩 b"),
         ("⚠\ufe0f b", "⚠  b"),
@@ -151,10 +151,10 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
     ],
 )
 def test_an_emoji_of_several_characters_takes_its_cells_in_every_terminal(
-    text: str, drawn: str
+    text: str, seen: str
 ) -> None:
     segments = NoControls().apply([Segment(text)], Color(0, 0, 0))
-    assert "".join(each.text for each in segments) == drawn
+    assert "".join(each.text for each in segments) == seen
     assert Segment.get_line_length(segments) == Segment(text).cell_length
 
 

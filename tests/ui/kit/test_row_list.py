@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from gemtui.ui.draw.lines import Piece, Pieces, own
+from gemtui.ui.draw.lines import Piece, Pieces
 from gemtui.ui.draw.theme import DARK, Look, Role
 from gemtui.ui.kit.row_list import RowList
 from tests.tools.bench.make_store import make_session, make_store
@@ -39,7 +39,7 @@ class Numbers(App[None]):
 
 
 def _draw(number: int, look: Look) -> Pieces:
-    return (Piece(own(str(number)), look[Role.TEXT]),)
+    return (Piece(str(number), look[Role.TEXT]),)
 
 
 @pytest.mark.parametrize(
