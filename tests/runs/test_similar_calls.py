@@ -91,7 +91,7 @@ def test_similar_covers_no_option_that_is_not_known(
 
 @pytest.mark.parametrize(
     "command",
-    ["./build.sh a", "node build.js 'a b'", "just build", "npx unknown-tool --fix", "jq . a"],
+    ["node build.js 'a b'", "just build", "npx unknown-tool --fix", "jq . a"],
 )
 def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
     project: Path, command: str
@@ -108,13 +108,25 @@ def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
     assert not granted.allows(shell(f"cd sub && {command}"))
 
 
+@each_row("command", ["./build.sh a", "sub/x", "node build.js", "tool --with=build.js", "tool a/b"])
+def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_changes(
+    project: Path, command: str
+) -> None:
+    unknown = asked(SHELL, {"command": "node build.js"}, project)
+    (project / "build.js").touch()
+    assert "a file of the project, can change" in asked(SHELL, {"command": command}, project).words
+    granted = Granted(project)
+    granted.add(unknown.toml)
+    assert not granted.allows(shell("node build.js")), "the file is new"
+
+
 def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None:
-    assert "pattern" in asked(SHELL, {"command": "./build.sh *.js"}, project).words
+    assert "pattern" in asked(SHELL, {"command": "just build *.js"}, project).words
 
 
 def test_the_words_say_that_other_options_are_asked_about(project: Path) -> None:
-    assert asked(SHELL, {"command": "git add a && ./x.sh"}, project).words == (
-        "exactly ./x.sh, in this folder; commands that start with git add, on files of the "
+    assert asked(SHELL, {"command": "git add a && npx tool"}, project).words == (
+        "exactly npx tool, in this folder; commands that start with git add, on files of the "
         "repository; "
         "gemtui asks again about options and arguments that it doesn't know"
     )

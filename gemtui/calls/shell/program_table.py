@@ -89,6 +89,7 @@ class Usage:
     * `rule`: whether a policy's rule may allow the program with any arguments.
     * `could`: what the program could do with other arguments, in words for the user.
     * `opens`: what these arguments allow, in words for the user.
+    * `needs`: options of which one must be given, since the program otherwise starts an editor.
     * `flags`: letters of options without a value, which may be joined.
     * `attached`: letters of options whose value is never the next word.
     * `long`: options without a value, or with a value after `=`.
@@ -108,6 +109,7 @@ class Usage:
     rule: bool = True
     could: str = "nothing else"
     opens: str = ""
+    needs: frozenset[str] = frozenset()
     flags: str = ""
     attached: str = ""
     long: frozenset[str] = frozenset()
@@ -132,6 +134,7 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     rule: bool = True
     could: str = ""
     opens: str = ""
+    needs: str = ""
     flags: str = ""
     attached: str = ""
     long: str = ""
@@ -221,6 +224,7 @@ class ProgramTable:
                 rule=row.rule,
                 could=row.could or "nothing else",
                 opens=row.opens,
+                needs=frozenset(row.needs.split()),
                 flags=row.flags,
                 attached=row.attached,
                 long=frozenset(long),
@@ -237,6 +241,7 @@ class ProgramTable:
             spares=base.spares,
             could=row.could or base.could,
             opens=row.opens or base.opens,
+            needs=base.needs.union(row.needs.split()),
             flags=base.flags + row.flags,
             attached=base.attached + row.attached,
             long=base.long | long,
@@ -325,6 +330,8 @@ def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -
         if word.glob is not None and not usage.patterns:
             return _pattern(word)
     left = iter(words)
+    if usage.needs and not any(_is_given(usage, word.text) for word in words):
+        return f"without {' or '.join(sorted(usage.needs))}, it starts an editor"
     for word in left:
         text = word.text
         if text == "--":
@@ -351,6 +358,13 @@ def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -
         if reason is not None:
             return reason
     return None
+
+
+def _is_given(usage: Usage, text: str) -> bool:
+    """Return whether a word is one of the options that the program needs, or ends in one."""
+    letters = text[1:] if re.match("-[A-Za-z]", text) else ""
+    known = letters[: len(letters) - len(letters.lstrip(usage.flags)) + 1]
+    return text.partition("=")[0] in usage.needs or any(f"-{each}" in usage.needs for each in known)
 
 
 def _is_option(usage: Usage, text: str, left: Iterator[PlainWord], place: CommandPlace) -> bool:

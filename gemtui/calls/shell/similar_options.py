@@ -3,7 +3,7 @@
 A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: of programs in the
 table of programs, the options and arguments that the table lists, so the user is asked about
 abbreviations and about options added in future versions. Of any other program, it covers only the
-very same command.
+very same command, and nothing if that names a file of the project, which may be another one later.
 """
 
 from __future__ import annotations
@@ -109,4 +109,14 @@ def why_not_covered(
         return "gemtui doesn't know the program, which may be another one in this folder"
     if any(word.glob is not None for word in words):
         return "its file pattern can match other files each time"
-    return None
+    file = next((word for word in words if _is_of_project(word.text, place)), None)
+    return None if file is None else f"{file.text}, a file of the project, can change"
+
+
+def _is_of_project(text: str, place: CommandPlace) -> bool:
+    """Return whether a word names a file of the project, or a program in one of its folders."""
+    names = [name for name in (text, text.partition("=")[2]) if name]
+    return any(
+        not place.is_outside(name) and ("/" in name or (place.folder / name).is_file())
+        for name in names
+    )
