@@ -116,10 +116,7 @@ def on(as_json: bool) -> None:
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(
-        f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with "
-        "Gemini CLI's own files"
-    )
+    note(f"the vault takes up {size(held.own_bytes)}")
     if extension_state(os.environ).state is not HookState.READY:
         note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
 

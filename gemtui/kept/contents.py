@@ -38,10 +38,17 @@ PRUNE_VAULT = "gemtui vault prune"
 class VaultUsage:
     """The size of the vault, for all stores whose files it has archived.
 
-    Sizes are in bytes. `files`: not counting copies of what a link in the vault also has. `shared`:
-    hard links to the CLI's own files, which take no extra space. `copied`: copies of what the CLI
-    or a link also has. `only_here`: files the CLI no longer has, or has with different contents.
-    `kept`: how many files `only_here` covers.
+    Sizes are in bytes.
+
+    Attributes:
+        folder: the vault's folder.
+        on: whether the vault is on.
+        files: how many files it has, not counting copies of what another version in it also has.
+        kept: how many files `only_here` covers.
+        shared: hard links to the CLI's own files, made by an earlier version of gemtui, which the
+            next check replaces with copies.
+        copied: copies of what the CLI, or another version in the vault, also has.
+        only_here: files the CLI no longer has, or has with different contents.
     """
 
     folder: Path
@@ -66,24 +73,28 @@ class VaultUsage:
 def contents() -> VaultUsage:
     """Inspect every file in the vault, and return the vault's size. Never raises."""
     shared = copied = only_here = files = kept = 0
-    replaced, linked = replaced_trees(), [tree for tree in trees() if tree.name != COPIES]
+    replaced = replaced_trees()
+    version_trees = [tree for tree in trees() if tree.name != COPIES]
     for tree in (*trees(), *replaced):
         for entry in files_below(str(tree)):
             with suppress(OSError):
-                facts, path = entry.stat(follow_symlinks=False), entry.path.removeprefix(str(tree))
-                links = (
-                    [in_tree(each, Path(path)) for each in linked] if tree.name == COPIES else []
+                facts = entry.stat(follow_symlinks=False)
+                archived, path = Path(entry.path), Path(entry.path.removeprefix(str(tree)))
+                has_twice = tree.name == COPIES and any(
+                    _contains(in_tree(version_tree, path), archived, facts)
+                    for version_tree in version_trees
                 )
-                is_spare = _is_within(Path(entry.path), facts, links)
-                files += not is_spare
-                own = stat_if_possible(path)
-                if own is not None and os.path.samestat(own, facts):
+                if not has_twice:
+                    files += 1
+                original = stat_if_possible(path)
+                if original is not None and os.path.samestat(original, facts):
                     shared += facts.st_size
-                elif is_spare or _is_within(Path(entry.path), facts, [Path(path)]):
+                elif has_twice or _contains(path, archived, facts):
                     copied += facts.st_size
                 else:
                     only_here += facts.st_size
-                    kept += tree not in replaced  # no list shows replaced files
+                    if tree not in replaced:  # no list shows replaced files
+                        kept += 1
     return VaultUsage(
         folder=vault_dir(),
         on=is_on(),
@@ -95,14 +106,15 @@ def contents() -> VaultUsage:
     )
 
 
-def _is_within(kept: Path, facts: os.stat_result, others: Iterable[Path]) -> bool:
-    """Return whether one of these files has everything that an archived file has."""
-    found = ((other, there) for other in others if (there := stat_if_possible(other)) is not None)
-    return any(is_superseded(kept, _stamp(facts), other, _stamp(there)) for other, there in found)
-
-
-def _stamp(facts: os.stat_result) -> tuple[int, int]:
-    return facts.st_size, facts.st_mtime_ns
+def _contains(path: Path, archived: Path, facts: os.stat_result) -> bool:
+    """Return whether a file has everything that an archived file, with this state, has."""
+    current = stat_if_possible(path)
+    return current is not None and is_superseded(
+        archived,
+        (facts.st_size, facts.st_mtime_ns),
+        path,
+        (current.st_size, current.st_mtime_ns),
+    )
 
 
 def only_kept(
@@ -181,10 +193,10 @@ def _kept_names(file: Summary, trees: Sequence[Path]) -> Iterator[Path]:
     assert Flag.KEPT in file.flags
     yield file.path
     place = place_in_store(file.path)
-    spare = in_tree(vault_dir() / COPIES, place)
-    facts = stat_if_possible(spare)
-    if spare != file.path and facts is not None and _is_within(spare, facts, [file.path]):
-        yield spare
+    copy = in_tree(vault_dir() / COPIES, place)
+    facts = stat_if_possible(copy)
+    if copy != file.path and facts is not None and _contains(file.path, copy, facts):
+        yield copy
     if not file.is_copy and is_plain_id(file.id):
         for name, beside in names_beside(place, file.id, trees):
             if not os.path.lexists(beside):
@@ -264,7 +276,11 @@ class VaultStatus:
         held = self.contents
         yield "vault", "on" if held.on else "off: no more sessions are saved"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
-        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, using no extra space"
+        if held.shared:
+            yield (
+                "",
+                f"{size(held.shared)} shared with Gemini CLI's own files, using no extra space",
+            )
         if held.copied:
             yield "", f"{size(held.copied)} copies of files that Gemini CLI still has"
         yield "", f"{size(held.only_here)} stored only here, in {counted(held.kept, 'file')}"

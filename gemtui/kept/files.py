@@ -1,9 +1,9 @@
-"""Operations on one archived file: link, copy, and restore.
+"""Operations on one archived file: copy, append, and restore.
 
-A log only grows, so a hard link to it contains everything that is appended later. A change in place
-affects all links, so files that may change in place must be copied. `vault` and `run_copies` decide
-which operation to use, and when. No file becomes visible before it is complete, and no session file
-is replaced unless it was archived first.
+Archived files are copies, so that nothing that happens to a session file affects them. No file
+becomes visible before it is complete, except that the copy of a log grows as the log does: an
+interrupted update leaves a beginning of the log, whose size and time differ from the log's, so that
+it is never taken for all of it. No session file is replaced unless it was archived first.
 """
 
 from __future__ import annotations
@@ -28,31 +28,6 @@ from gemtui.files import (
 from gemtui.sessions.catalog.vault_files import TEMPORARY
 from gemtui.sessions.read.versions import same_version
 
-_NEVER_LINKED = frozenset(
-    {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-)
-"""The errors that mean that the system can't create a hard link.
-
-The usual reason is that the two paths are on different file systems.
-"""
-
-
-# --- linking and copying -------------------------------------------------------------------------
-
-
-def link(path: Path, new: Path) -> bool:
-    """Create `new` as a hard link to `path`; return False if the system can't.
-
-    Raises OSError; in particular FileExistsError if `new` exists.
-    """
-    try:
-        os.link(path, new, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in _NEVER_LINKED:
-            return False
-        raise
-    return True
-
 
 def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
     """Write `head` to the file `new`, followed by the contents of `path`.
@@ -70,25 +45,14 @@ def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
 def append_rest(path: Path, copy: Path) -> None:
     """Append to a copy whatever its file has gained since it was copied.
 
-    If this is interrupted, the copy still equals the start of the file. Raises OSError.
+    The file must start with the copy's contents. If this is interrupted, it still does, and the
+    copy has another time than the file. Raises OSError.
     """
     with open_regular(path) as source, copy.open("ab") as target:
         facts = os.fstat(source.fileno())
         source.seek(os.fstat(target.fileno()).st_size)
         shutil.copyfileobj(source, target)
     os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
-
-def replace_with_link(path: Path, kept: Path) -> bool:
-    """Replace `kept` with a hard link to `path`, which must contain all of it.
-
-    Returns False if the system can't create the link. Raises OSError.
-    """
-    with temporary(kept) as new:
-        if not link(path, new):
-            return False
-        new.replace(kept)
-    return True
 
 
 def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
@@ -120,77 +84,71 @@ def flush(path: Path) -> None:
         sync(stream)
 
 
-# --- restoring -----------------------------------------------------------------------------------
-
-
 def restore_file(
     kept: Path,
     place: Path,
     *,
-    shared: bool,
     write: Callable[[Path, Path], None] = copy_file,
     over: os.stat_result | None = None,
 ) -> bool:
     """Restore an archived file to its place, complete and flushed to disk.
 
-    Returns False if a file already exists at `place`. `over`: the state of an existing file that
-    has been archived; it is replaced, unless it has changed since. `shared`: restore the archived
-    file itself, as a hard link, if possible. Otherwise `write` creates a copy. If that is
-    interrupted, a temporary file remains beside the archived file or beside its place; the next
-    attempt deletes it. Raises OSError.
+    If this is interrupted, a temporary file remains beside the archived file or beside its place;
+    the next attempt deletes it.
+
+    Arguments:
+        kept: the archived file.
+        place: its place in the store.
+        write: creates the file, from `kept`, at the path that is its second argument.
+        over: the state of an existing file that has been archived; it is replaced, unless it has
+            changed since.
+
+    Returns False if another file is at `place`. Raises OSError.
     """
     make_folder(place.parent)
-    if over is not None:
-        return _replace(kept, place, over, shared=shared, write=write)
+    beside_place = place.with_name(f".gemtui-{place.stem}")
     try:
-        if shared and link(kept, place):
-            flush(place)
+        if over is None:
+            try:
+                # An interrupted move may leave a file under both names: not in the store, then.
+                beside_kept = kept.with_name(f"{TEMPORARY[-1]}{place.stem}")
+                _write_and_move(kept, beside_kept, write, place)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                _write_and_move(kept, beside_place, write, place)
         else:
-            _put_copy(kept, place, write)
+            _write_and_move(kept, beside_place, write, place, over)
     except FileExistsError:
         return False
     sync_folder(place.parent)
     return True
 
 
-def _replace(
+def _write_and_move(
     kept: Path,
-    place: Path,
-    over: os.stat_result,
-    *,
-    shared: bool,
+    new: Path,
     write: Callable[[Path, Path], None],
-) -> bool:
-    new = _beside(place)
+    place: Path,
+    over: os.stat_result | None = None,
+) -> None:
+    """Write a file completely, as `new`, and move it to its place.
+
+    `over`: the state of the file that it replaces. Raises OSError; in particular FileExistsError if
+    another file is at `place`.
+    """
     new.unlink(missing_ok=True)
     try:
-        if not (shared and link(kept, new)):
-            write(kept, new)
+        write(kept, new)
         flush(new)
-        there = stat_if_present(place)
-        if there is not None and not (os.path.samestat(there, over) and same_version(there, over)):
-            return False
+        if over is None:
+            move_without_replacing(new, place)
+            return
+        current = stat_if_present(place)
+        if current is not None:
+            is_same_file = os.path.samestat(current, over)
+            if not is_same_file or not same_version(current, over):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
         new.replace(place)
     finally:
         new.unlink(missing_ok=True)
-    sync_folder(place.parent)
-    return True
-
-
-def _beside(place: Path) -> Path:
-    return place.with_name(f".gemtui-{place.stem}")
-
-
-def _put_copy(kept: Path, place: Path, write: Callable[[Path, Path], None]) -> None:
-    beside = _beside(place)
-    for new in (kept.with_name(f"{TEMPORARY[-1]}{place.stem}"), beside):
-        new.unlink(missing_ok=True)
-        try:
-            write(kept, new)
-            flush(new)
-            if link(new, place):
-                return
-            if new == beside:
-                move_without_replacing(new, place)
-        finally:
-            new.unlink(missing_ok=True)

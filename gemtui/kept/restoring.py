@@ -33,12 +33,10 @@ from gemtui.jsonout import iso
 from gemtui.kept.cleanup import Retention, is_expired, short_id
 from gemtui.kept.files import copy_file, replace_with_copy, restore_file
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
-from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
-from gemtui.paths import vault_dir
+from gemtui.kept.vault import archive, is_on, keep, merge_versions, set_others_aside
 from gemtui.sessions.catalog.file_in_use import is_live, merged, supersedes
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import (
-    COPIES,
     in_tree,
     kept_at,
     names_beside,
@@ -86,15 +84,13 @@ class _Source:
 
     `place`: the path of the session's file in the CLI's store. `kept`: the saved copy. `others`:
     takes the session's id and returns the saved copies of its other files (subagents, tool outputs,
-    and plans), by path in the store. `is_shared`: returns whether a saved file can be restored as a
-    hard link instead of a copy, because nothing ever overwrites it. `known`: the session's files as
-    the user saw them; of valid files, only these are replaced.
+    and plans), by path in the store. `known`: the session's files as the user saw them; of valid
+    files, only these are replaced.
     """
 
     place: Path
     kept: Path
     others: Callable[[str], Mapping[Path, Path]]
-    is_shared: Callable[[Path], bool]
     known: Container[Path] = ()
 
 
@@ -115,13 +111,12 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
         raise RestoreFailed(f"{place} is already in its place, so there is nothing to restore")
     if session.kind is not SessionKind.MAIN:
         _require_replaceable(place, kept, session, session.files, now)
-        aside = _put(kept, place, shared=_is_shared(kept))
+        aside = _put(kept, place)
         return Restored(paths=(place,), replaced=aside)
     source = _Source(
         place=place,
         kept=kept,
         others=partial(_beside_in_vault, place, home),
-        is_shared=_is_shared,
         known=session.files,
     )
     return _restore(source, home, lambda _: rule, now)
@@ -155,16 +150,14 @@ def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> 
         known = merged(found, Projects(kept.home, []), now).path if found else None
         chosen = known or next(iter(mains))
         if not os.path.lexists(mains[chosen]):
-            source = _Source(
-                place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False
-            )
+            source = _Source(place=mains[chosen], kept=chosen, others=lambda _: others)
             return _restore(source, kept.home, rule_of, now)
     less = {
         path: copy
         for copy, path in mains.items()
         if os.path.lexists(path) and not contains_copy(path, copy)
     }
-    back = tuple(_put_others(others, lambda _: False))
+    back = tuple(_put_others(others))
     return Restored(paths=back, in_the_way=less)
 
 
@@ -191,14 +184,12 @@ def _restore(source: _Source, home: Path, rule_of: RetentionOf, now: datetime) -
     renewed = is_expired(session, rule, now)
     others: tuple[Path, ...] = ()
     if is_plain_id(session.id):  # before the session, so that a retry is possible
-        others = tuple(_put_others(source.others(session.id), source.is_shared))
+        others = tuple(_put_others(source.others(session.id)))
     write = partial(_write_changed, head=head, updated=now if renewed else None)
-    shared = not head and not renewed and source.is_shared(kept)
-    aside = _put(kept, place, shared=shared, write=write)
+    aside = _put(kept, place, write=write)
     if is_on():
         keep(place)
-    for path in (place, *others):
-        detach(path)
+        merge_versions(place)
     return Restored(paths=(place, *others), removed=removed, renewed=renewed, replaced=aside)
 
 
@@ -352,26 +343,21 @@ def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
     return {path: kept for path, (_, kept) in best.items()}
 
 
-def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -> Iterator[Path]:
+def _put_others(files: Mapping[Path, Path]) -> Iterator[Path]:
     for path, kept in files.items():
         if not os.path.lexists(path):
-            if not restore_file(kept, path, shared=is_shared(kept)):
+            if not restore_file(kept, path):
                 raise RestoreFailed(f"{path} already exists: move it away, then restore again")
             yield path
 
 
-def _is_shared(kept: Path) -> bool:
-    """Return whether an archived file can be restored as a hard link to itself."""
-    return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
-
-
 def _put(
-    kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+    kept: Path, place: Path, *, write: Callable[[Path, Path], None] = copy_file
 ) -> Path | None:
     """Put a saved file in its place; return the archived file that it replaced, or None."""
     over = stat_if_present(place)
     aside = set_others_aside(place, kept)
-    if not restore_file(kept, place, shared=shared, write=write, over=over):
+    if not restore_file(kept, place, write=write, over=over):
         raise RestoreFailed(f"{place} has just changed: restore again")
     return aside
 

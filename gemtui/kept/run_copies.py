@@ -1,10 +1,12 @@
-"""A run's backup of the session it resumes, and how to restore it.
+"""A run's backup of the session it resumes.
 
-`before.json` names a copy of each of the session's files from before the run. `now.json` names
-their newest states. These are hard links, so that everything written to a file is backed up at
-once, or, if links are impossible, copies that are kept up to date. When the run has ended, linked
-files are copied as well, because a change in place affects all links. `after.json` records what was
-found at the end of the run.
+`before.json` names a copy of each of the session's files from before the run. When the run has
+ended, whatever a file has gained is appended to its copy; `now.json` names copies of the files that
+are new or no longer start with their earlier contents. `after.json` records what was found at the
+end of the run.
+
+In a run of an earlier version of gemtui, the files in `now.json` are hard links, with copies beside
+them (`end-…`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,14 +25,22 @@ from msgspec.structs import asdict
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, path_exists, size_of, write_whole
+from gemtui.files import files_below, is_file, path_exists, size_of, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.kept.files import copy_file, replace_with_copy, restore_file
+from gemtui.kept.files import append_rest, copy_file, replace_with_copy
 from gemtui.sessions.catalog.read_files import read_file
 from gemtui.sessions.catalog.summary import Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.read.versions import begins_with
-from gemtui.sessions.store.store import ChatFile, SessionKind, Store, file_anywhere
+from gemtui.sessions.store.store import (
+    ChatFile,
+    SessionKind,
+    Store,
+    belongings,
+    file_anywhere,
+    is_plain_id,
+    project_folder,
+)
 
 R = TypeVar("R", bound=Struct)
 _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
@@ -43,9 +54,13 @@ _HEAD = 64 * 1024
 class KeptSession:
     """The backup of a session that a run resumes.
 
-    `files`: maps places in the store to copies from before the run. `seen`: files whose names
-    contained the session's short id before the run, whatever their content. `newest`: maps places
-    in the store to their newest backups, including files that appeared during the run.
+    Attributes:
+        files: maps places in the store to copies from before the run, to which whatever the run
+            added is appended at its end.
+        seen: files whose names contained the session's short id before the run, whatever their
+            content.
+        newest: maps places in the store to copies from the end of the run, of files that appeared
+            during the run, or no longer start with their earlier contents.
     """
 
     session_id: str
@@ -78,7 +93,11 @@ class Aftermath(Struct, frozen=True, kw_only=True):
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
         """Return sentences for the user about missing or changed files, and problems."""
         return (
-            *(f"{path} was missing and has been restored" for path in self.restored),
+            *(
+                f"{path} was deleted during the run and has been restored; what the run wrote to "
+                "it before that may be missing"
+                for path in self.restored
+            ),
             *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
             *(
                 f"{path} was rewritten: its earlier contents are in {folder.path}"
@@ -141,32 +160,64 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
     return {} if found is None else _copies_in(folder, found.files)
 
 
-def copy_at_end(newest: Path) -> None:
-    """Copy the backup `newest`, a hard link, in case its file is changed in place.
+def update_copies(folder: RunFolder, kept: KeptSession) -> None:
+    """Bring the copies of a session up to date with its files, after the run.
 
-    Raises OSError.
+    A file that can't be copied is left out, because the store has it.
     """
-    replace_with_copy(newest, _at_end(newest))
+    store = Store(kept.home)
+    newest = dict(kept.newest)
+    for path in _files_now(store, kept):
+        copy = kept.files.get(path)
+        with suppress(OSError):
+            if copy is not None and begins_with(path, copy):
+                append_rest(path, copy)
+                continue
+            newest_copy = newest.get(path) or _unused_name(folder, path.suffix)
+            replace_with_copy(path, newest_copy)
+            newest[path] = newest_copy
+    with suppress(OSError):
+        write_newest(folder, newest, newest_aftermath(folder))
 
 
-def _at_end(newest: Path) -> Path:
+def _unused_name(folder: RunFolder, suffix: str) -> Path:
+    for number in count():
+        path = folder.path / f"now-{number}{suffix}"
+        if not path_exists(path):
+            return path
+    raise AssertionError
+
+
+def _files_now(store: Store, kept: KeptSession) -> Iterator[Path]:
+    """Yield the files of a session after a run, with its tool outputs and plans."""
+    files = list(session_files(store, kept.session_id))
+    for file in files:
+        is_new = file.path not in kept.seen
+        if is_new and file.kind is SessionKind.MAIN:
+            is_new = bool(has_content(file.path, kept.session_id))
+        if is_new or file.path in kept.files:
+            yield file.path
+    if is_plain_id(kept.session_id):
+        for project in {project_folder(file.path) for file in files}:
+            for folder in () if project is None else belongings(project, kept.session_id):
+                yield from (Path(entry.path) for entry in files_below(str(folder)))
+
+
+def _end_copy(newest: Path) -> Path:
+    """Return the path of the copy that an earlier version of gemtui made beside a link."""
     return newest.with_name(f"end-{newest.name}")
 
 
 def _whole(newest: Path) -> Path:
-    """Return a backup, or its copy from the end of the run if that contains more."""
-    copy = _at_end(newest)
+    """Return a backup or, if it is a link whose file has lost contents, the copy beside it."""
+    copy = _end_copy(newest)
     if not path_exists(copy):
         return newest
-    try:
-        log = newest.suffix == ".jsonl"
-        return (
-            newest
-            if (begins_with(newest, copy, sampled=True) if log else contains_copy(newest, copy))
-            else copy
-        )
-    except OSError:
-        return copy
+    with suppress(OSError):
+        is_log = newest.suffix == ".jsonl"
+        is_whole = begins_with(newest, copy) if is_log else contains_copy(newest, copy)
+        return newest if is_whole else copy
+    return copy
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
@@ -216,8 +267,9 @@ def drop_kept(folder: RunFolder) -> None:
     """Delete a run's backup of a session. Raises OSError."""
     kept = backup_of(folder)
     newest = _newest(folder).values()
-    for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
-        copy.unlink(missing_ok=True)
+    if kept is not None:
+        for copy in (*kept.files.values(), *newest, *map(_end_copy, newest)):
+            copy.unlink(missing_ok=True)
     for name in (_BEFORE, _NOW):
         (folder.path / name).unlink(missing_ok=True)
 
@@ -300,21 +352,6 @@ def _messages(path: Path) -> int:
             return len(log.outlines)
     except (GemtuiError, OSError):
         return 0
-
-
-# --- restoring ---------------------------------------------------------------------------------
-
-
-def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Restore a file of a backed-up session; a crash never leaves it incomplete.
-
-    `path`: its place in the store. Returns False if a file already exists there. The newest state
-    is restored by linking the file that was removed, if it still exists, so that a running CLI
-    continues to write to it. A state from before the run is copied. Raises OSError.
-    """
-    return not os.path.lexists(path) and restore_file(
-        kept.states[path], path, shared=path in kept.newest
-    )
 
 
 # --- records in the run's folder ---------------------------------------------------------------

@@ -1,14 +1,13 @@
-"""Archive sessions' files: each as a copy in the vault and, while it changes, also as a hard link.
+"""Archive sessions' files, each as a copy in the vault.
 
-The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so a
-hard link contains everything that is written to it, immediately and without extra space. But
-truncating or overwriting a file affects all its links. So every check of the whole store also
-copies the file, or what it has gained; the copy shares its blocks with the file if the file system
-supports that. Once the file has been unchanged for a minute, the link is removed. A file that grows
-again is linked again. Tool outputs and plans are archived in the same way, in their latest version.
-A copy is made at once if a link is impossible (because the vault is on another file system), and
-for legacy files, which the CLI overwrites. `gemtui/sessions/catalog/vault_files.py` describes the
-layout.
+The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so its
+copy is brought up to date by appending what the log has gained. If a file no longer starts with its
+copy, because it was truncated, overwritten or created anew, the copy is moved to another tree,
+where it stays, and a new copy is made. `gemtui/sessions/catalog/vault_files.py` describes the
+trees.
+
+An earlier version of gemtui, and its hook, also kept hard links to files. They are replaced with
+copies (`merge_versions`).
 
 Nothing in this module removes or replaces an archived file unless the replacement contains all of
 it. So gemtui may be killed at any moment, and several programs may archive the same file at once.
@@ -17,7 +16,6 @@ it. So gemtui may be killed at any moment, and several programs may archive the 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,42 +23,29 @@ from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path
 
-from gemtui.files import files_below, locked, stat_if_possible, stat_if_present, sync_folder
-from gemtui.kept.files import (
-    append_rest,
-    copy_file,
-    flush,
-    link,
-    replace_with_copy,
-    replace_with_link,
-    temporary,
+from gemtui.files import (
+    files_below,
+    locked,
+    move_without_replacing,
+    stat_if_possible,
+    stat_if_present,
+    sync_folder,
 )
+from gemtui.kept.files import append_rest, copy_file, flush, replace_with_copy, temporary
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
-from gemtui.sessions.catalog.vault_files import (
-    COPIES,
-    REPLACED,
-    TEMPORARY,
-    in_tree,
-    is_temporary,
-    replaced_trees,
-    trees,
-)
-from gemtui.sessions.read.versions import (
-    adds_to,
-    begins_with,
-    holds_all,
-    legacy_message_ids,
-    same_version,
-)
+from gemtui.sessions.catalog import vault_files
+from gemtui.sessions.catalog.vault_files import COPIES, REPLACED, in_tree
+from gemtui.sessions.read import versions
 from gemtui.sessions.store.store import ChatFile, Store, folders_beside, place_of
 
 _ON, _LOCK = "on", "lock"
 _STALE = 3600
 """Seconds after which another program's temporary file counts as abandoned."""
 QUIET = 60
-"""Seconds without a change after which a link is replaced with a copy."""
-_ROOM = 1 << 30
-"""Bytes to leave free on the disk; with less space, linked files are not copied."""
+"""Seconds without a change after which an incomplete legacy file is archived as it is."""
+
+Stamp = tuple[int, int]
+"""A file's size, and its modification time in nanoseconds."""
 
 
 def is_on() -> bool:
@@ -81,61 +66,50 @@ def switch_off() -> None:
     (vault_dir() / _ON).unlink(missing_ok=True)
 
 
+# --- archiving -----------------------------------------------------------------------------------
+
+
 def keep_all(
     home: Path,
     *,
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Archive all of a store's files that aren't archived yet; return their number.
+    """Archive all of a store's files in their current state.
 
-    Linked files are copied, too, and links to files that have been unchanged for a minute are
-    removed. `told`: called with the number of files archived so far and the total. `cancelled`:
-    returns whether to stop. If a file can't be archived, raises OSError after all other files have
-    been archived.
+    Links that an earlier version of gemtui made are replaced with copies.
+
+    Arguments:
+        home: the CLI's folder with the store.
+        told: called with the number of files archived so far and the total.
+        cancelled: returns whether to stop.
+
+    Returns the number of files that were copied. If a file can't be archived, raises OSError after
+    all other files have been archived.
     """
-    links, copies = _held(home)
-    files = [*_all_files(home)]
-    missing = [
-        Path(name)
-        for name, inode, stamp in files
-        if (name, inode) not in links and copies.get(name) != stamp
-    ]
-    problem, done = None, 0
-    for at, path in enumerate(missing):
+    stamps, others = _archived(home)
+    files = list(_all_files(home))
+    due = [Path(name) for name, stamp in files if stamps.get(name) != stamp]
+    copied = 0
+    problem: OSError | None = None
+    for number, path in enumerate(due, len(files) - len(due) + 1):
         if cancelled():
             break
         try:
-            done += keep(path)
+            copied += keep(path)
         except OSError as error:
             problem = error
-        told(len(files) - len(missing) + at + 1, len(files))
-    for name, inode, changed in files:
-        if cancelled():
-            break
-        if copies.get(name) != changed or ((name, inode) in links and _is_quiet(changed)):
-            try:
-                (detach if _is_quiet(changed) else _copy_too)(Path(name))
-            except OSError as error:
-                problem = error
-    for name in copies.keys() & {name for name, _ in links} - {name for name, *_ in files}:
+        told(number, len(files))
+    for path in others:
         if cancelled():
             break
         try:
-            _remove_spare(Path(name))
+            merge_versions(path)
         except OSError as error:
             problem = error
     if problem is not None:
         raise problem
-    return done
-
-
-def _is_quiet(changed: tuple[int, int] | None) -> bool:
-    """Return whether a file has been unchanged for a minute.
-
-    `changed`: the file's size and modification time; None if unknown.
-    """
-    return changed is not None and not 0 <= time.time() - changed[1] / 1e9 < QUIET
+    return copied
 
 
 def keep_changed(paths: Iterable[Path], home: Path) -> None:
@@ -143,241 +117,148 @@ def keep_changed(paths: Iterable[Path], home: Path) -> None:
 
     Raises OSError.
     """
-    places = []
+    chats = []
     for path in paths:
         keep(path)
-        if (place := place_of(path, home)) is not None:
-            places.append(place)
-    for entry in _beside(places):
+        chat = place_of(path, home)
+        if chat is not None:
+            chats.append(chat)
+    for entry in _beside(chats):
         keep(Path(entry.path))
 
 
-def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
-    """Yield each file of a store that the vault should contain.
-
-    Each item is a path, an inode, and a pair of size and modification time, or None if unknown.
-    """
-    places = Store(home).files()
-    for place in places:
-        yield place.name, place.inode, (place.size, place.mtime_ns)
-    for entry in _beside(places):
-        facts = stat_if_possible(entry.path)
-        yield (
-            entry.path,
-            entry.inode(),
-            None if facts is None else (facts.st_size, facts.st_mtime_ns),
-        )
-
-
-def _beside(places: Iterable[ChatFile]) -> Iterator[os.DirEntry[str]]:
-    """Yield the other files the CLI deletes with these sessions."""
-    for folder in folders_beside(places):
-        yield from files_below(str(folder))
-
-
-def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
-    """Return which of a store's files the vault has as links and which as copies.
-
-    The linked files are pairs of path (in the store) and inode. The copied files are a mapping from
-    paths to (size, modification time). Temporary files left by killed programs are deleted.
-    """
-    links: set[tuple[str, int]] = set()
-    copies: dict[str, tuple[int, int]] = {}
-    for tree in (*trees(), *replaced_trees()):
-        for entry in files_below(str(in_tree(tree, home))):
-            path = entry.path.removeprefix(str(tree))
-            if is_temporary(entry.name):
-                _remove_stale(Path(entry.path))
-            elif tree.name.startswith(REPLACED):
-                continue
-            elif tree.name == COPIES:
-                if (facts := stat_if_possible(entry.path)) is not None:
-                    copies[path] = facts.st_size, facts.st_mtime_ns
-            elif not path.endswith(".json"):
-                links.add((path, entry.inode()))
-    return links, copies
-
-
-def _remove_stale(path: Path) -> None:
-    with suppress(OSError), _replacing():
-        ours = path.name.startswith(TEMPORARY[0])
-        if ours or time.time() - path.lstat().st_ctime > _STALE:
-            path.unlink()
-
-
 def keep(path: Path) -> bool:
-    """Archive a file of the store in its current state, if needed.
+    """Archive a file of the store in its current state; return whether it was copied.
 
-    Returns False if there was nothing to do. Symbolic links are not followed. Raises OSError.
+    A file that is already archived in this state is not copied. Symbolic links are not followed.
+    Raises OSError.
     """
     facts = stat_if_present(path)
     if facts is None or not stat.S_ISREG(facts.st_mode):
         return False
+    copy = _copy_of(path)
+    existing = stat_if_present(copy)
+    if existing is not None and versions.same_version(existing, facts):
+        return False
+    if not copy.parent.exists():
+        make_own_folder(copy.parent)
     try:
-        if path.suffix != ".json":
-            copy = stat_if_present(in_tree(vault_dir() / COPIES, path))
-            if copy is not None and same_version(copy, facts):
-                return False
-            if (linked := _link(path, facts)) is not None:
-                return linked
         with _replacing():
-            return _bring_up_to_date(path, facts)
+            may_have_grown = path.suffix == ".jsonl" and stat_if_present(copy) is not None
+            if may_have_grown and versions.begins_with(path, copy):
+                append_rest(path, copy)
+                return True
+            return _copy_anew(path, copy)
     except FileNotFoundError:
         if os.path.lexists(path):
             raise
         return False  # the file has just been removed
 
 
-# --- links ---------------------------------------------------------------------------------------
-
-
-def _link(path: Path, facts: os.stat_result) -> bool | None:
-    """Link a file into the vault; return None if that is impossible.
-
-    Returns False if the vault already has a link to this very file, and True otherwise. Links to
-    different files with the same path are numbered. A link replaces an archived file if the new
-    file contains all of it, but only once there is a copy of that: what is archived must not depend
-    on a link. Otherwise it gets the next number. Raises OSError.
-    """
-    for kept in _numbered(path):
-        there = stat_if_present(kept)
-        if there is None:
-            make_own_folder(kept.parent)
-            with suppress(FileExistsError):  # another program has just created it
-                if not link(path, kept):
-                    return None
-                _keep_apart(path)
-                return True
-            there = kept.lstat()
-        if os.path.samestat(there, facts):
-            return False
-        with _replacing():
-            if _fits(facts) and begins_with(path, kept):
-                _bring_up_to_date(path, facts)
-                return True if replace_with_link(path, kept) else None
-    raise AssertionError
-
-
-def _numbered(path: Path, prefix: str = "") -> Iterator[Path]:
-    return (in_tree(vault_dir() / f"{prefix}{number}", path) for number in count())
-
-
-def _keep_apart(path: Path) -> None:
-    """Preserve the vault's copy of a log if it has contents that the log lacks.
-
-    The copy is renamed, because the next update would replace it.
-    """
-    copy = in_tree(vault_dir() / COPIES, path)
-    if path.suffix == ".jsonl" and stat_if_present(copy) is not None:
-        with _replacing():
-            if stat_if_present(copy) is not None and not begins_with(path, copy):
-                _set_aside(path, copy)
-                copy.unlink()
-
-
-# --- copies --------------------------------------------------------------------------------------
-
-
-def detach(path: Path) -> None:
-    """Replace the vault's links to a file of the store with an independent copy.
-
-    Archived files that the copy contains are removed, too. Does nothing if there are no links, or
-    if the disk is nearly full. Raises OSError.
-    """
-    with suppress(FileNotFoundError):
-        facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
-        names = _names(path)
-        shared = any(os.path.samestat(name.lstat(), facts) for name in names)
-        if not shared or not _fits(facts):
-            return
-        with _replacing():
-            _bring_up_to_date(path, facts)
-            for name in names:
-                if begins_with(copy, name):
-                    flush(copy)
-                    sync_folder(copy.parent)
-                    name.unlink()
-
-
-def _copy_too(path: Path) -> None:
-    """Bring the copy of a linked file up to date, unless the disk is nearly full. Raises
-    OSError.
-    """
-    with suppress(FileNotFoundError):
-        facts = path.lstat()
-        if _fits(facts):
-            with _replacing():
-                _bring_up_to_date(path, facts)
-
-
-def _fits(facts: os.stat_result) -> bool:
-    return shutil.disk_usage(vault_dir()).free - facts.st_size >= _ROOM
-
-
-def _remove_spare(path: Path) -> None:
-    """Remove the copy of a file that the store no longer has, if a link has all of it.
-
-    The link must have become the file's only name. Raises OSError.
-    """
-    copy = in_tree(vault_dir() / COPIES, path)
-    with suppress(FileNotFoundError), _replacing():
-        alone = (name for name in _names(path) if name.lstat().st_nlink == 1)
-        held = next((name for name in alone if begins_with(name, copy)), None)
-        if held is not None and not os.path.lexists(path):
-            flush(held)
-            sync_folder(held.parent)
-            copy.unlink()
-
-
-def _names(path: Path) -> list[Path]:
-    """Return a file's existing paths in the vault, except that of its copy."""
-    names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
-    return [name for name in names if stat_if_present(name) is not None]
-
-
-def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
-    kept = in_tree(vault_dir() / COPIES, path)
-    there = stat_if_present(kept)
-    if there is not None and same_version(there, facts):
-        return False
-    if there is not None and path.suffix == ".jsonl" and begins_with(path, kept):
-        append_rest(path, kept)
-        return True
-    return _replace_copy(path, kept)
-
-
-def _replace_copy(path: Path, kept: Path) -> bool:
+def _copy_anew(path: Path, copy: Path) -> bool:
     """Copy a file into the vault, replacing its copy; return whether this was done.
 
     An incomplete legacy file is probably being written. It is not copied, unless it has been
     unchanged for a minute and the vault has no copy of it.
     """
-    make_own_folder(kept.parent)
-    with temporary(kept) as new:
+    with temporary(copy) as new:
         copy_file(path, new)
-        if path.suffix == ".json" and legacy_message_ids(new) is None:
-            facts = new.stat()
-            if stat_if_present(kept) is not None or not _is_quiet(
-                (facts.st_size, facts.st_mtime_ns)
-            ):
+        facts = new.stat()
+        has_copy = stat_if_present(copy) is not None
+        if path.suffix == ".json" and versions.legacy_message_ids(new) is None:
+            is_quiet = not 0 <= time.time() - facts.st_mtime < QUIET
+            if has_copy or not is_quiet:
                 return False
-        matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
-        if matters and stat_if_present(kept) is not None and not holds_all(new, kept):
-            _set_aside(path, kept)
-        new.replace(kept)
+        matters = path.suffix in (".json", ".jsonl") or not facts.st_size
+        if has_copy and matters and not versions.holds_all(new, copy):
+            _set_copy_aside(path, copy)
+        new.replace(copy)
     return True
 
 
-def _set_aside(path: Path, kept: Path) -> None:
-    """Link an archived copy to a name under which it won't be replaced."""
-    for aside in _numbered(path):
-        make_own_folder(aside.parent)
-        with suppress(FileExistsError):
-            os.link(kept, aside)
+def _set_copy_aside(path: Path, copy: Path) -> None:
+    """Move a copy to where nothing replaces it, unless another version contains it."""
+    for tree in vault_files.trees():
+        version = in_tree(tree, path)
+        facts = stat_if_present(version)
+        is_own_file = facts is not None and facts.st_nlink == 1 and version != copy
+        if is_own_file and versions.begins_with(version, copy):
             return
+    _set_aside(copy, path)
 
 
-# --- other versions ------------------------------------------------------------------------------
+def _all_files(home: Path) -> Iterator[tuple[str, Stamp | None]]:
+    """Yield the path and the stamp (None if unknown) of each file that the vault should contain."""
+    chats = Store(home).files()
+    for chat in chats:
+        yield chat.name, (chat.size, chat.mtime_ns)
+    for entry in _beside(chats):
+        facts = stat_if_possible(entry.path)
+        yield entry.path, None if facts is None else (facts.st_size, facts.st_mtime_ns)
+
+
+def _beside(chats: Iterable[ChatFile]) -> Iterator[os.DirEntry[str]]:
+    """Yield the other files the CLI deletes with these sessions."""
+    for folder in folders_beside(chats):
+        yield from files_below(str(folder))
+
+
+def _archived(home: Path) -> tuple[dict[str, Stamp], set[Path]]:
+    """Return what the vault has of a store's files, by their paths in the store.
+
+    That is the stamps of the copies, and the paths of files of which it has other versions.
+    Temporary files left by killed programs are deleted.
+    """
+    stamps: dict[str, Stamp] = {}
+    others: set[Path] = set()
+    for tree in (*vault_files.trees(), *vault_files.replaced_trees()):
+        for entry in files_below(str(in_tree(tree, home))):
+            path = entry.path.removeprefix(str(tree))
+            if vault_files.is_temporary(entry.name):
+                _remove_stale(Path(entry.path))
+            elif tree.name == COPIES:
+                facts = stat_if_possible(entry.path)
+                if facts is not None:
+                    stamps[path] = facts.st_size, facts.st_mtime_ns
+            elif not tree.name.startswith(REPLACED):
+                others.add(Path(path))
+    return stamps, others
+
+
+def _remove_stale(path: Path) -> None:
+    with suppress(OSError), _replacing():
+        ours = path.name.startswith(vault_files.TEMPORARY[0])
+        if ours or time.time() - path.lstat().st_ctime > _STALE:
+            path.unlink()
+
+
+# --- other versions of a file --------------------------------------------------------------------
+
+
+def merge_versions(path: Path) -> None:
+    """Drop what the vault has twice of a file of the store.
+
+    A version that the copy contains is dropped. If the store no longer has the file, a version that
+    contains the copy takes its place. A version that is a hard link, which an earlier gemtui or its
+    hook made, becomes a file of its own. Raises OSError.
+    """
+    copy = _copy_of(path)
+    for tree in vault_files.trees():
+        version = in_tree(tree, path)
+        if tree.name == COPIES:
+            continue
+        with suppress(FileNotFoundError), _replacing():
+            links = version.lstat().st_nlink
+            has_copy = stat_if_present(copy) is not None
+            if has_copy and versions.begins_with(copy, version):
+                flush(copy)
+                sync_folder(copy.parent)
+                version.unlink()
+                continue
+            if links > 1:
+                replace_with_copy(version, version)
+            if has_copy and not os.path.lexists(path) and versions.begins_with(version, copy):
+                version.replace(copy)
 
 
 def set_others_aside(path: Path, kept: Path) -> Path | None:
@@ -386,20 +267,24 @@ def set_others_aside(path: Path, kept: Path) -> Path | None:
     Lists don't show a version if `kept` has all its messages (`REPLACED`). Returns the archived
     file for the version at `path` in the store; None if there is none. Raises OSError.
     """
-    there, aside = stat_if_present(path), None
-    if there is None and not trees():
+    exists = stat_if_present(path) is not None
+    if not exists and not vault_files.trees():
         return None
     make_own_folder(vault_dir())
     with _replacing():
-        if there is not None:
-            aside = _named_apart(path, path, "" if adds_to(path, kept) else REPLACED)
-        for name in [in_tree(tree, path) for tree in trees()]:
-            if name in (kept, aside) or stat_if_present(name) is None or adds_to(name, kept):
+        for tree in vault_files.trees():
+            version = in_tree(tree, path)
+            if version == kept or stat_if_present(version) is None:
                 continue
-            if kept == path or not holds_all(kept, name):
-                _named_apart(name, path, REPLACED)
-                name.unlink()
-    return aside
+            if versions.adds_to(version, kept):
+                continue
+            if kept == path or not versions.holds_all(kept, version):
+                _set_aside(version, path, REPLACED)
+        if not exists:
+            return None
+        if versions.adds_to(path, kept):
+            return _archive(path, vault_files.trees(), "")
+        return _archive(path, vault_files.replaced_trees(), REPLACED)
 
 
 def archive(path: Path) -> None:
@@ -409,31 +294,48 @@ def archive(path: Path) -> None:
     """
     keep(path)
     with _replacing():
-        for kept in (in_tree(tree, path) for tree in trees()):
-            there = stat_if_present(kept)
-            if there and there.st_size == path.lstat().st_size and begins_with(kept, path):
-                flush(kept)
-                return
-        _named_apart(path, path, "")
+        _archive(path, vault_files.trees(), "")
 
 
-def _named_apart(file: Path, path: Path, prefix: str) -> Path:
-    """Give a version of a file a name in the vault that it keeps; return the name.
+def _archive(path: Path, trees: Iterable[Path], prefix: str) -> Path:
+    """Archive a file of the store where nothing replaces it, flushed to disk; return where.
 
-    `path`: the file's path in the store. `prefix`: of the names of the trees.
+    `trees`: where an archived file with the same contents may be. `prefix`: of the name of the tree
+    that gets it otherwise.
     """
-    for aside in _numbered(path, prefix):
-        there = stat_if_present(aside)
-        if there is None:
-            make_own_folder(aside.parent)
-            with suppress(FileExistsError):  # the hook has just created it
-                if not link(file, aside):
-                    replace_with_copy(file, aside)
-                sync_folder(aside.parent)
-                return aside
-        elif os.path.samestat(there, file.lstat()):
+    size = path.lstat().st_size
+    for tree in trees:
+        version = in_tree(tree, path)
+        facts = stat_if_present(version)
+        if facts is not None and facts.st_size == size and versions.begins_with(version, path):
+            flush(version)
+            return version
+    copy = _copy_of(path)
+    make_own_folder(copy.parent)
+    with temporary(copy) as new:
+        copy_file(path, new)
+        flush(new)
+        aside = _set_aside(new, path, prefix)
+    sync_folder(aside.parent)
+    return aside
+
+
+def _set_aside(file: Path, path: Path, prefix: str = "") -> Path:
+    """Move a file of the vault to a tree where nothing replaces it; return its new path.
+
+    `path`: the file's path in the store. `prefix`: of the tree's name.
+    """
+    for number in count():
+        aside = in_tree(vault_dir() / f"{prefix}{number}", path)
+        make_own_folder(aside.parent)
+        with suppress(FileExistsError):
+            move_without_replacing(file, aside)
             return aside
     raise AssertionError
+
+
+def _copy_of(path: Path) -> Path:
+    return in_tree(vault_dir() / COPIES, path)
 
 
 def _replacing() -> AbstractContextManager[bool]:

@@ -41,11 +41,11 @@ def test_it_says_that_it_is_off_and_what_the_cli_removes_next(gemtui: Gemtui, ch
 def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) -> None:
     size = chat.stat().st_size
     gemtui.ok("vault on")
-    assert gemtui.json("vault")["vault"]["bytes"]["shared"] == size
+    assert gemtui.json("vault")["vault"]["bytes"]["copied"] == size
     chat.unlink()
     status = gemtui.json("vault")
     assert status["kept"] == [uuid(1)]
-    assert status["vault"]["bytes"] == {"shared": 0, "copied": size, "only_here": size}
+    assert status["vault"]["bytes"] == {"shared": 0, "copied": 0, "only_here": size}
     assert f"{uuid(1)[:8]}" in gemtui("vault").out
     (listed,) = gemtui.json("sessions --everywhere")["sessions"]
     assert listed["flags"] == ["kept"]
@@ -133,7 +133,7 @@ def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(
     removed = gemtui.json("vault prune --project", home, "--yes")
     assert {Path(each).name for each in removed["removed"]} == {chat.name}
     assert gemtui.json("vault")["kept"] == []
-    assert other.stat().st_nlink == 2
+    assert list(vault_dir().rglob(other.name))
     assert not list(vault_dir().rglob(chat.name))
     assert not list(vault_dir().rglob("proj"))
 

@@ -29,9 +29,7 @@ def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None
     size = path.stat().st_size + agent.stat().st_size
     path.unlink()
     agent.unlink()
-    assert (
-        forget_kept(kept(store)) == 2 * size
-    )  # of what has just changed there are links and copies
+    assert forget_kept(kept(store)) == size
     assert {each.name for each in vault_dir().rglob("*.jsonl")} == {other.name}
 
 
@@ -46,9 +44,9 @@ def test_what_is_removed_takes_its_tool_outputs_and_leaves_what_the_cli_has(stor
     path.unlink()
     outputs[0].unlink()
     found = removal(only_kept(read(store).sessions))
-    assert (len(found.names), found.size) == (4, 2 * size)  # links and copies
+    assert (len(found.names), found.size) == (2, size)
     assert [each.id for each in found.sessions] == [uuid(1)]
-    assert delete_from_vault(found) == 2 * size
+    assert delete_from_vault(found) == size
     left = {each.name for each in vault_dir().rglob("*.*") if each.is_file()}
     assert left == {other.name, "a.txt"}
 

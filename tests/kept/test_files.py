@@ -1,4 +1,4 @@
-"""One file that is linked, copied or put back on a disk that fails."""
+"""One file that is copied or put back on a disk that fails."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.files import replace_with_copy, replace_with_link, restore_file
-from gemtui.kept.vault import QUIET, detach, keep, turn_on
+from gemtui.kept.files import replace_with_copy, restore_file
+from gemtui.kept.vault import archive, keep, merge_versions, turn_on
 from gemtui.paths import vault_dir
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree
 from gemtui.sessions.read.versions import begins_with
+from tests.kept.test_keeping import linked
 
 BEFORE, AFTER = b"before\n", b"before\nafter\n"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file that was quiet, which is kept by another name in the vault; `old` is beside it."""
+    """A file of which the vault has a copy and a link; `old` is beside it."""
     turn_on()
     path = tmp_path / "chats/log.jsonl"
     path.parent.mkdir()
     path.write_bytes(AFTER)
-    then = path.stat().st_mtime - QUIET - 1
-    os.utime(path, (then, then))
     keep(path)
+    linked(path)
     path.with_name("old").write_bytes(BEFORE)
     return path
 
@@ -36,14 +37,10 @@ def copied(path: Path) -> None:
 
 
 def put_back(path: Path) -> None:
-    assert restore_file(path, path.with_name("new"), shared=False)
+    assert restore_file(path, path.with_name("new"))
 
 
-def put_back_shared(path: Path) -> None:
-    restore_file(path, path.with_name("new"), shared=True)
-
-
-@pytest.mark.parametrize("step", [detach, copied, put_back, put_back_shared])
+@pytest.mark.parametrize("step", [archive, merge_versions, copied, put_back])
 def test_a_disk_that_takes_nothing_is_said_and_nothing_kept_gives_way(
     path: Path, step: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,16 +51,16 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_kept_gives_way(
         patched.setattr(os, "fsync", refused)
         with pytest.raises(OSError, match="Input/output"):
             step(path)
-    assert Path(f"{vault_dir()}/0{path}").read_bytes() == AFTER
+    for tree in ("0", COPIES):
+        assert in_tree(vault_dir() / tree, path).read_bytes() == AFTER
     assert path.with_name("old").read_bytes() == BEFORE
-    assert step is put_back_shared or not path.with_name("new").exists()
+    assert not path.with_name("new").exists()
     assert not list(path.parent.glob(".*"))
     step(path)
 
 
-@pytest.mark.parametrize("shared", [False, True])
 def test_what_replaces_a_damaged_file_is_on_the_disk_before_and_its_name_afterwards(
-    path: Path, shared: bool, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, steps, fsync = path.with_name("old"), list[tuple[int, bytes]](), os.fsync
 
@@ -72,14 +69,13 @@ def test_what_replaces_a_damaged_file_is_on_the_disk_before_and_its_name_afterwa
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", synced)
-    assert restore_file(path, place, shared=shared, over=place.lstat())
+    assert restore_file(path, place, over=place.lstat())
     assert steps == [(place.stat().st_ino, BEFORE), (place.parent.stat().st_ino, AFTER)]
 
 
 def test_what_is_there_is_not_replaced(path: Path) -> None:
     old = path.with_name("old")
-    assert not restore_file(path, old, shared=True)
-    assert not restore_file(path, old, shared=False)
+    assert not restore_file(path, old)
     assert old.read_bytes() == BEFORE
 
 
@@ -90,12 +86,10 @@ def test_where_there_are_no_links_it_is_put_back_all_the_same(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refused)
-    new, old = path.with_name("new"), path.with_name("old")
-    assert restore_file(path, new, shared=True)
+    new = path.with_name("new")
+    assert restore_file(path, new)
     assert new.read_bytes() == AFTER
-    assert not restore_file(path, new, shared=True)
-    assert not replace_with_link(path, old)
-    assert old.read_bytes() == BEFORE
+    assert not restore_file(path, new)
     assert not list(path.parent.glob(".*"))
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.extension.content import write
-from gemtui.kept.vault import keep, keep_all, switch_off, turn_on
+from gemtui.kept.vault import keep, keep_all, switch_off
 from gemtui.paths import extension_dir, vault_dir
-from gemtui.sessions.catalog.vault_files import store_with_kept
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree, store_with_kept
 from tests.kept.test_keeping import kept
 from tests.sessions import logs
-from tests.sessions.stores import append, session, talk, uuid
+from tests.sessions.stores import append, legacy, session, talk, uuid
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +45,9 @@ def test_a_session_and_what_belongs_to_it_are_kept_at_the_end_of_a_turn(store: P
     plan = logs.write(project / uuid(1) / "plans/plan.md", ["First"])
     turn_ends(path)
     turn_ends(path)
-    assert [each.stat().st_nlink for each in (path, agent, output, plan)] == [2] * 4
-    assert kept(path) == [path.read_bytes()]
+    for each in (path, agent, output, plan):
+        assert kept(each) == [each.read_bytes()]
+        assert each.stat().st_nlink == 1
     assert not keep(path)
     assert {each.stat().st_mode & 0o77 for each in vault_dir().rglob("*") if each.is_dir()} == {0}
 
@@ -67,7 +68,7 @@ def test_it_puts_nothing_in_the_place_of_what_is_kept(store: Path) -> None:
         states.append(path.read_bytes())
         turn_ends(path)
         turn_ends(path)
-    assert kept(path) == states
+    assert sorted(kept(path)) == sorted(states)
 
 
 @pytest.mark.parametrize("place", ["chats/../../secret.jsonl", 'chats/a"b.jsonl', "secret.jsonl"])
@@ -86,38 +87,44 @@ def test_a_symbolic_link_is_not_followed(store: Path, tmp_path: Path) -> None:
     path.unlink()
     path.symlink_to(secret)
     turn_ends(path)
-    assert secret.stat().st_nlink == 1
     assert not list(vault_dir().rglob("*.jsonl"))
 
 
-def test_on_another_file_system_it_copies_what_goes_on_and_nothing_else(
-    other_file_system: Path, tmp_path: Path
-) -> None:
-    turn_on()
-    path = session(tmp_path / ".gemini", uuid(1))
-    write()
+def test_the_copy_goes_on_with_its_log_and_is_moved_aside_for_another(store: Path) -> None:
+    path = session(store, uuid(1))
     turn_ends(path)
     assert kept(path) == [path.read_bytes()]
     append(path, logs.user("late", "One more"))
     turn_ends(path)
     whole = path.read_bytes()
     assert kept(path) == [whole]
-    assert not any(each.kept for each in store_with_kept(tmp_path / ".gemini").files())
+    assert not any(each.kept for each in store_with_kept(store).files())
     path.write_bytes(b"")
     turn_ends(path)
+    assert kept(path) == [whole]
     logs.write(path, [logs.header(uuid(1)), logs.user("other", "Begun anew")])
     turn_ends(path)
-    assert kept(path) == [whole]
-    assert keep(path)
     assert sorted(kept(path)) == sorted([whole, path.read_bytes()])
+    assert not keep(path)
 
 
-def test_what_the_vault_has_a_copy_of_gets_no_other_name(store: Path) -> None:
+def test_an_object_of_an_older_version_that_changed_is_left_to_gemtui(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
+    turn_ends(path)
+    before = path.read_bytes()
+    assert kept(path) == [before]
+    legacy(store, uuid(1), [logs.user("another", "Hello")], key="proj", seconds=9)
+    turn_ends(path)
+    assert kept(path) == [before]
+
+
+def test_what_has_not_changed_is_not_copied_again(store: Path) -> None:
     path = session(store, uuid(1))
-    os.utime(path, (0, 0))
     keep_all(store)
+    copy = in_tree(vault_dir() / COPIES, path)
+    before = copy.stat().st_ino
     turn_ends(path)
-    assert path.stat().st_nlink == 1
-    append(path, logs.user("late", "One more"))
+    assert copy.stat().st_ino == before
+    os.utime(path, (0, 0))
     turn_ends(path)
-    assert path.stat().st_nlink == 2
+    assert kept(path) == [path.read_bytes()]

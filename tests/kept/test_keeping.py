@@ -10,14 +10,13 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from gemtui.kept.contents import contents
 from gemtui.kept.vault import QUIET, is_on, keep, keep_all, keep_changed, switch_off, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.vault_files import store_with_kept, trees
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree, store_with_kept, trees
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid
@@ -27,6 +26,14 @@ def kept(path: Path) -> list[bytes]:
     """What the vault has of a file, tree by tree."""
     names = (Path(f"{tree}{path}") for tree in trees())
     return [name.read_bytes() for name in names if name.exists()]
+
+
+def linked(path: Path) -> Path:
+    """A link to a file in the vault, as an earlier version of gemtui and its hook made it."""
+    link = in_tree(vault_dir() / "0", path)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.hardlink_to(path)
+    return link
 
 
 def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(
@@ -42,23 +49,47 @@ def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_o
     assert kept(path) == [path.read_bytes()]
 
 
-def test_a_file_is_another_name_of_the_same_and_nobody_else_may_look(store: Path) -> None:
+def test_a_file_is_copied_once_and_nobody_else_may_look(store: Path) -> None:
     path = session(store, uuid(1))
     assert keep(path)
     assert not keep(path)
-    assert path.stat().st_nlink == 2
+    assert path.stat().st_nlink == 1
+    (copy,) = vault_dir().rglob("*.jsonl")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     for folder in (vault_dir(), *(each for each in vault_dir().rglob("*") if each.is_dir())):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((vault_dir() / "on").stat().st_mode) == 0o600
 
 
-def test_what_is_written_after_the_name_was_made_is_kept_too(store: Path) -> None:
+def test_a_copy_goes_on_as_its_log_does(store: Path) -> None:
     path = session(store, uuid(1))
     keep(path)
+    (copy,) = vault_dir().rglob("*.jsonl")
+    before = copy.stat().st_ino
     append(path, logs.user("late", "One more"))
-    written = path.read_bytes()
-    path.unlink()
-    assert kept(path) == [written]
+    assert keep(path)
+    assert kept(path) == [path.read_bytes()]
+    assert copy.stat().st_ino == before
+    assert not keep(path)
+
+
+@pytest.mark.parametrize("at", [0, 1, None])
+def test_an_update_that_was_interrupted_is_not_taken_for_the_whole(
+    store: Path, at: int | None
+) -> None:
+    """As if killed while the copy was being appended to, or before it got its time."""
+    path = session(store, uuid(1))
+    keep(path)
+    (copy,) = vault_dir().rglob("*.jsonl")
+    size = path.stat().st_size
+    append(path, logs.user("late", "One more"))
+    added = path.read_bytes()[size:]
+    with copy.open("ab") as file:
+        file.write(added[:at])
+    os.utime(copy, (1, 1))
+    assert keep(path)
+    assert kept(path) == [path.read_bytes()]
+    assert not keep(path)
 
 
 def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store: Path) -> None:
@@ -70,10 +101,6 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
     assert keep_all(store, told=lambda *step: told.append(step)) == 4
     assert told[-1] == (4, 4)
     assert keep_all(store) == 0
-    for path in (main, agent, old, checkpoint):
-        assert {*kept(path)} == {path.read_bytes()}
-        quiet(path)
-    keep_all(store)
     for path in (main, agent, old, checkpoint):
         assert kept(path) == [path.read_bytes()]
 
@@ -100,10 +127,10 @@ def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_other
     mine[0].write_text("more of it")
     late = project / uuid(1) / "plans/late.md"
     late.write_text("late")
-    assert keep_all(store) == 1
+    assert keep_all(store) == 2
     assert keep_all(store) == 0
-    assert {*kept(mine[0])} == {b"more of it"}
-    assert {*kept(late)} == {b"late"}
+    assert kept(mine[0]) == [b"more of it"]
+    assert kept(late) == [b"late"]
     assert [kept(path) for path in others] == [[]] * 3
 
 
@@ -140,8 +167,7 @@ def test_a_file_that_goes_on_from_what_is_kept_takes_its_place(store: Path) -> N
     path.write_bytes(data)
     append(path, logs.user("late", "One more"))
     assert keep(path)
-    assert {*kept(path)} == {path.read_bytes()}
-    assert path.stat().st_nlink == 2
+    assert kept(path) == [path.read_bytes()]
 
 
 def test_an_object_of_an_older_version_is_copied_as_it_is_written_over(store: Path) -> None:
@@ -272,7 +298,7 @@ def test_a_quiet_file_survives_what_is_done_to_it_in_its_place(store: Path) -> N
         keep_all(store)
         assert before in kept(path)
         assert first in kept(plan)
-    assert len(kept(path)) == 3
+    assert len(kept(path)) == 2
 
 
 def test_a_damaged_object_is_kept_once_it_is_quiet_and_replaces_nothing(store: Path) -> None:
@@ -288,19 +314,6 @@ def test_a_damaged_object_is_kept_once_it_is_quiet_and_replaces_nothing(store: P
     path.write_bytes(whole[:50])
     assert not keep(quiet(path))
     assert whole in kept(path)
-
-
-def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None:
-    path = quiet(session(store, uuid(1)))
-    keep_all(store)
-    append(path, logs.user("late", "One more"))
-    assert keep_all(store) == 1
-    append(path, logs.user("later", "And more"))
-    assert path.read_bytes() in kept(path)
-    quiet(path)
-    keep_all(store)
-    assert kept(path) == [path.read_bytes()]
-    assert path.stat().st_nlink == 1
 
 
 def test_what_was_long_kept_does_not_depend_on_a_new_file_that_goes_on_from_it(store: Path) -> None:
@@ -322,9 +335,7 @@ def test_what_was_long_kept_does_not_depend_on_a_new_file_that_goes_on_from_it(s
     assert sorted(kept(path)) == sorted([path.read_bytes(), went_on])
 
 
-def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_when_it_is_gone(
-    store: Path,
-) -> None:
+def test_what_has_just_changed_is_kept_whatever_happens_to_its_file(store: Path) -> None:
     emptied, gone = session(store, uuid(1)), session(store, uuid(2))
     data = {path: path.read_bytes() for path in (emptied, gone)}
     keep_all(store)
@@ -338,29 +349,18 @@ def test_what_has_just_changed_is_kept_whatever_happens_to_its_file_and_once_whe
     assert kept(gone) == [data[gone]]
 
 
-def test_a_disk_that_is_nearly_full_has_no_copies(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = quiet(session(store, uuid(1)))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
-    keep_all(store)
-    assert path.stat().st_nlink == 2
-
-
-@pytest.mark.parametrize(("place", "name"), [(os, "link"), (Path, "replace")])
 def test_what_is_kept_stays_until_its_successor_has_a_name(
-    store: Path, monkeypatch: pytest.MonkeyPatch, place: object, name: str
+    store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = session(store, uuid(1))
     keep(path)
     before = path.read_bytes()
-    path.unlink()
-    path.write_bytes(before + b"{}\n")
+    path.write_bytes(b"{}\n")
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(place, name, full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
         keep(path)
     assert before in kept(path)
@@ -380,6 +380,30 @@ def test_a_temporary_file_of_the_hook_is_removed_only_when_it_is_old(
     monkeypatch.setattr(time, "time", lambda: now + 7200)
     keep_all(store)
     assert not left.exists()
+
+
+def test_links_of_an_earlier_version_become_copies_and_nothing_counts_twice(store: Path) -> None:
+    live, grown, gone, moved, spare, other = (session(store, uuid(n)) for n in range(1, 7))
+    keep_all(store)
+    for path in (live, grown, gone, moved, spare, other):
+        linked(path)
+    for path in (gone, moved):  # these had a link only
+        in_tree(vault_dir() / COPIES, path).unlink()
+    append(grown, logs.user("late", "One more"))
+    append(spare, logs.user("late", "One more"))
+    logs.write(other.with_suffix(".new"), talk(uuid(6), "Another")).replace(other)
+    data = {path: path.read_bytes() for path in (live, grown, gone, moved, spare)}
+    gone.unlink()
+    spare.unlink()
+    moved.rename(moved.with_name("elsewhere"))
+    assert (contents().files, contents().kept) == (6, 4)
+    keep_all(store)
+    for path, before in data.items():
+        assert kept(path) == [before]
+    assert len(kept(other)) == 2
+    assert not [path for path in vault_dir().rglob("*.jsonl") if path.stat().st_nlink > 1]
+    assert (contents().files, contents().kept, contents().shared) == (7, 4, 0), "one has two states"
+    assert keep_all(store) == 0
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -12,8 +12,9 @@ import pytest
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.summary import Flag
-from gemtui.sessions.catalog.vault_files import in_tree, replaced_trees, trees
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree, replaced_trees, trees
 from tests.deep import DEEP
+from tests.kept.test_keeping import linked
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
@@ -130,6 +131,26 @@ def test_copying_that_is_killed_loses_nothing_either(
             assert any(each.startswith(data) for each in held(path)), step
     keep_all(home)
     assert all(held(path) == [path.read_bytes()] for path in paths)
+    assert left_over() == []
+
+
+def test_taking_over_links_that_is_killed_loses_nothing(store: Path) -> None:
+    paths = [session(store, uuid(number)) for number in range(MANY)]
+    keep_all(store)
+    for number, path in enumerate(paths):
+        linked(path)
+        if number % 3 == 0:
+            in_tree(vault_dir() / COPIES, path).unlink()
+        append(path, logs.user("late", "One more"))
+    before = {path: path.read_bytes() for path in paths}
+    for path in paths[::2]:
+        path.unlink()
+    for step in killed_at_each_step(store, "keep"):
+        for path, data in before.items():
+            assert any(each.startswith(data) for each in held(path)), step
+    assert step > MANY
+    assert all(held(path) == [before[path]] for path in paths)
+    assert keep_all(store) == 0
     assert left_over() == []
 
 

@@ -81,7 +81,7 @@ def test_its_tool_outputs_and_plans_come_back_but_over_nothing(store: Path) -> N
     for each in (path, output, plan):
         each.unlink()
     plan.write_text("Another")
-    (vault_dir() / f"0{output.parent}/.put-shell").write_text("what a killed program left")
+    (vault_dir() / f"copy{output.parent}/.put-shell").write_text("what a killed program left")
     assert back(store).paths == (path, output)
     assert output.read_bytes() == before
     assert plan.read_text() == "Another"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,15 @@ from gemtui.errors import OptionError
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.restoring import restore_from_run
 from gemtui.kept.resume_guard import ResumeGuard, SessionKeeper, settle_abandoned
-from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, backup_of, keep_before
+from gemtui.kept.run_copies import (
+    Aftermath,
+    KeptSession,
+    aftermath_of,
+    backup_of,
+    drop_kept,
+    keep_before,
+    write_newest,
+)
 from gemtui.kept.vault import keep as vault_keep
 from gemtui.runs.adapter import GeminiAdapter
 
@@ -191,125 +198,105 @@ MORE = lines({"id": "p2", "type": "user", "content": [{"text": "Which?"}]})
 ANSWERED = lines({"id": "a2", "type": "gemini", "content": "Plum again."})
 
 
-@pytest.fixture(params=["linked", "copied"])
-def keeper(
-    request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> SessionKeeper:
-    """A keeper that has looked once; where there can be no link, it has copies."""
-    if request.param == "copied":
-        _refuse_links(monkeypatch, home.folder.path)
+@pytest.fixture
+def keeper(home: Home) -> SessionKeeper:
+    """A keeper that has looked once."""
     keeper = SessionKeeper(home.folder, home.keep())
     keeper.check()
     return keeper
 
 
-def _refuse_links(monkeypatch: pytest.MonkeyPatch, between: Path) -> None:
-    """As between two file systems: no link from or to anything below `between`."""
-    link = os.link
-
-    def refuse(source: Path, target: Path, **more: bool) -> None:
-        if Path(source).is_relative_to(between) != Path(target).is_relative_to(between):
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        link(source, target, **more)
-
-    monkeypatch.setattr(os, "link", refuse)
+def states(home: Home) -> dict[Path, bytes]:
+    """What the run has of the session's files."""
+    kept = backup_of(home.folder)
+    assert kept is not None
+    return {path: copy.read_bytes() for path, copy in kept.states.items()}
 
 
-def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: SessionKeeper) -> None:
-    header, context = GHOST.splitlines(keepends=True)
-    ghost = home.ghost(b"")
+def test_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKeeper) -> None:
+    ghost = home.ghost()
     keeper.check()
-    ghost.write_bytes(header)
-    keeper.check()
-    assert ghost.exists(), "its second line is still to come"
-    append(ghost, context)
+    assert ghost.exists(), "it may still be written to"
+    home.folder.stdout.write_text("{}\n")
     keeper.check()
     assert not ghost.exists()
-    ghost.write_bytes(context)
-    keeper.check()
-    assert not ghost.exists(), "a CLI wrote on to what had been removed"
     home.add("session-2026-01-02T03-10-0a1b2c3d.jsonl", lines(header_of(OTHER), CONTEXT))
     assert keeper.close() == Aftermath(ghosts=(ghost,))
 
 
-def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKeeper) -> None:
-    ghost = home.ghost(lines(header_of()))
-    keeper.check()
-    assert ghost.exists()
-    home.folder.stdout.write_text("{}\n")
-    keeper.check()
-    keeper.check()
-    assert not ghost.exists()
-
-
-def test_what_vanishes_comes_back_with_all_that_was_written(
-    home: Home, keeper: SessionKeeper
-) -> None:
+def test_what_a_run_adds_is_added_to_the_copy(home: Home, keeper: SessionKeeper) -> None:
     append(home.real, MORE)
-    keeper.check()
-    home.ghost()
-    for path in home.chats.iterdir():
-        path.unlink()
-    keeper.check()
+    assert keeper.close() == Aftermath()
+    assert states(home) == {home.real: REAL + MORE}
+    assert len(list(home.folder.path.glob("*.jsonl"))) == 1
+    home.real.unlink()
+    assert put_back(home) == (home.real,)
     assert home.real.read_bytes() == REAL + MORE
-    append(home.real, ANSWERED)
-    found = keeper.close()
-    assert (found.restored, found.lost, found.changed) == ((home.real,), (), ())
-    assert home.files() == {str(home.real): REAL + MORE + ANSWERED}
 
 
 def test_a_log_that_began_anew_is_joined(home: Home, keeper: SessionKeeper) -> None:
     home.real.unlink()
     home.real.write_bytes(MORE)
-    keeper.check()
+    aftermath = keeper.close()
+    assert (aftermath.restored, aftermath.lost, aftermath.changed) == ((home.real,), (), ())
+    assert "may be missing" in aftermath.notes(home.folder)[0]
     assert home.real.read_bytes() == REAL + MORE
-    append(home.real, ANSWERED)
-    assert keeper.close() == Aftermath()
-    assert home.real.read_bytes() == REAL + MORE + ANSWERED
-    kept = backup_of(home.folder)
-    assert kept is not None
-    assert kept.newest[home.real].read_bytes() == REAL + MORE + ANSWERED
+    assert states(home) == {home.real: REAL + MORE}
 
 
 def test_a_log_that_the_cli_writes_whole_again_is_the_newest(
     home: Home, keeper: SessionKeeper
 ) -> None:
-    again = lines(header_of(), CONTEXT, PROMPT, ANSWER) + MORE
-    other = home.real.with_suffix(".tmp")
-    other.write_bytes(again)
-    other.replace(home.real)
-    keeper.check()
+    again = lines(header_of(), PROMPT, ANSWER) + MORE
+    home.real.write_bytes(again)
+    assert keeper.close().changed == (home.real,)
+    assert states(home) == {home.real: again}
+    kept = backup_of(home.folder)
+    assert kept is not None
+    assert kept.files[home.real].read_bytes() == REAL
     home.real.unlink()
-    keeper.check()
+    assert put_back(home) == (home.real,)
     assert home.real.read_bytes() == again
 
 
 def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: SessionKeeper) -> None:
-    sub = home.add(f"{ID}/sub.jsonl", REAL)
-    migrated = home.add("session-2026-01-02T03-11-0a1b2c3d.jsonl", REAL + MORE)
+    home.add(f"{ID}/sub.jsonl", REAL)
+    home.add("session-2026-01-02T03-11-0a1b2c3d.jsonl", REAL + MORE)
     output = home.chats.parent / f"tool-outputs/session-{ID}/shell_1.txt"
     output.parent.mkdir(parents=True)
     output.write_text("all of it")
-    keeper.check()
     before = home.files()
-    for path in (sub, migrated, output, home.real):
-        path.unlink()
-    keeper.check()
-    assert home.files() == before
+    assert keeper.close() == Aftermath()
+    assert {str(path): data for path, data in states(home).items()} == before
 
 
 def test_no_state_takes_the_place_of_another(home: Home, keeper: SessionKeeper) -> None:
     first = home.add(f"{ID}/first.jsonl", REAL)
-    keeper.check()
+    second = home.add(f"{ID}/second.jsonl", ANSWERED)
+    keeper.close()
     kept = backup_of(home.folder)
     assert kept is not None
-    kept.newest[home.real].unlink()
-    later = SessionKeeper(home.folder, backup_of(home.folder) or kept)
-    second = home.add(f"{ID}/second.jsonl", REAL + MORE)
-    later.check()
-    now = backup_of(home.folder)
-    assert now is not None
-    assert (now.newest[first].read_bytes(), now.newest[second].read_bytes()) == (REAL, REAL + MORE)
+    kept.newest[first].unlink()
+    first.unlink()
+    third = home.add(f"{ID}/third.jsonl", REAL + MORE)
+    SessionKeeper(home.folder, backup_of(home.folder) or kept).close()
+    assert states(home) == {home.real: REAL, second: ANSWERED, third: REAL + MORE}
+
+
+def test_the_links_of_an_earlier_version_are_read(home: Home) -> None:
+    kept = home.keep()
+    link = home.folder.path / "now-0.jsonl"
+    link.hardlink_to(home.real)
+    write_newest(home.folder, {home.real: link}, Aftermath())
+    append(home.real, MORE)
+    link.with_name("end-now-0.jsonl").write_bytes(REAL + MORE)
+    append(home.real, ANSWERED)
+    assert states(home) == {home.real: REAL + MORE + ANSWERED}
+    home.real.write_bytes(b"")
+    assert states(home) == {home.real: REAL + MORE}
+    drop_kept(home.folder)
+    assert not list(home.folder.path.glob("*.jsonl"))
+    assert kept.files
 
 
 def test_another_session_of_the_same_short_id_is_left_alone(
@@ -318,20 +305,18 @@ def test_another_session_of_the_same_short_id_is_left_alone(
     other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
     keeper.check()
     other.unlink()
-    keeper.check()
     assert keeper.close() == Aftermath()
     assert not other.exists()
 
 
 def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: SessionKeeper) -> None:
-    append(home.real, MORE)
-    keeper.check()
     ghost = home.ghost()
+    home.folder.stdout.write_text("{}\n")
     keeper.check()
     home.real.unlink()
     home.folder.write_owner(Owner(pid=os.getpid(), began=0))
     assert settle_abandoned(home.folder.path.parent) == (home.folder,)
-    assert home.real.read_bytes() == REAL + MORE
+    assert home.real.read_bytes() == REAL
     assert aftermath_of(home.folder) == Aftermath(ghosts=(ghost,), restored=(home.real,))
 
 

@@ -172,7 +172,9 @@ def in_a_tool(gate: Gate) -> list[Answer]:
     ]
 
 
-async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_whole(gemini: GeminiCli) -> None:
+async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_without_what_the_run_wrote_before(
+    gemini: GeminiCli,
+) -> None:
     """The supervisor is stopped meanwhile: the worst moment for a start of the plain CLI."""
     chat, gate = Chat(gemini), Gate()
     id = await first(chat)
@@ -192,7 +194,10 @@ async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_whole(gemini: 
         os.kill(owner.pid, signal.SIGCONT)
         await run.wait()
         assert id in plain_list(chat, model)
-    assert (chat.files(id), chat.said(id)) == ([real], ALL)
+    assert (chat.files(id), chat.said(id)) == ([real], [*ALL[:2], ALL[-1]])
+    aftermath = aftermath_of(run.folder)
+    assert aftermath is not None
+    assert aftermath.restored == (real,)
 
 
 @pytest.mark.parametrize("whom", ["gemtui", "supervisor"])

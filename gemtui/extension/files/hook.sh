@@ -53,7 +53,7 @@ checkpoint() { # the event becomes a file, which the program that checkpoint.sh 
     esac
 }
 
-keep() { # files of the session, of its subagents, its tool outputs and plans get names in the vault
+keep() { # files of the session, of its subagents, its tool outputs and plans are copied to the vault
     told=$(head -c 16384 "$live/$pid")
     id=${told#'{"session_id":"'}
     id=${id%%'"'*}
@@ -68,24 +68,24 @@ keep() { # files of the session, of its subagents, its tool outputs and plans ge
     done
 }
 
-keep_file() { # a name below its own path; what another file has there stays, and the next tree is
-    # taken (gemtui/sessions/catalog/vault_files.py)
+keep_file() { # a copy below its own path, made anew where the file only went on; another version of
+    # a log is moved aside first (gemtui/kept/vault.py), and of an object left to gemtui
     [ -f "$1" ] && [ ! -h "$1" ] || return
-    tree=0 copy=$vault/copy$1
-    [ -e "$copy" ] && [ ! "$copy" -nt "$1" ] && [ ! "$1" -nt "$copy" ] && return
-    while [ -e "$vault/$tree$1" ]; do
-        [ "$vault/$tree$1" -ef "$1" ] && return
-        tree=$((tree + 1))
-    done
-    mkdir -p "$vault/$tree${1%/*}" && { ln "$1" "$vault/$tree$1" || copy_file "$1"; }
-}
-
-copy_file() { # on another file system: a copy, made anew where the file only went on
     copy=$vault/copy$1 new=$vault/copy${1%/*}/.hook-$$
     if [ -e "$copy" ]; then
-        case $(LC_ALL=C cmp "$copy" "$1" 2>&1) in *"EOF on $copy"*) ;; *) return ;; esac
+        [ ! "$copy" -nt "$1" ] && [ ! "$1" -nt "$copy" ] && return
+        case $(LC_ALL=C cmp "$copy" "$1" 2>&1) in
+        '' | *"EOF on $copy"*) ;;
+        *) case $1 in *.jsonl) [ -s "$1" ] && set_aside "$1" || return ;; *.json) return ;; esac ;;
+        esac
     fi
     mkdir -p "${copy%/*}" && cp -p "$1" "$new" && mv -f "$new" "$copy" || rm -f "$new"
+}
+
+set_aside() { # the copy of a log gets a second name, in the first tree that has none like it
+    tree=0
+    while [ -e "$vault/$tree$1" ]; do tree=$((tree + 1)); done
+    mkdir -p "$vault/$tree${1%/*}" && ln "$vault/copy$1" "$vault/$tree$1"
 }
 
 [ -d "$live" ] || mkdir "$live"

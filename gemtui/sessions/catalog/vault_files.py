@@ -1,10 +1,12 @@
 """Session files that exist only in the vault, presented as files of the store.
 
 The vault is the folder in which gemtui saves the sessions that Gemini CLI may delete. It contains
-several trees: `0`, `1`, … for files that are never replaced, `copy` for files that are updated, and
-`replaced-0`, … for damaged versions that a restore replaced with better ones. Each tree mirrors
-absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the
-layout of the CLI's own store, and the same rules identify its files.
+several trees: `copy` for the copy of each file, which is brought up to date, `0`, `1`, … for
+earlier versions that the copy doesn't contain, and `replaced-0`, … for damaged versions that a
+restore replaced with better ones. Each tree mirrors absolute paths, as in
+`copy/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the layout of the CLI's own
+store, and the same rules identify its files. In the numbered trees, an earlier version of gemtui
+also kept hard links to files.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, p
 COPIES = "copy"
 """The tree for copies of files, which comes last.
 
-A copy is not listed if a link, in another tree, has everything that it has.
+A copy is not listed if a version in another tree has everything that it has.
 """
 REPLACED = "replaced-"
 """Prefix of the trees for versions that a restore has replaced; no list shows them."""
@@ -33,27 +35,28 @@ TEMPORARY = (".new-", ".hook-", ".put-")
 def store_with_kept(home: Path) -> Store:
     """Return the CLI's store together with the files in the vault, gemtui's archive."""
     store = Store(home)
-    if found := trees():
-        store.add(tuple(_not_in_store(store, found)))
+    existing_trees = trees()
+    if existing_trees:
+        store.add(tuple(_not_in_store(store, existing_trees)))
     return store
 
 
 def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
-    there = {place.name: place for place in store.files()}
-    linked: dict[str, list[ChatFile]] = {}
+    in_store = {place.name: place for place in store.files()}
+    listed: dict[str, list[ChatFile]] = {}
     for tree in trees:
         for entry in files_below(f"{tree}{store.tmp}"):
-            name = entry.path.removeprefix(str(tree))
-            known = there.get(name)
-            if known is not None and known.inode == entry.inode():
-                continue
             kept = _kept_file(tree, Path(entry.path), store.home)
-            if kept is None or (known and _is_superseded(known, kept)):
+            if kept is None:
                 continue
-            if tree.name != COPIES:
-                linked.setdefault(name, []).append(kept)
-            elif any(_is_superseded(link, kept) for link in linked.get(name, ())):
+            name = entry.path.removeprefix(str(tree))
+            original = in_store.get(name)
+            if original is not None and _is_superseded(original, kept):
                 continue
+            versions = listed.setdefault(name, [])
+            if tree.name == COPIES and any(_is_superseded(version, kept) for version in versions):
+                continue
+            versions.append(kept)
             yield kept
 
 
@@ -62,17 +65,18 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
 
     A copy is left out if the store still has its content. `path`: the file's path in the store.
     """
-    there = None
+    original = None
     with suppress(OSError):
-        there = place_of(path, home)
-    found: list[ChatFile] = []
+        original = place_of(path, home)
+    versions: list[ChatFile] = []
     for tree in trees():
         kept = _kept_file(tree, in_tree(tree, path), home)
-        if kept is None or (there and (there.inode == kept.inode or _is_superseded(there, kept))):
+        if kept is None or (original is not None and _is_superseded(original, kept)):
             continue
-        if tree.name != COPIES or not any(_is_superseded(link, kept) for link in found):
-            found.append(kept)
-    return tuple(found)
+        if tree.name == COPIES and any(_is_superseded(version, kept) for version in versions):
+            continue
+        versions.append(kept)
+    return tuple(versions)
 
 
 def trees() -> list[Path]:

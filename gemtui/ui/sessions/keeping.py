@@ -18,10 +18,10 @@ from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
-_AGAIN = 75
-"""Seconds after which a routine check archives the whole store again.
+_PAUSE = 4
+"""How many times as long as the last step took nothing is archived afterwards.
 
-By then, recently changed files have been unchanged for long enough (`vault.QUIET`) to be copied.
+Each step compares a log with its copy, which takes long for a long one.
 """
 _TOLD = 0.1
 """Minimum number of seconds between two progress updates."""
@@ -151,59 +151,35 @@ class VaultFeed:
         self._changed: set[Path] = set()
         self._all = False
         self._news = asyncio.Event()
-        self._again: float | None = None
-        self._scheduled = self._newest = 0.0
 
     async def run(self) -> None:
         """Archive what `archive_new` and `changed` ask for, until cancelled."""
         reading, loop = Reading(every=_TOLD), asyncio.get_running_loop()
         try:
             while True:
-                everything = not await self._told()
+                await self._news.wait()
                 self._news.clear()
-                paths, self._changed = self._changed, set()
-                everything, self._all = everything or self._all, False
+                began = loop.time()
+                wanted = None if self._all else self._changed
+                self._all, self._changed = False, set()
                 before = self.problem
-                wanted = None if everything else paths
                 self.problem = await loop.run_in_executor(self._thread, self._keep, wanted, reading)
                 if self.progress is not None or before != self.problem:
                     self.progress = None
                     self._show()
+                await asyncio.sleep(_PAUSE * (loop.time() - began))
         finally:
             reading.stop()
             self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _told(self) -> bool:
-        """Wait until there is something to archive; return whether new work was requested.
-
-        Returns False for a routine check, which copies files that were too recent to be copied
-        earlier. If a file changed after the check was scheduled, it may still be too recent, so
-        another check follows.
-        """
-        try:
-            async with asyncio.timeout_at(self._again):
-                await self._news.wait()
-        except TimeoutError:
-            follows = self._newest > self._scheduled
-            self._again = self._newest + _AGAIN if follows else None
-            self._scheduled = self._newest
-            return False
-        return True
-
     def archive_new(self) -> None:
         """Archive every stored session that hasn't been archived yet."""
         self._all = True
-        self._tell_news()
+        self._news.set()
 
     def changed(self, paths: Iterable[Path]) -> None:
         """Archive these changed files; a folder among them stands for the whole store."""
         self._changed |= set(paths)
-        self._tell_news()
-
-    def _tell_news(self) -> None:
-        self._newest = asyncio.get_running_loop().time()
-        if self._again is None:
-            self._scheduled, self._again = self._newest, self._newest + _AGAIN
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, reading: Reading) -> str | None:

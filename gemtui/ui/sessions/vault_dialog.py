@@ -34,10 +34,9 @@ _WORDS = (
     "Gemini CLI deletes sessions that have not been used for 30 days. It also deletes session "
     "files without anything to resume, and all other files with the same id.",
     "",
-    "With the vault on, gemtui keeps each session file in its own folder, too: as a copy and, "
-    "while it changes, as a hard link. Sessions that Gemini CLI deletes, even on your command, "
-    "stay in the "
-    "list, marked kept, and {key} restores them. gemtui itself never deletes them unasked.",
+    "With the vault on, gemtui keeps a copy of each session file in its own folder. Sessions that "
+    "Gemini CLI deletes, even on your command, stay in the list, marked kept, and {key} restores "
+    "them. gemtui itself never deletes them unasked.",
 )
 _MOST = 500
 """Maximum number of sessions to list."""

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept import vault
 from gemtui.kept.vault import is_on, keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.listing import SessionRow
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.catalog.vault_files import COPIES, in_tree
-from gemtui.ui.sessions import keeping
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid
 from tests.ui.people import NARROW, Person, person
@@ -51,6 +49,12 @@ async def on_kept(me: Person) -> None:
         await me.press("down")
 
 
+def is_copied(path: Path) -> bool:
+    """The vault's copy of a file is up to date."""
+    copy = in_tree(vault_dir() / COPIES, path)
+    return copy.exists() and copy.read_bytes() == path.read_bytes()
+
+
 def nothing_kept(me: Person) -> bool:
     """The list has no session that only the vault has."""
     rows = (row for row in me.rows.rows.rows if isinstance(row, SessionRow))
@@ -65,22 +69,24 @@ async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path)
         assert not is_on()
         await me.does("V", "Keep all sessions?")
         await me.press("y")
-        await me.until(lambda: chat.stat().st_nlink == 2)
+        await me.until(lambda: is_copied(chat))
         late = session(chat.parents[3], uuid(3), talk(uuid(3), "A late one"))
-        await me.until(lambda: late.stat().st_nlink == 2)
+        await me.until(lambda: is_copied(late))
         late.unlink()
         await me.sees("A late one", "kept")
 
 
-async def test_a_file_made_anew_is_kept_again(chat: Path) -> None:
+async def test_what_changes_while_the_app_runs_is_copied(chat: Path) -> None:
     turn_on()
     async with person(chat.parents[3]) as me:
-        await me.until(lambda: chat.stat().st_nlink == 2)
+        await me.until(lambda: is_copied(chat))
+        append(chat, logs.user("late", "One more"))
+        await me.until(lambda: is_copied(chat))
         data = chat.read_bytes()
         chat.unlink()
         chat.write_bytes(data)
-        append(chat, logs.user("late", "One more"))
-        await me.until(lambda: chat.stat().st_nlink == 2)
+        append(chat, logs.user("later", "And more"))
+        await me.until(lambda: is_copied(chat))
 
 
 async def test_a_kept_session_has_a_sign_and_a_word_and_is_read(gone: Path) -> None:
@@ -180,17 +186,3 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
     session(chat.parents[3], uuid(7), large)
     async with person(chat.parents[3], (160, 36)) as me:
         await me.sees("the vault is incomplete: No space left on device")
-
-
-async def test_what_is_quiet_while_the_app_runs_is_copied(
-    chat: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping, "_AGAIN", 1.5)
-    monkeypatch.setattr(vault, "QUIET", 1)
-    turn_on()
-    async with person(chat.parents[3]) as me:
-        append(chat, logs.user("late", "One more"))
-        await me.until(lambda: chat.stat().st_nlink == 2)
-        await me.until(lambda: chat.stat().st_nlink == 1)
-    chat.write_bytes(b"")
-    assert b"One more" in in_tree(vault_dir() / COPIES, chat).read_bytes()
