@@ -14,7 +14,7 @@ import pytest
 
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.query import parse_query
-from tests.deep import DEEP, a_quarter_of
+from tests.deep import DEEP
 from tests.search.test_oracle import NOW, indexed
 from tests.sessions import logs, stores
 
@@ -89,8 +89,7 @@ def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(
         assert search.damage is None
     files = [file for file in sorted(whole.rglob("*")) if file.is_file()]
     kinds = files if DEEP else {file.suffix or file.name: file for file in files}.values()
-    cases = a_quarter_of(product(kinds, enumerate(DAMAGES)))
-    for number, (file, (at, damage)) in enumerate(cases):
+    for number, (file, (at, damage)) in enumerate(product(kinds, enumerate(DAMAGES))):
         broken = tmp_path / "search" / str(number)
         shutil.copytree(whole, broken)
         damage(broken / file.relative_to(whole))

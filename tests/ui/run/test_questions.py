@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,21 +12,24 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from textual.widgets import TextArea
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Difference, GateFolder, Settled
+from gemtui.agent.run_folder import About, Exit, Owner, Request, RunFolder
 from gemtui.calls.effect import digest
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.similar_calls import ALWAYS
+from gemtui.runs.listing import runs_dir
 from gemtui.transcript.model import Consent
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE
-from tests.ui.people import BOTH, NARROW, WIDE, person, type_at
+from tests.ui.people import BOTH, NARROW, NOW, WIDE, person, type_at
 from tests.ui.run.test_screen import Runner, runner
 
 ESCAPE = "\x1b[27u"
@@ -79,13 +83,33 @@ class Asked(Runner):
 async def somebody(
     home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int] = WIDE, *steps: str
 ) -> AsyncIterator[Asked]:
-    """Somebody whose run goes on until it is stopped."""
-    fake_cli(f"print:{INIT}", *steps, "wait")
-    async with runner(home, project, size) as found:
+    """Somebody who follows a run that goes on, of which there is no more than its folder."""
+    fake_cli(f"print:{INIT}", "wait")
+    folder = going_on(project, INIT, *(step.removeprefix("print:") for step in steps))
+    async with person(home / ".gemini", size, project=project) as found:
         me = Asked(found.app, found.pilot)
-        await me.ask("go")
+        await me.press("2")
         await me.sees("running")
+        me.pane.prompt.focus()
         yield me
+        end(folder)
+
+
+def end(folder: RunFolder) -> None:
+    """End a run that goes on."""
+    folder.finish(Exit(code=0, started=NOW, ended=NOW))
+
+
+def going_on(project: Path, *output: str) -> RunFolder:
+    """Return the folder of a run that has said this so far; its supervisor is this process."""
+    folder = RunFolder.create(runs_dir(), "going-on")
+    about: About = {"prompt": "go"}
+    request = Request(id="going-on", argv=("gemini",), cwd=str(project), environ={}, about=about)
+    folder.write_request(request)
+    folder.prompt.write_text("go")
+    folder.stdout.write_text("".join(f"{line}\n" for line in output))
+    folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+    return folder
 
 
 async def test_a_question_takes_the_keys_and_yes_lets_it_run(
@@ -501,10 +525,10 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(
             assert await me.answered(number) == Approval.allow()
 
 
-async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
+async def test_megabytes_are_drawn_in_part_and_opened_whole(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    huge = "echo 0123456789\n" * 320_000
+    huge = "echo 0123456789\n" * 80_000
     async with somebody(home, project, fake_cli) as me:
         for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
             key = "command" if tool == SHELL else "content"
@@ -540,9 +564,9 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
         await me.sees("a subagent's call, waiting for your answer")
         me.gate.settle(1, Settled(consent=Consent.DENIED, reason="no"))
         await me.sees("a subagent's call, denied by you: no")
-        await me.press("ctrl+c")
-        await me.ended()
         assert me.pane.run_shown is not None
+        end(me.pane.run_shown.run.folder)
+        await me.ended()
         ids = [line.id for line in me.pane.run_shown.own_transcript.outlines]
         assert ids.count("question-1") == 1
 
@@ -589,7 +613,11 @@ async def test_the_first_question_of_another_run_is_another_question(
 async def test_leaving_says_that_the_question_waits(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    async with somebody(home, project, fake_cli) as me:
+    fake_cli(f"print:{INIT}", "wait")
+    async with runner(home, project) as found:
+        me = Asked(found.app, found.pilot)
+        await me.ask("go")
+        await me.sees("running")
         await me.asks(1)
         await me.press("ctrl+q")
         await me.sees("A run is still active and needs an answer", "its question will keep waiting")
@@ -603,7 +631,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_and_counts_when_that_has_
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     content = "".join(f"line {number}\n" for number in range(60))
-    async with somebody(home, project, fake_cli, BOTH) as me:
+    async with somebody(home, project, fake_cli, NARROW) as me:
         for number, key in enumerate("yaA", 1):
             await me.asks(
                 number, "write_file", arguments={"file_path": f"{key}.txt", "content": content}
@@ -742,7 +770,9 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
             )
         )
         await me.until(lambda: not me.question.asks)
-        await me.press("escape", "ctrl+c")
+        await me.press("escape")
+        assert me.pane.run_shown is not None
+        end(me.pane.run_shown.run.folder)
         await me.ended()
         await me.until(lambda: me.pane.can("differing"))
         await me.press("D")
