@@ -16,18 +16,14 @@ from gemtui.paths import marks_file
 from gemtui.sessions.catalog.listing import DayHeading, Heading, SessionRow
 from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
+from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
-from tests.ui.people import BOTH, NARROW, WIDE, Person, person
+from tests.ui.people import BOTH, NARROW, WIDE, Person, keys, person
 from tests.ui.sessions.test_deleting import confirmed, content
 
 
 def titles(me: Person) -> list[str]:
     return [row.entry.title for row in me.rows.rows.rows if isinstance(row, SessionRow)]
-
-
-async def kept(me: Person, session: str) -> None:
-    """Wait until the file has a mark of the session."""
-    await me.until(lambda: session in Marks().all())
 
 
 async def open_dialog(me: Person) -> MarksScreen:
@@ -49,7 +45,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
         await me.press("tab")
         await me.type("look at line 3")
         await me.press("ctrl+s")
-        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
+        await me.on(SessionsScreen)
         await me.sees("The tail")
         await me.is_told("Marked: The tail, u to undo")
         assert me.chosen.id == id
@@ -73,64 +69,61 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
         assert (Marks().get(id).tags, Marks().get(id).note) == ((), "look at line 3")
 
 
-async def test_what_can_not_be_kept_is_said_in_the_dialog_and_stays_there(store: Path) -> None:
+async def test_each_way_out_of_the_dialog_and_what_can_not_be_kept_is_said_in_it(
+    store: Path,
+) -> None:
+    Marks().edit(["elsewhere"], MarkEdit(add=("parser", "work")))
     async with person(store, NARROW) as me:
+        id = me.chosen.id
+        await open_dialog(me)
+        await me.does("'Tail", "in use: parser work")
+        await me.press("escape")
+        await me.on(SessionsScreen)
+        assert "u undo" not in me.text
+        await open_dialog(me)  # what was typed is there again
+        await me.pilot.click("#no")
+        await me.on(SessionsScreen)
+        assert Marks().get(id).name is None
+        await open_dialog(me)
+        await me.pilot.click("#yes")
+        await me.on(SessionsScreen)
+        await me.until(lambda: Marks().get(id).name == "Tail")
+
         await open_dialog(me)
         await me.does("tab 'bug space 'c'est ctrl+s", '"c\'est" is not a valid tag')
         await me.press("backspace", "backspace", "backspace", "backspace", "enter")
-        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
-        await kept(me, me.chosen.id)
-        assert Marks().get(me.chosen.id).tags == ("bug", "c")
+        await me.on(SessionsScreen)
+        await me.until(lambda: Marks().get(id).tags == ("bug", "c"))
 
-
-async def test_tags_complete_from_those_in_use(store: Path) -> None:
-    Marks().edit(["elsewhere"], MarkEdit(add=("parser", "work")))
-    async with person(store, NARROW) as me:
         dialog = await open_dialog(me)
-        await me.sees("in use: parser work")
-        await me.press("tab")
-        await me.type("new pa")
+        await me.press(*keys("tab ctrl+u 'new space 'pa"))
         await me.until(lambda: dialog.query_one("#tags", Input)._suggestion)
         await me.press("right", "enter")
-        await kept(me, me.chosen.id)
-        assert Marks().get(me.chosen.id).tags == ("new", "parser")
+        await me.until(lambda: Marks().get(id).tags == ("new", "parser"))
 
 
-async def test_esc_changes_nothing(store: Path) -> None:
+async def test_several_are_pinned_archived_and_tagged_at_once(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await open_dialog(me)
-        await me.type("No")
-        await me.press("escape")
-        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
-        assert "u undo" not in me.text
-    assert not marks_file().exists()
+        await me.press("space", "space", "p")
+        ids = {session.id for session in me.rows.selected}
+        await me.is_told("Pinned: 2 sessions")
+        await me.until(lambda: {id for id, mark in Marks().all().items() if mark.pinned} == ids)
+        await me.press("A")
+        await me.is_told("Archived: 2 sessions")
+        assert me.rows.selection.words == ""
+        await me.press("u")
+        await me.is_told("Undone: archived 2 sessions")
+        await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})
 
-
-async def test_each_way_out_has_a_button(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        for button in ("#no", "#yes"):
-            await open_dialog(me)
-            if button == "#no":  # what is closed is there again
-                await me.type("Tail")
-            await me.pilot.click(button)
-            await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
-            assert marks_file().exists() is (button == "#yes")
-        assert Marks().get(me.chosen.id).name == "Tail"
-
-
-async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("space", "space")
+        await me.press("home", "space", "space")
         one, two = me.rows.selected
-        Marks().edit([one.id, two.id], MarkEdit(add=("common",)))
-        Marks().edit([two.id], MarkEdit(add=("own",), name="Two", note="Read me", pinned=True))
-        await me.sees("Pinned")
+        Marks().edit([one.id], MarkEdit(add=("common",), pinned=False))
+        Marks().edit([two.id], MarkEdit(add=("common", "own"), name="Two", note="Read me"))
+        await me.sees("Two")
         dialog = await open_dialog(me)
         await me.sees("2 sessions", "some have: own", "pinned (1 of 2 are)")
         assert not dialog.query("#name")
-        await me.press("ctrl+u")
-        await me.type("new")
-        await me.press("ctrl+s")
+        await me.press(*keys("ctrl+u 'new ctrl+s"))
         await me.is_told("Marked: 2 sessions, u to undo")
         marks = Marks()
         assert (marks.get(one.id).tags, marks.get(two.id).tags) == (("new",), ("new", "own"))
@@ -140,7 +133,7 @@ async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) 
 # --- pins and the archive ----------------------------------------------------------------------
 
 
-async def test_pinned_sessions_come_first_below_a_heading(store: Path) -> None:
+async def test_pinned_sessions_come_first_also_above_the_projects(store: Path) -> None:
     async with person(store, BOTH) as me:
         await me.press("end", "p")
         last = me.chosen
@@ -155,9 +148,6 @@ async def test_pinned_sessions_come_first_below_a_heading(store: Path) -> None:
         assert "Pinned" not in me.text.splitlines()[3]
         await me.until(lambda: Marks().all() == {})
 
-
-async def test_pins_stand_above_the_projects(store: Path) -> None:
-    async with person(store, NARROW) as me:
         await me.press("end", "p", "g", "home")
         [first, second, third, *_] = me.rows.rows.rows
         assert isinstance(first, Heading)
@@ -187,21 +177,9 @@ async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path
         await me.until(lambda: me.rows.rows.shown == before)
 
 
-async def test_several_are_pinned_and_archived_at_once(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("space", "space", "p")
-        ids = {each.id for each in me.rows.selected}
-        await me.is_told("Pinned: 2 sessions")
-        await me.until(lambda: {id for id, mark in Marks().all().items() if mark.pinned} == ids)
-        await me.press("A")
-        await me.is_told("Archived: 2 sessions")
-        assert me.rows.selection.words == ""
-        await me.press("u")
-        await me.is_told("Undone: archived 2 sessions")
-        await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})
-
-
-async def test_the_open_session_is_marked(store: Path) -> None:
+async def test_the_open_session_is_marked_and_keys_of_one_burst_all_act_though_the_app_ends(
+    store: Path,
+) -> None:
     async with person(store, NARROW) as me:
         id = me.chosen.id
         await me.press("enter")
@@ -211,34 +189,26 @@ async def test_the_open_session_is_marked(store: Path) -> None:
         await me.press("u", "u")
         await me.until(lambda: "archived" not in me.text and "★" not in me.text)
         await me.until(lambda: Marks().all() == {})
+        await me.press("escape")
 
-
-async def test_keys_in_one_burst_all_act(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        id = me.chosen.id
         await me.burst("ppp")
         await me.until(lambda: Marks().get(id).pinned)
         await me.burst("pu")
         await me.until(lambda: not me.home.marks._changing)
         assert Marks().get(id).pinned
-
-
-async def test_what_was_marked_last_is_kept_though_the_app_ends(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        id = me.chosen.id
         await me.burst("p\x11")
-    assert Marks().get(id).pinned
+    assert not Marks().get(id).pinned
 
 
 # --- finding -----------------------------------------------------------------------------------
 
 
-async def test_the_filter_finds_names_tags_and_notes(store: Path) -> None:
+async def test_the_filter_finds_names_tags_and_notes_and_completes_tags(store: Path) -> None:
+    Marks().edit(["elsewhere"], MarkEdit(add=("work",)))
     async with person(store, NARROW) as me:
         note = "nothing here\n" + "so " * 30 + "an umbrella for rain" + " or" * 30
-        Marks().edit(
-            [me.chosen.id], MarkEdit(name="The tail", add=("parser",), note=note, pinned=True)
-        )
+        mark = MarkEdit(name="The tail", add=("parser",), note=note, pinned=True)
+        Marks().edit([me.chosen.id], mark)
         await me.sees("The tail")
         await me.press("slash")
         for typed, why in (
@@ -254,17 +224,11 @@ async def test_the_filter_finds_names_tags_and_notes(store: Path) -> None:
             await me.until(lambda: titles(me) == ["The tail"])
             await me.sees(why)
 
-
-async def test_the_filter_completes_tags(store: Path) -> None:
-    Marks().edit(["elsewhere"], MarkEdit(add=("parser", "work")))
-    async with person(store, NARROW) as me:
-        await me.press("slash")
-        await me.type("question #pa")
+        await me.press(*keys("ctrl+u 'question space '#pa"))
         await me.until(lambda: me.home.query_one(Input)._suggestion)
         await me.press("right")
         assert me.rows.bar.text == "question #parser"
-        await me.press("ctrl+u")
-        await me.type("wor")
+        await me.press(*keys("ctrl+u 'wor"))
         await me.until(lambda: me.rows.view.query == "wor")
         assert not me.home.query_one(Input)._suggestion
 
@@ -290,7 +254,9 @@ async def test_the_search_completes_tags_and_knows_what_was_marked_just_now(stor
 # --- undo --------------------------------------------------------------------------------------
 
 
-async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> None:
+async def test_marks_and_deletions_are_one_stack_that_leaves_what_others_have_marked(
+    store: Path, trash: Path
+) -> None:
     before = content(store)
     async with person(store, NARROW) as me:
         first = me.chosen
@@ -315,16 +281,22 @@ async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> No
         await me.is_told(f"Undone: pinned {first.title}")
         await me.until(lambda: Marks().all() == {})
 
-
-async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        id = me.chosen.id
-        await me.press("p")
-        await kept(me, id)
-        Marks().edit([id], MarkEdit(note="theirs"))
+        await me.press("home", "p")
+        await me.until(lambda: Marks().get(first.id).pinned)
+        Marks().edit([first.id], MarkEdit(note="theirs"))
         await me.press("u")
-        await me.until(lambda: not Marks().get(id).pinned)
-        assert Marks().get(id).note == "theirs"
+        await me.until(lambda: not Marks().get(first.id).pinned)
+        assert Marks().get(first.id).note == "theirs"
+
+        Marks().edit([first.id], MarkEdit(name="The tail"))
+        await me.sees("The tail")
+        await confirmed(me, "The tail")
+        await me.until(lambda: me.chosen.id != first.id)
+        assert Marks().get(first.id).note == "theirs"
+        await me.press("u")
+        await me.is_told("Restored: The tail")
+        await me.until(lambda: me.chosen.id == first.id)
+        await me.sees("The tail")
 
 
 async def test_the_name_stands_where_other_panes_tell_of_the_session(
@@ -344,21 +316,6 @@ async def test_the_name_stands_where_other_panes_tell_of_the_session(
         await me.does("/ 'frogs enter", 'session "Frogs"')
         await me.does("1 c", "enter continues session", "Frogs")
         assert "haiku" not in me.text.splitlines()[1]
-
-
-async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: Path) -> None:
-    async with person(store, NARROW) as me:
-        id = me.chosen.id
-        Marks().edit([id], MarkEdit(name="The tail", note="mine"))
-        await me.sees("The tail")
-        await me.does("d", "Delete this session?", "The tail")
-        await me.press("y")
-        await me.until(lambda: me.chosen.id != id)
-        assert Marks().get(id).note == "mine"
-        await me.press("u")
-        await me.is_told("Restored: The tail")
-        await me.until(lambda: me.chosen.id == id)
-        await me.sees("The tail")
 
 
 # --- other programs, and what goes wrong --------------------------------------------------------
@@ -417,14 +374,14 @@ async def test_a_damaged_file_is_set_aside_by_the_first_mark(
     assert aside.read_bytes() == before
 
 
-@pytest.mark.parametrize("key", ["p", "A", "m"])
-async def test_a_file_of_a_newer_version_is_said_and_left_alone(store: Path, key: str) -> None:
+async def test_a_file_of_a_newer_version_is_said_and_left_alone(store: Path) -> None:
     newer(marks_file())
     before = marks_file().read_bytes()
     async with person(store, NARROW) as me:
         await me.sees("! marks can't be read", "first question")
-        await me.press(key)
-        await me.is_told("which has your names, tags and notes for sessions, can't be used")
+        for times, key in enumerate("pAm", start=1):
+            await me.press(key)
+            await me.hears("which has your names, tags and notes for sessions, can't", times)
         await me.does("exclamation_mark", "marks.sqlite3", "use a newer gemtui")
         await me.press("escape", "enter")
         await me.until(lambda: me.view.total)
