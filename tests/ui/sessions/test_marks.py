@@ -76,11 +76,15 @@ async def test_each_way_out_of_the_dialog_and_what_can_not_be_kept_is_said_in_it
     async with person(store, NARROW) as me:
         id = me.chosen.id
         await open_dialog(me)
-        await me.does("'Tail", "in use: parser work")
+        await me.type("No")
         await me.press("escape")
         await me.on(SessionsScreen)
         assert "u undo" not in me.text
-        await open_dialog(me)  # what was typed is there again
+        await open_dialog(me)  # what was typed is there again, and is discarded
+        await me.pilot.click("#no")
+        await me.on(SessionsScreen)
+        await open_dialog(me)
+        await me.does("'Tail", "in use: parser work")
         await me.pilot.click("#no")
         await me.on(SessionsScreen)
         assert Marks().get(id).name is None

@@ -140,9 +140,15 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         await me.does("escape n", "no search to continue; press / to start one")
 
 
-async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
+async def test_copies_can_be_reached_and_hints_name_keys_that_act_where_somebody_types(
+    store: Path,
+) -> None:
     async with person(store, NARROW) as me:
-        await me.does("slash 'fruit enter i", "cc1b3512-9f81-4eb0-b0f9-e9621be330ba", "copy ")
+        await me.press("slash", "f")
+        hints = {key.id for key, _ in acting(me.app.screen)}
+        assert {"filter.open", "filter.done", "filter.clear"} <= hints
+        assert not hints & {"sessions.delete", "list.scope", "sessions.new_run"}
+        await me.does("'ruit enter i", "cc1b3512-9f81-4eb0-b0f9-e9621be330ba", "copy ")
         copy = me.chosen.copies[0]
         await me.press("enter")
         await me.until(lambda: me.home.pane.summary is copy)
@@ -181,22 +187,7 @@ async def test_a_subagent_names_its_parent_and_leads_there(store: Path) -> None:
         await me.until(lambda: me.rows.has_focus)
 
 
-async def test_hints_name_only_keys_that_act_where_somebody_types(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.press("slash", "z")
-        hints = {key.id for key, _ in acting(me.app.screen)}
-        assert {"filter.open", "filter.done", "filter.clear"} <= hints
-        assert not hints & {"sessions.delete", "list.scope", "sessions.new_run"}
-
-
-async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        await me.does("enter", "3 rewound (press . to show)", "of 7")
-        await me.does("full_stop", "3 rewound (press . to hide)", "of 10")
-        await me.does("full_stop", "of 7")
-
-
-async def test_keys_do_not_wait_for_the_dropped_messages(
+async def test_dropped_messages_can_be_shown_and_keys_do_not_wait_for_them(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, gate = SessionLoader.transcript_so_far, threading.Event()
@@ -207,11 +198,12 @@ async def test_keys_do_not_wait_for_the_dropped_messages(
 
     monkeypatch.setattr(SessionLoader, "transcript_so_far", slowly)
     async with person(store, NARROW) as me:
-        await me.does("enter", "message 1 of 7")
+        await me.does("enter", "message 1 of 7", "3 rewound (press . to show)")
         await me.does("full_stop down", "message 2 of 7")
         await me.press("full_stop", "full_stop")
         gate.set()
         await me.sees("3 rewound (press . to hide)", "of 10")
+        await me.does("full_stop", "of 7")
 
 
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:

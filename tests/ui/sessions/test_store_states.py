@@ -30,6 +30,10 @@ async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_pat
         await me.does("o ctrl+u '/nowhere enter", "Folder not found.")
         await me.press("ctrl+u", *str(store.parent), "enter")
         await me.sees("Write a haiku file")
+    async with person(tmp_path / "later", NARROW) as me:
+        await me.sees("No Gemini sessions here yet.")
+        store.rename(tmp_path / "later")
+        await me.does("r", "Write a haiku file")
 
 
 async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_nothing(
@@ -51,25 +55,22 @@ async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_noth
         await me.does("space 'projct:x", "projct: is not a field")
 
 
-async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path) -> None:
+async def test_stores_without_sessions_say_why(tmp_path: Path) -> None:
+    empty, closed, odd = tmp_path / "empty", tmp_path / "closed", tmp_path / "odd"
     for name in ("a", "b"):
-        (tmp_path / "tmp" / name / "chats").mkdir(parents=True)
-    async with person(tmp_path, NARROW) as me:
+        (empty / "tmp" / name / "chats").mkdir(parents=True)
+    for folder in (closed, odd):
+        folder.mkdir()
+    (closed / "tmp").symlink_to("tmp")
+    (odd / "tmp").write_text("")
+    async with person(empty, NARROW) as me:
         await me.sees("No sessions yet.", "There are no session files in 2 projects")
-
-
-async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
-    (tmp_path / "tmp").symlink_to("tmp")
-    async with person(tmp_path, NARROW) as me:
+    async with person(odd, NARROW) as me:
+        await me.sees("Gemini CLI can't store sessions here.", "/tmp  is not a folder")
+    async with person(closed, NARROW) as me:
         await me.sees("The sessions can't be read.", "Too many levels of symbolic links")
         await me.press("y")
         assert "Too many levels of symbolic links" in me.app.clipboard
-
-
-async def test_a_file_in_place_of_the_store_is_named(tmp_path: Path) -> None:
-    (tmp_path / "tmp").write_text("")
-    async with person(tmp_path, NARROW) as me:
-        await me.sees("Gemini CLI can't store sessions here.", "/tmp  is not a folder")
 
 
 async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> None:
@@ -83,20 +84,16 @@ async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> No
         assert me.rows.has_focus
 
 
-async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
-    async with person(tmp_path / "home" / ".gemini", NARROW) as me:
-        await me.sees("No Gemini sessions here yet.")
-        copy_store(tmp_path)
-        await me.does("r", "Write a haiku file")
-
-
 async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once_it_is_whole(
     tmp_path: Path,
 ) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
-        await me.does("enter", "Answer one.")
+        path.write_bytes(kept[:20])
+        await me.does("enter", "This session can't be shown.")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
         path.write_bytes(kept[:20])
         await me.sees("This session can't be shown.", "ends before its first message")
         path.write_bytes(kept)
@@ -114,18 +111,6 @@ async def test_a_session_that_is_cut_or_none_any_more_says_why_and_is_shown_once
         path.write_bytes(kept)
         await me.does("r", "Answer one.")
         assert me.view.has_focus
-
-
-async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
-    tmp_path: Path,
-) -> None:
-    async with person(copy_store(tmp_path), NARROW) as me:
-        path = me.chosen.path
-        kept = path.read_bytes()
-        path.write_bytes(kept[:20])
-        await me.does("enter", "This session can't be shown.")
-        path.write_bytes(kept)
-        await me.sees("Answer one.")
 
 
 UNREAD = re.compile(r"! \d files? can't be read")
