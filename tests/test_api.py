@@ -245,6 +245,7 @@ SEEN = (
 )
 
 
+@pytest.mark.deep
 def test_type_checkers_see_names_and_events(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

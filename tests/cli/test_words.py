@@ -56,7 +56,7 @@ def test_module_and_command_are_the_same() -> None:
     assert done.stdout == start("--version").stdout
 
 
-@each_row("words", [["--help"], ["sessions", "--everywhere"], ["doctor"]])
+@each_row("words", [["--help"], ["sessions", "--everywhere"]])
 def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -74,7 +74,7 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
 
 @each_row("closed", [">&-", ">&- 2>&-", "2>&-"])
 def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
-    for words in ("sessions --json", "show latest", "--help", "doctor"):
+    for words in ("sessions --json", "--help"):
         line = f"{sys.executable} -m gemtui {words} {closed}"
         done = subprocess.run(
             ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
@@ -83,7 +83,7 @@ def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-@each_row("words", [["sessions", "--json"], ["--help"], ["--version"]])
+@each_row("words", [["sessions", "--json"], ["--help"]])
 def test_a_full_disk_is_said(store: Path, words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
