@@ -279,10 +279,6 @@ class Project:
             each for each in reversed(self.store.undos()) if each.redoes is None and not each.undone
         ]
 
-    def newest_undo(self) -> Undo | None:
-        """Return the newest undo that has not been reversed completely; None if there is none."""
-        return next(iter(self._undone()), None)
-
     def _rest_of(self, undo: Undo) -> Histories:
         """Return the changes of an undo that no redo has reversed."""
         redos = {

@@ -2,8 +2,9 @@
 
 The stand-in responds to `--version` and `--help`. Otherwise it reads a prompt from stdin or
 `--prompt` and plays back a recording, whatever the prompt and the options are: events as
-stream-json, the files of the recorded calls, and a stored session. It works only under
-`$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its speed.
+stream-json, the files of the recorded calls, and a stored session. Other options are ignored. It
+works only under `$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its
+speed.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 DEMO_CLI = "0.61.0-demo"
 MODEL = "gemini-2.5-pro"
-FAILED, NO_PROMPT = 1, 42
 
 HELP = """\
 Usage: gemini [options]
@@ -58,76 +58,32 @@ such as `@ROOT@` is replaced by its value in this run, and each `@ID1@` by a new
 """
 
 
-class Refused(Exception):
-    """Raised if a run is impossible; its message is written to stderr.
-
-    `code`: the exit code.
-    """
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise Refused(FAILED, f"{HELP}\n{message}")
-
-
 def main(words: list[str]) -> int:
     """Behave like the CLI with these arguments; return the exit code it would return."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
-    try:
-        wanted = _parser().parse_args(words)
-        if wanted.version:
-            print(DEMO_CLI)  # noqa: T201
-        elif wanted.help:
-            print(HELP, end="")  # noqa: T201
-        else:
-            _run(wanted)
-    except Refused as refused:
-        print(refused, file=sys.stderr)  # noqa: T201
-        return refused.code
-    return 0
-
-
-def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit immediately with code 0, as the CLI does on SIGINT, SIGTERM, or SIGHUP."""
-    os._exit(0)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="gemini", add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-m", "--model", default=MODEL)
     parser.add_argument("-p", "--prompt", default="")
-    parser.add_argument("--approval-mode", choices=("default", "auto_edit", "yolo", "plan"))
-    for name in ("--policy", "--include-directories", "--allowed-mcp-server-names"):
-        parser.add_argument(name, action="append")
-    parser.add_argument("-e", "--extensions", action="append")
-    parser.add_argument("--session-id")
+    parser.add_argument("--session-id", default=str(uuid.uuid4()))
     parser.add_argument("-r", "--resume")
-    parser.add_argument("-o", "--output-format", choices=("stream-json",))
-    for name in ("version", "help"):
-        parser.add_argument(f"-{name[0]}", f"--{name}", action="store_true")
-    parser.add_argument("--skip-trust", action="store_true")
-    return parser
-
-
-def _run(wanted: argparse.Namespace) -> None:
+    parser.add_argument("-v", "--version", action="store_true")
+    parser.add_argument("-h", "--help", action="store_true")
+    wanted, _ = parser.parse_known_args(words)
+    if wanted.version:
+        print(DEMO_CLI)  # noqa: T201
+        return 0
+    if wanted.help:
+        print(HELP, end="")  # noqa: T201
+        return 0
     home, root = Path(os.environ["GEMINI_CLI_HOME"]).resolve(), Path.cwd()
     if not root.is_relative_to(home):
-        raise Refused(FAILED, f"The demo's Gemini CLI works only in the demo's projects: {home}")
+        print(f"The demo's Gemini CLI works only in the demo's projects: {home}", file=sys.stderr)  # noqa: T201
+        return 1
     typed = "" if sys.stdin.isatty() else sys.stdin.read()
-    prompt = "\n\n".join(filter(str.strip, (typed, wanted.prompt)))
-    if not prompt:
-        raise Refused(NO_PROMPT, "No input provided via stdin. Pipe a prompt, or use --prompt.")
-    session = wanted.resume or wanted.session_id or str(uuid.uuid4())
-    chats = home / ".gemini" / "tmp" / _slug(home, root) / "chats"
-    log = _log(chats, session, resumed=wanted.resume is not None)
-    name = "again.jsonl" if wanted.resume else "first.jsonl"
+    session = wanted.resume or wanted.session_id
     values = {
-        "@PROMPT@": prompt,
+        "@PROMPT@": "\n\n".join(filter(str.strip, (typed, wanted.prompt))),
         "@SESSION@": session,
         "@MODEL@": wanted.model,
         "@ROOT@": str(root),
@@ -135,7 +91,15 @@ def _run(wanted: argparse.Namespace) -> None:
         "@HASH@": hashlib.sha256(os.fsencode(root)).hexdigest(),
         "@DATE@": f"{datetime.now(UTC):%A, %B %d, %Y}",
     }
-    _play((_RECORDED / name).read_text("utf-8"), values, root, log)
+    recording = _RECORDED / ("again.jsonl" if wanted.resume else "first.jsonl")
+    log = _log(home / ".gemini" / "tmp" / _slug(home, root) / "chats", session)
+    _play(recording.read_text("utf-8"), values, root, log)
+    return 0
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """Exit immediately with code 0, as the CLI does on SIGINT, SIGTERM, or SIGHUP."""
+    os._exit(0)
 
 
 def _play(recording: str, values: Mapping[str, str], root: Path, log: Path) -> None:
@@ -167,9 +131,9 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
     """Replace the recording's placeholders in all strings of a JSON value."""
     match value:
         case dict():
-            return {key: _filled(each, values) for key, each in value.items()}
+            return {key: _filled(item, values) for key, item in value.items()}
         case list():
-            return [_filled(each, values) for each in value]
+            return [_filled(item, values) for item in value]
         case str():
             return _WORD.sub(lambda word: values[word[0]], value)
     return value
@@ -179,24 +143,20 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _log(chats: Path, id: str, *, resumed: bool) -> Path:
+def _log(chats: Path, id: str) -> Path:
     """Return the log to write: a new one, or the log of the session to resume.
 
     For a session written by an older CLI, a new log is created next to the session's file, as the
     CLI does.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
-    old = sorted(chats.glob(f"session-*-{id[:8]}.json"))
-    if resumed != bool(logs or old):
-        words = f'Error resuming session: Invalid session identifier "{id}".'
-        raise Refused(NO_PROMPT, words if resumed else f"Session ID {id} already exists.")
     if logs:
         return logs[-1]
-    if old:
-        stored = json.loads(old[-1].read_text("utf-8"))
+    for old in chats.glob(f"session-*-{id[:8]}.json"):
+        stored = json.loads(old.read_text("utf-8"))
         records = (stored, *stored.pop("messages"))
-        log = old[-1].with_suffix(".jsonl")
-        log.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+        log = old.with_suffix(".jsonl")
+        log.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
         return log
     chats.mkdir(parents=True, exist_ok=True)
     return chats / f"session-{datetime.now(UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"

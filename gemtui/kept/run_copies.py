@@ -423,14 +423,6 @@ class LastCopy:
     files: Mapping[Path, Path]
     size: int
 
-    @property
-    def blocked_copies(self) -> Mapping[Path, Path]:
-        """The copies that can't be restored because their places are taken.
-
-        The files in these places contain less than the copies.
-        """
-        return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
-
     def is_named(self, id: str) -> bool:
         """Return whether an id or prefix identifies this run or its session."""
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -224,31 +221,3 @@ async def test_nothing_is_played_outside_of_the_demo(place: Path, tmp_path: Path
     assert isinstance(events[1].payload, ErrorSaid)
     assert "works only in" in events[1].payload.message
     assert list(mine.iterdir()) == []
-
-
-def stand_in(*words: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gemtui.demo.agent", *words],
-        cwd=folder,
-        env={**os.environ, **environ},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["--prompt="], 42, "No input provided"),
-        (["--prompt=x", "--yes"], 1, "--yes"),
-        (["--prompt=x", "--resume=not-there"], 42, "Invalid session identifier"),
-    ],
-)
-def test_bad_starts_have_the_exit_codes_of_the_cli(
-    project: Path, words: list[str], code: int, said: str
-) -> None:
-    ended = stand_in(*words, folder=project)
-    assert (ended.returncode, ended.stdout) == (code, "")
-    assert said in ended.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,10 +19,6 @@ from gemtui.text import one_line
 from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.reading import Reading
-
-if TYPE_CHECKING:
-    pass
-
 
 DIALOG = "dialog"
 """The group of the workers that open dialogs."""

@@ -1,4 +1,8 @@
-"""Patches for bugs and slow code in Textual that subclasses can't fix."""
+"""Patches for bugs and slow code in Textual that subclasses can't fix.
+
+Without them, Textual 8.2.8 ignores or misreads keys with modifiers that some terminals send, and
+ends with an error if an `OptionList` gets narrower than the padding of its options.
+"""
 
 from __future__ import annotations
 

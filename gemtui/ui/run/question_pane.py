@@ -470,10 +470,6 @@ class QuestionPane(Vertical):
 
     # --- texts ---------------------------------------------------------------------------------
 
-    def show_keys(self) -> None:
-        """Show the keys that answer the question or, if it isn't focused, how to focus it."""
-        self._say_keys()
-
     def _say(self) -> None:
         self.set_class(self.asks, "-asks")
         if not self.asks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rich.style import Style
 from textual import events
@@ -36,9 +36,6 @@ from gemtui.ui.transcript.row_strip import (
 )
 from gemtui.ui.transcript.search import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
-
-if TYPE_CHECKING:
-    pass
 
 READING = 112
 """Maximum width of a line in cells.
