@@ -18,7 +18,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.watch import Changed, watch
+from gemtui.sessions.store.watch import StoreChange, watch
 from gemtui.transcript.model import (
     Author,
     Block,
@@ -181,7 +181,7 @@ def test_the_commands_show_a_session_just_written(written: GeminiCli) -> None:
 class Watching:
     """What a reader does who looks on: after each change the index and the open log read on."""
 
-    def __init__(self, home: Path, changes: AsyncIterator[Changed]) -> None:
+    def __init__(self, home: Path, changes: AsyncIterator[StoreChange]) -> None:
         self.index = Index(home, cache=None)
         self.log: SessionLog | None = None
         self.sizes: list[int] = []

@@ -226,7 +226,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 
 @dataclass(slots=True)
-class _File:
+class _FileBefore:
     """A file before a call.
 
     `data`: its bytes; None if the file doesn't exist. `names`, `executable`, `inode`: as in
@@ -312,7 +312,7 @@ def _lossy(path: str) -> bool:
     return False
 
 
-def _read(path: str) -> _File:
+def _read(path: str) -> _FileBefore:
     """Read the file that a call will change.
 
     Raises _FailsError for files that the CLI can't read either, or would never finish reading.
@@ -323,16 +323,16 @@ def _read(path: str) -> _File:
         data, facts = read_small(Path(path), LARGEST), Path(path).stat()
         inode = f"{facts.st_dev}:{facts.st_ino}" if facts.st_nlink > 1 else ""
         executable = bool(facts.st_mode & _EXECUTE)
-        return _File(path, data, names=facts.st_nlink, executable=executable, inode=inode)
+        return _FileBefore(path, data, names=facts.st_nlink, executable=executable, inode=inode)
     except FileNotFoundError:
-        return _File(path, None)
+        return _FileBefore(path, None)
     except NotADirectoryError:
         raise _FailsError("part of its path is a file, not a folder") from None
     except (OSError, ValueError) as error:
         raise _FailsError(f"it can't be read: {reason_of(error)}") from None
 
 
-def _written(found: Effect, file: _File, context: CallContext) -> Effect:
+def _written(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
     text, remarks = str(found.arguments["content"]), _of_file(file)
     certain = True
     if PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
@@ -349,7 +349,7 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
     return _becomes(replace(found, arguments=arguments, certain=certain), written, remarks)
 
 
-def _writes_crlf(file: _File) -> bool:
+def _writes_crlf(file: _FileBefore) -> bool:
     r"""Return whether `write_file` will write `\r\n` line endings.
 
     It does so if the existing file contains any. For this check, the CLI decodes the path twice and
@@ -360,7 +360,7 @@ def _writes_crlf(file: _File) -> bool:
     return looked_at.data is not None and b"\r\n" in looked_at.data
 
 
-def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
+def _edited(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
     args, remarks = found.arguments, _of_file(file)
     old, new = str(args["old_string"]), str(args["new_string"])
     text = file.text
@@ -413,7 +413,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
     return replace(found, arguments={**arguments, "old_string": old, "new_string": new})
 
 
-def _of_file(file: _File) -> list[str]:
+def _of_file(file: _FileBefore) -> list[str]:
     """Return notes for the user about what else a file is, one clause each."""
     remarks = []
     if file.names > 1:

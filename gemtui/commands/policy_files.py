@@ -23,7 +23,7 @@ from gemtui.jsonout import fields
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
-from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
+from gemtui.policy.edit.store import OpenedPolicy, Origin, PolicyFile, list_policies, open_policy
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
@@ -164,7 +164,7 @@ def show(name: str, as_json: bool) -> int:
     return 1 if errors and not any(entry.rule for entry in document.rules) else 0
 
 
-def _shown(opened: Opened) -> dict[str, Any]:
+def _shown(opened: OpenedPolicy) -> dict[str, Any]:
     file, document = opened.file, opened.document
     return {
         **fields(file, "name", "path", "origin"),

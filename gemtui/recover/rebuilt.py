@@ -179,7 +179,7 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
 
     Returns None if the records show nothing.
     """
-    state = _State()
+    state = _FileState()
     for record in sorted(records, key=lambda each: each.source.time):
         state.add(record)
     if not state.lines or state.newest is None:
@@ -190,7 +190,7 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
 
 
 @dataclass(slots=True)
-class _State:
+class _FileState:
     """The file's state after the records added so far, which must be in order of time."""
 
     lines: list[RebuiltLine] = field(default_factory=list)

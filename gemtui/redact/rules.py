@@ -52,7 +52,7 @@ class SecretForm(NamedTuple):
     anywhere: bool = False
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True):
+class _RuleRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A rule in `rules.toml`, whose head describes the fields."""
 
     kind: str
@@ -69,14 +69,14 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
+class _RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole table. `placeholders`: lower-case texts that stand where a password would."""
 
-    rules: Sequence[_Row]
+    rules: Sequence[_RuleRow]
     placeholders: frozenset[str]
 
 
-def _form(row: _Row) -> SecretForm:
+def _form(row: _RuleRow) -> SecretForm:
     patterns = [*row.tokens, *(_word(prefix, rest) for prefix, rest in row.words.items())]
     if row.pattern:
         patterns.append(_whole(row.pattern))
@@ -217,6 +217,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "login": is_login,
 }
 _FILE: Final = msgspec.convert(
-    tomllib.loads(files("gemtui.redact").joinpath("rules.toml").read_text(encoding="utf-8")), _File
+    tomllib.loads(files("gemtui.redact").joinpath("rules.toml").read_text(encoding="utf-8")),
+    _RulesFile,
 )
 RULES: Final = tuple(map(_form, _FILE.rules))

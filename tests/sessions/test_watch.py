@@ -18,7 +18,7 @@ import pytest
 
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.store import watch as watching
-from gemtui.sessions.store.watch import Changed, network_file_system, watch
+from gemtui.sessions.store.watch import StoreChange, network_file_system, watch
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, session, uuid
@@ -39,11 +39,11 @@ class Watcher:
         self.tmp = home / "tmp"
         self.changes = watch(home, stop=self.stop)
 
-    async def next(self) -> Changed:
+    async def next(self) -> StoreChange:
         async with asyncio.timeout(PATIENCE):
             return await anext(self.changes)
 
-    async def until(self, path: Path) -> Changed:
+    async def until(self, path: Path) -> StoreChange:
         """The first change that names a path, or all of the store."""
         while not (changed := await self.next()).paths & {path, self.tmp}:
             pass
@@ -64,7 +64,7 @@ async def test_new_grown_and_deleted_files(home: Path) -> None:
     session(home, uuid(1))
     async with watched(home) as watcher:
         path = session(home, uuid(2))
-        assert await watcher.next() == Changed(paths=frozenset({path}), mode="events")
+        assert await watcher.next() == StoreChange(paths=frozenset({path}), mode="events")
         append(path, logs.user("n", "New"))
         assert (await watcher.next()).paths == {path}
         path.unlink()

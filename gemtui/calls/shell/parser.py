@@ -137,7 +137,7 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
 
     They are in order and include nested ones. Returns None if the command line can't be parsed.
     """
-    source = _Source(text)
+    source = _CommandBytes(text)
     tree = source.tree() if text.strip(BLANKS) else None
     if tree is None or tree.root_node.has_error:
         return None
@@ -187,7 +187,7 @@ def unwrapped(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Walked:
     """The result of walking a syntax tree.
 
     `parts`: the position, name and text of each part. `redirected`: whether there is a redirection.
@@ -200,7 +200,7 @@ class _Seen:
 
 
 def _read(text: str) -> ParsedCommand:
-    source = _Source(text)
+    source = _CommandBytes(text)
     tree = source.tree() if text.strip(BLANKS) else None
     if tree is None:
         return ParsedCommand(
@@ -224,7 +224,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
     )
 
 
-class _Source:
+class _CommandBytes:
     """A command as bytes for the parser; maps byte offsets back to characters."""
 
     def __init__(self, text: str) -> None:
@@ -270,8 +270,8 @@ def _plainer(text: str) -> str:
     return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
 
-def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
-    seen = _Seen()
+def _walk(root: Node, text_of: Callable[[Node], str]) -> _Walked:
+    seen = _Walked()
     stack = [root]
     while stack:
         node = stack.pop()

@@ -81,7 +81,7 @@ class ValueKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ProgramUse:
     """How a program or subcommand may be called.
 
     * `reads`: whether it then only reads files of the project.
@@ -122,11 +122,11 @@ class Usage:
     patterns: bool = False
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True):
+class _ProgramRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A program in `programs.toml`; lists of options are words in one string.
 
     `share`: names of lists of long options. `same`: the program whose fields count where this one
-    has none; its options are added to this one's. The other fields are those of `Usage`.
+    has none; its options are added to this one's. The other fields are those of `ProgramUse`.
     """
 
     reads: bool | None = None
@@ -149,11 +149,11 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     same: str = ""
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
+class _ProgramsFile(Struct, frozen=True, forbid_unknown_fields=True):
     kinds: Mapping[str, str]
     options: Mapping[str, str]
     aliases: Mapping[str, str]
-    programs: Mapping[str, _Row]
+    programs: Mapping[str, _ProgramRow]
 
 
 _OPERANDS: Final[Mapping[str, tuple[ValueKind, ...]]] = {
@@ -168,14 +168,14 @@ _OPERANDS: Final[Mapping[str, tuple[ValueKind, ...]]] = {
 class ProgramTable:
     """All rows of `programs.toml`, ready to be looked up."""
 
-    def __init__(self, file: _File) -> None:
+    def __init__(self, file: _ProgramsFile) -> None:
         self._file = file
-        self._usages: dict[str, Usage] = {}
+        self._usages: dict[str, ProgramUse] = {}
         self._names: dict[str, list[str]] = {}
         for name in file.programs:
             self._names.setdefault(name.partition(" ")[0], []).append(name)
 
-    def find(self, words: Sequence[str]) -> tuple[int, Usage] | None:
+    def find(self, words: Sequence[str]) -> tuple[int, ProgramUse] | None:
         """Find how a program may be called.
 
         Returns the number of words that name the program and its subcommand, and the usage; None
@@ -201,13 +201,13 @@ class ProgramTable:
             name.split()[1] for name in names if " " in name and self._file.programs[name].rule
         )
 
-    def usage(self, name: str) -> Usage:
+    def usage(self, name: str) -> ProgramUse:
         """Return the usage in the row with this name."""
         if name not in self._usages:
             self._usages[name] = self._usage(self._file.programs[name])
         return self._usages[name]
 
-    def _usage(self, row: _Row) -> Usage:
+    def _usage(self, row: _ProgramRow) -> ProgramUse:
         base = self._usage(self._file.programs[row.same]) if row.same else None
         long = {f"--{name}" for name in row.long.split()}
         for name in row.share:
@@ -218,7 +218,7 @@ class ProgramTable:
                 values[option] = self._kinds(kind)
         after = self._kinds(row.after) if row.after else None
         if base is None:
-            return Usage(
+            return ProgramUse(
                 reads=bool(row.reads),
                 spares=row.spares,
                 rule=row.rule,
@@ -236,7 +236,7 @@ class ProgramTable:
                 most=row.most,
                 patterns=row.patterns,
             )
-        return Usage(
+        return ProgramUse(
             reads=base.reads if row.reads is None else row.reads,
             spares=base.spares,
             could=row.could or base.could,
@@ -281,7 +281,7 @@ class ProgramTable:
 def program_table() -> ProgramTable:
     """Return the table that is shipped with gemtui."""
     text = files("gemtui.calls.shell").joinpath("programs.toml").read_text(encoding="utf-8")
-    return ProgramTable(msgspec.convert(tomllib.loads(text), _File))
+    return ProgramTable(msgspec.convert(tomllib.loads(text), _ProgramsFile))
 
 
 def position_of_program(texts: Sequence[str]) -> int:
@@ -318,7 +318,7 @@ def _is_named(name: str, word: str) -> bool:
     return _NAME.fullmatch(word) is not None if name == "*" else word == name
 
 
-def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def why_unknown(usage: ProgramUse, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """Return why a program may do more than its usage says with these arguments, as a clause.
 
     `words`: the arguments after the program and its subcommand. Returns None if all of them are
@@ -360,14 +360,16 @@ def why_unknown(usage: Usage, words: Sequence[PlainWord], place: CommandPlace) -
     return None
 
 
-def _is_given(usage: Usage, text: str) -> bool:
+def _is_given(usage: ProgramUse, text: str) -> bool:
     """Return whether a word is one of the options that the program needs, or ends in one."""
     letters = text[1:] if re.match("-[A-Za-z]", text) else ""
     known = letters[: len(letters) - len(letters.lstrip(usage.flags)) + 1]
     return text.partition("=")[0] in usage.needs or any(f"-{each}" in usage.needs for each in known)
 
 
-def _is_option(usage: Usage, text: str, left: Iterator[PlainWord], place: CommandPlace) -> bool:
+def _is_option(
+    usage: ProgramUse, text: str, left: Iterator[PlainWord], place: CommandPlace
+) -> bool:
     """Return whether a word is one of the accepted options.
 
     `left`: yields the words after it. If the next word is the option's value, it is consumed.
@@ -386,7 +388,9 @@ def _is_option(usage: Usage, text: str, left: Iterator[PlainWord], place: Comman
     return _are_letters(usage, text, left, place)
 
 
-def _are_letters(usage: Usage, text: str, left: Iterator[PlainWord], place: CommandPlace) -> bool:
+def _are_letters(
+    usage: ProgramUse, text: str, left: Iterator[PlainWord], place: CommandPlace
+) -> bool:
     """Return whether a word such as `-xvf` consists of letters of accepted options."""
     for at, letter in enumerate(text[1:], 2):
         if letter in usage.attached:
@@ -414,7 +418,7 @@ def _is_value(kinds: Sequence[ValueKind], value: PlainWord | None, place: Comman
 
 
 def _why_operand(
-    usage: Usage, kinds: Sequence[ValueKind], word: PlainWord, place: CommandPlace
+    usage: ProgramUse, kinds: Sequence[ValueKind], word: PlainWord, place: CommandPlace
 ) -> str | None:
     if word.glob is not None:
         return _why_pattern_acts(word, word.glob, place)

@@ -16,7 +16,7 @@ from gemtui.calls.git_repository import same_repository
 from gemtui.calls.shell.program_table import (
     PYTHON,
     CommandPlace,
-    Usage,
+    ProgramUse,
     position_of_program,
     program_table,
     why_unknown,
@@ -40,7 +40,7 @@ class SimilarCommands:
     """
 
     start: tuple[str, ...]
-    usage: Usage | None
+    usage: ProgramUse | None
 
     @property
     def opens(self) -> str:

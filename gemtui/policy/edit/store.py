@@ -66,7 +66,7 @@ class PolicyFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedPolicy:
     """A policy file's state when it was read.
 
     `seen`: a fingerprint of the contents and the path at that time, with which `save_policy`
@@ -125,7 +125,7 @@ def _unwritable(path: Path) -> str:
 # --- reading and writing -------------------------------------------------------------------------
 
 
-def open_policy(file: Path | PolicyFile) -> Opened:
+def open_policy(file: Path | PolicyFile) -> OpenedPolicy:
     """Read a policy file for editing.
 
     Raises PolicyNotFound if it does not exist, and PolicyError if it can't be read, is larger than
@@ -144,7 +144,7 @@ def open_policy(file: Path | PolicyFile) -> Opened:
         ) from None
     document = Document.parse(text, source=str(file.path))
     document.check()
-    return Opened(file=file, document=document, seen=_seen(file.path, data))
+    return OpenedPolicy(file=file, document=document, seen=_seen(file.path, data))
 
 
 def _origin(path: Path) -> Origin:
@@ -176,7 +176,7 @@ def _seen(path: Path, data: bytes) -> str:
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
-def save_policy(opened: Opened, document: Document, *, force: bool = False) -> Opened:
+def save_policy(opened: OpenedPolicy, document: Document, *, force: bool = False) -> OpenedPolicy:
     """Write a document to the file it was opened from, and return the new state.
 
     The file is written completely or not at all. Unless the file is one of gemtui's own, its
@@ -200,11 +200,11 @@ def save_policy(opened: Opened, document: Document, *, force: bool = False) -> O
         what = "no longer exists" if now is None else "has changed on disk"
         raise PolicyChanged(f"{path} {what}: reload it before you save", path=path)
     if now == data:
-        return Opened(file=opened.file, document=document, seen=_seen(path, data))
+        return OpenedPolicy(file=opened.file, document=document, seen=_seen(path, data))
     if now is not None and opened.file.origin is not Origin.OURS:
         _back_up(path, now)
     write_whole(path, [data], durable=True)
-    return Opened(file=opened.file, document=document, seen=_seen(path, data))
+    return OpenedPolicy(file=opened.file, document=document, seen=_seen(path, data))
 
 
 def _encoded(text: str, path: Path) -> bytes:
@@ -229,7 +229,7 @@ def _back_up(path: Path, data: bytes) -> None:
 # --- gemtui's own policies -----------------------------------------------------------------------
 
 
-def create(name: str, text: str = "") -> Opened:
+def create(name: str, text: str = "") -> OpenedPolicy:
     """Create one of gemtui's own policies, readable only by its owner, and open it.
 
     Raises PolicyError if the name is invalid or already used, and OSError if writing fails.

@@ -94,7 +94,7 @@ class ShellRules:
 
 
 @dataclass(slots=True)
-class _State:
+class _Verdict:
     """The decision after the parts checked so far, and the rule responsible for it.
 
     `ready`: the rule; None if no single rule is responsible.
@@ -187,7 +187,7 @@ class _Command:
         depth: int,
     ) -> Evaluation:
         answers = ready if ready and ready.decision is decision else None
-        state = _State(decision, answers, note)
+        state = _Verdict(decision, answers, note)
         allowed = bool(ready and ready.rule.allow_redirection)
         if decision is ALLOW and self._shell.redirects(reading.redirected, allowed):
             state.ask(None, "the command uses redirection, but the rule has no allowRedirection")
@@ -201,7 +201,7 @@ class _Command:
         )
 
     def _part(
-        self, part: CommandPart, state: _State, allowed: bool, depth: int
+        self, part: CommandPart, state: _Verdict, allowed: bool, depth: int
     ) -> Evaluation | None:
         """Return the denial if a part of the command is denied, otherwise None.
 

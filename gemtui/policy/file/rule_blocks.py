@@ -321,7 +321,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 # --- boundaries of rules -------------------------------------------------------------------------
 
 
-class _Line(StrEnum):
+class _LineKind(StrEnum):
     """The kinds of lines in a policy file; a comment counts as EMPTY."""
 
     RULE = "[[rule]]"
@@ -338,7 +338,7 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
         if current is not None and _ends(current.kind, kind, what):
             yield current
             current = None
-        if what is _Line.RULE:
+        if what is _LineKind.RULE:
             current = _Body(kind, at, at + 1)
         elif current is not None and kind is current.kind and (what or kind is BlockKind.OFF):
             current = current._replace(end=at + 1)
@@ -346,7 +346,7 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
         yield current
 
 
-def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
+def _ends(rule: BlockKind, kind: BlockKind, what: _LineKind) -> bool:
     """Return whether a line ends the rule above it.
 
     `rule`: whether that rule is enabled (RULE) or disabled (OFF). `kind`: the same for the line.
@@ -355,13 +355,13 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
     marked `#off` that belongs to no disabled rule ends nothing.
     """
     return (
-        what is _Line.RULE
-        or (kind is rule and what is _Line.OTHER)
+        what is _LineKind.RULE
+        or (kind is rule and what is _LineKind.OTHER)
         or (rule is BlockKind.OFF and kind is BlockKind.RULE)
     )
 
 
-def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
+def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _LineKind]]:
     """Yield for each line whether it is disabled (OFF or RULE), and what it contains.
 
     Consecutive disabled lines are scanned separately, so that an unclosed value in them has no
@@ -376,34 +376,34 @@ def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
             yield BlockKind.RULE, _kind(line, on)
 
 
-def _kind(line: str, scanner: Scanner) -> _Line:
+def _kind(line: str, scanner: Scanner) -> _LineKind:
     header = _header(line)
-    if header is _Line.RULE and not scanner.in_string:
+    if header is _LineKind.RULE and not scanner.in_string:
         scanner.reset()  # no value contains such a line, so an array was left unclosed above
     if scanner.inside:
         scanner.feed(line)
-        return _Line.FIELD
+        return _LineKind.FIELD
     if header is not None:
         return header
     if not line.strip() or line.lstrip().startswith("#"):
-        return _Line.EMPTY
+        return _LineKind.EMPTY
     scanner.feed(line)
-    return _Line.FIELD
+    return _LineKind.FIELD
 
 
-def _header(line: str) -> _Line | None:
+def _header(line: str) -> _LineKind | None:
     """Return a header line's kind; None if the line doesn't begin with a bracket.
 
     A header is a line such as `[[rule]]` or `[rule.toolAnnotations]`.
     """
     if line.rstrip() == "[[rule]]":
-        return _Line.RULE
+        return _LineKind.RULE
     if not line.lstrip().startswith("["):
         return None
     try:
         table = parse_toml(line)
     except TomlError:
-        return _Line.OTHER
+        return _LineKind.OTHER
     if table == {"rule": [{}]}:
-        return _Line.RULE
-    return _Line.PART if table.get("rule") else _Line.OTHER
+        return _LineKind.RULE
+    return _LineKind.PART if table.get("rule") else _LineKind.OTHER

@@ -46,7 +46,7 @@ from gemtui.jsonout import fields, json_value
 from gemtui.paths import hooked_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.hooked_checkpoints import is_pending, take_hooked_checkpoints
-from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
+from gemtui.runs.undo.session_record import PlacedCall, SessionRecord, placed_calls, with_uses
 from gemtui.runs.undo.undo import existing_folder, opened_checkpoints, prompts_of, require_idle
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import counted
@@ -269,9 +269,9 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
 
 def _record(
     calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
-) -> RecordedCalls:
+) -> SessionRecord:
     """Return the changes of calls without checkpoints, as recorded by the session."""
-    record = RecordedCalls(root)
+    record = SessionRecord(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for each in calls:
         if each.use not in covered:
@@ -282,7 +282,7 @@ def _record(
 def _changes(
     subject: ReviewSubject,
     calls: Sequence[PlacedCall],
-    record: RecordedCalls,
+    record: SessionRecord,
     store: CheckpointStore | None,
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
@@ -317,7 +317,7 @@ def _uncovered(
     return uncovered_notes_of(store, Taker(root, store, own), mine)
 
 
-def _notes(record: RecordedCalls) -> Iterator[str]:
+def _notes(record: SessionRecord) -> Iterator[str]:
     if record.changes:
         number = counted(len(record.changes), "change")
         yield f"{number} not covered by a checkpoint: reconstructed from the session's record"

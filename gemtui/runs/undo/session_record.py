@@ -86,7 +86,7 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
     return found
 
 
-class RecordedCalls:
+class SessionRecord:
     """The changes made by calls without checkpoints, from the session's record.
 
     `root`: the project's folder.

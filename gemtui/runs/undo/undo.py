@@ -55,7 +55,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.undo.checkpointing import name_in, project_of
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.hooked_checkpoints import take_hooked_checkpoints
-from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
+from gemtui.runs.undo.session_record import PlacedCall, SessionRecord, placed_calls, with_uses
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
@@ -301,7 +301,7 @@ def _undo_files(
     with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
         take_hooked_checkpoints(project, hooked_dir())
         placed = with_uses(placed_calls(session), project.store)
-        record = RecordedCalls(root)
+        record = SessionRecord(root)
         covered = covered_calls(project.store)
         for each in placed:
             if each.prompt >= number and each.use not in covered:

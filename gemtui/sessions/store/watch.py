@@ -69,7 +69,7 @@ Mode = Literal["events", "polling"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class StoreChange:
     """Files and folders in the store that changed, appeared, or vanished.
 
     The path `~/.gemini/tmp` itself means that anything may have changed. `reason`: why the store is
@@ -81,10 +81,10 @@ class Changed:
     reason: str | None = None
 
 
-async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
+async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[StoreChange]:
     """Yield every change to the CLI's store under `home`, until `stop` is set.
 
-    The first `Changed` is yielded once the watch is active, and names the whole store. Earlier
+    The first `StoreChange` is yielded once the watch is active, and names the whole store. Earlier
     changes are not reported. A missing or unwatchable store is not an error. Cancelling the
     iteration also sets `stop`.
     """
@@ -106,7 +106,7 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 # --- events --------------------------------------------------------------------------------------
 
 
-async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
+async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreChange]:
     """Yield changes reported by the system, until the folders to watch change.
 
     That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
@@ -132,7 +132,7 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]
                 paths.add(tmp)
             first = False
             if paths:
-                yield Changed(paths=frozenset(paths), mode="events")
+                yield StoreChange(paths=frozenset(paths), mode="events")
             if moved or others:
                 return
 
@@ -265,7 +265,7 @@ def _why_not(error: Exception, tmp: Path) -> str:
 # --- scanning ------------------------------------------------------------------------------------
 
 
-async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[Changed]:
+async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[StoreChange]:
     """Yield changes found by comparing names, sizes, and modification times."""
     before: dict[Path, tuple[int, ...]] | None = None
     while True:
@@ -276,7 +276,7 @@ async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGene
         before = now
         if changes:
             word = f"checking for changes every {math.ceil(pause)} s, because {reason}"
-            yield Changed(paths=changes, mode="polling", reason=word)
+            yield StoreChange(paths=changes, mode="polling", reason=word)
         if await _set_within(stop, pause):
             return
 

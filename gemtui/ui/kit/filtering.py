@@ -60,7 +60,7 @@ class FilterBar(Horizontal):
         text: str
 
     @dataclass
-    class Done(Message):
+    class Finished(Message):
         """Posted when the user has finished typing a search.
 
         `opens`: whether the list should now open the row under its cursor.
@@ -115,16 +115,16 @@ class FilterBar(Horizontal):
         searched = bool(self.text.strip())
         if not searched:
             self.close()
-        self.post_message(self.Done(opens=searched))
+        self.post_message(self.Finished(opens=searched))
 
     def action_done(self) -> None:
         if not self.text.strip():
             self.close()
-        self.post_message(self.Done())
+        self.post_message(self.Finished())
 
     def action_clear(self) -> None:
         self.close()
-        self.post_message(self.Done())
+        self.post_message(self.Finished())
 
 
 class SearchedRows(Vertical, Generic[Item]):
@@ -200,8 +200,8 @@ class SearchedRows(Vertical, Generic[Item]):
         event.stop()
         self._search()
 
-    @on(FilterBar.Done)
-    async def _done(self, event: FilterBar.Done) -> None:
+    @on(FilterBar.Finished)
+    async def _done(self, event: FilterBar.Finished) -> None:
         event.stop()
         self.rows.focus()
         if event.opens:

@@ -18,7 +18,7 @@ from gemtui.errors import GemtuiError, PolicyChanged, PolicyError, message_of
 from gemtui.files import path_exists
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.store import Opened, Origin, PolicyFile, open_policy
+from gemtui.policy.edit.store import OpenedPolicy, Origin, PolicyFile, open_policy
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.rules import Tier
@@ -48,7 +48,7 @@ def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
     return store.list_policies(found.policy_paths(folder), found.admin_policies(folder))
 
 
-def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
+def policy_context(opened: OpenedPolicy | None, folder: Path) -> PolicyContext:
     """Return everything that affects decisions in `folder` besides the opened policy.
 
     This means the other policy files and the settings. `opened`: None means that the policy has no
@@ -68,7 +68,7 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
     )
 
 
-async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
+async def load(app: AppBase, file: Path | PolicyFile) -> OpenedPolicy | None:
     """Read a policy file; if that fails, tell the user why and return None."""
     with app.reporting():
         return await asyncio.to_thread(store.open_policy, file)
@@ -112,7 +112,7 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def _write(
-    app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool
+    app: AppBase, draft: Draft, opened: OpenedPolicy, document: Document, *, force: bool
 ) -> bool:
     try:
         saved = await asyncio.to_thread(store.save_policy, opened, document, force=force)
@@ -126,7 +126,7 @@ async def _write(
     return True
 
 
-async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
+async def _changed(app: AppBase, draft: Draft, opened: OpenedPolicy, document: Document) -> bool:
     """Let the user choose whether to keep the draft or the file.
 
     This is for a file that was changed or deleted after it was opened. Returns whether the draft
@@ -281,7 +281,7 @@ SETTLED = 50
 """Milliseconds without further writes before a change to a file is reported."""
 
 
-async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
+async def watch_file(file: PolicyFile) -> AsyncGenerator[OpenedPolicy]:
     """Yield the file's contents now, and again each time it has been written.
 
     They are yielded at the start because the file may have changed since the caller read it. While
@@ -315,7 +315,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
         stop.set()
 
 
-def _read(file: PolicyFile) -> Opened | None:
+def _read(file: PolicyFile) -> OpenedPolicy | None:
     try:
         return open_policy(file)
     except (GemtuiError, OSError):

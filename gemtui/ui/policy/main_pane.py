@@ -266,8 +266,8 @@ class PolicyMain(Vertical):
             self._say_title(self._draft)
             self.post_message(self.Moved())
 
-    @on(FilterBar.Done)
-    def _search_done(self, event: FilterBar.Done) -> None:
+    @on(FilterBar.Finished)
+    def _search_done(self, event: FilterBar.Finished) -> None:
         self.take_focus()
         if event.opens:
             self.rules.action_open()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gemtui.policy.edit.document import Document, RuleEntry
-from gemtui.policy.edit.store import Opened
+from gemtui.policy.edit.store import OpenedPolicy
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Finding
@@ -55,7 +55,7 @@ class Draft:
 
     def __init__(
         self,
-        opened: Opened | None = None,
+        opened: OpenedPolicy | None = None,
         *,
         mode: ApprovalMode = ApprovalMode.DEFAULT,
         around: PolicyContext | None = None,
@@ -175,7 +175,7 @@ class Draft:
 
     # --- saving and reloading ----------------------------------------------------------------
 
-    def wrote(self, opened: Opened) -> None:
+    def wrote(self, opened: OpenedPolicy) -> None:
         """Record that the draft has been saved to a file.
 
         The edits can still be undone. Edits made while the file was being saved are kept.
@@ -185,7 +185,7 @@ class Draft:
             self._steps[-1] = Revision(opened.document, self._steps[-1].what)
         self.revision += 1
 
-    def read(self, opened: Opened) -> None:
+    def read(self, opened: OpenedPolicy) -> None:
         """Replace the document with the file's new contents; this can be undone."""
         self.change(opened.document, "reload the file")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False

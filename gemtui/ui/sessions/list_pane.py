@@ -128,8 +128,8 @@ class SessionPane(Vertical):
         """
         self.list.call_next(self.list.filter, event.text)
 
-    @on(FilterBar.Done)
-    def _back(self, event: FilterBar.Done) -> None:
+    @on(FilterBar.Finished)
+    def _back(self, event: FilterBar.Finished) -> None:
         self.list.focus()
         if event.opens:
             self.list.call_next(self.list.action_open)

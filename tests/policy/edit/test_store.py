@@ -11,7 +11,7 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.paths import gemini_home
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.store import Opened, Origin
+from gemtui.policy.edit.store import OpenedPolicy, Origin
 from gemtui.policy.file.policy_files import find_policy, policies_dir
 from gemtui.policy.model.rules import Decision, Rule
 from tests.rows import each_row, table
@@ -31,7 +31,7 @@ def users(own_places: None) -> Path:
 
 
 @pytest.fixture
-def opened(users: Path) -> Opened:
+def opened(users: Path) -> OpenedPolicy:
     """A policy of the user, opened."""
     path = users / "u.toml"
     path.write_text(TEXT)
@@ -110,7 +110,7 @@ def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> No
 
 
 def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(
-    users: Path, opened: Opened
+    users: Path, opened: OpenedPolicy
 ) -> None:
     path = opened.file.path
     path.chmod(0o640)
@@ -131,7 +131,9 @@ def test_ours_needs_no_backup(own_places: None) -> None:
     assert [each.name for each in policies_dir().iterdir()] == ["work.toml"]
 
 
-def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path, opened: Opened) -> None:
+def test_a_file_that_was_changed_meanwhile_is_not_overwritten(
+    users: Path, opened: OpenedPolicy
+) -> None:
     path = opened.file.path
     path.write_text("# theirs\n")
     changed = opened.document.add(RULE)
@@ -143,7 +145,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path, opene
     assert (users / "u.toml.bak").read_text() == "# theirs\n"
 
 
-def test_a_file_that_is_gone_is_not_made_again_unasked(opened: Opened) -> None:
+def test_a_file_that_is_gone_is_not_made_again_unasked(opened: OpenedPolicy) -> None:
     path = opened.file.path
     path.unlink()
     with pytest.raises(PolicyChanged, match="no longer exists"):
@@ -173,7 +175,7 @@ def test_a_symbolic_link_stays_one_and_another_target_is_a_change(
 
 
 def test_a_backup_goes_through_no_symbolic_link(
-    users: Path, opened: Opened, tmp_path: Path
+    users: Path, opened: OpenedPolicy, tmp_path: Path
 ) -> None:
     precious = tmp_path / "precious"
     precious.write_text("precious")
@@ -305,7 +307,9 @@ def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     assert path.read_text() == TEXT
 
 
-def test_a_full_disk_leaves_the_old_file(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_file(
+    opened: OpenedPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = opened.file.path
 
     def full(file: Path, pieces: object, *, durable: bool) -> None:
@@ -319,7 +323,7 @@ def test_a_full_disk_leaves_the_old_file(opened: Opened, monkeypatch: pytest.Mon
 
 
 def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(
-    users: Path, opened: Opened
+    users: Path, opened: OpenedPolicy
 ) -> None:
     path = opened.file.path
     os.mkfifo(users / "u.toml.bak")
