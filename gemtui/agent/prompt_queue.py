@@ -1,46 +1,41 @@
-"""Messages to a working agent, and its prompt queue, as files in a run's folder.
+"""Messages to a working agent, and its prompt queue, in one file of a run's folder.
 
-gemtui writes these files. In a run that asks the user for approval, the supervisor delivers them:
-each message together with the result of the next tool call, and each prompt when the previous turn
-has ended, in the same process. Prompts that remain when a run has ended stay in the folder; each
-then starts a follow-up run (`send_next`).
+In a run that asks the user for approval, the supervisor delivers them: each message together with
+the result of the next tool call, and each prompt when the previous turn has ended, in the same
+process. Prompts that remain when a run has ended stay in the file; each then starts a follow-up run
+(`send_next`).
 
-A queued prompt can be edited until it is sent. Sending a prompt means renaming its file, so that it
-is sent exactly once and never lost, even if a process is killed at any point. A follow-up run
-claims its prompt before it starts: the file's new name includes the new run's id. If a process is
-killed after that, the new run's folder shows whether the prompt was sent; if not, the prompt
-returns to the queue. If several gemtui processes want to send, only the one that holds the queue's
-lock does.
+Every change reads the file, and replaces it as a whole, while it holds the lock `changing`. A
+queued prompt can be edited until it is sent. A follow-up run claims its prompt before it starts:
+the file then names the new run's id. If a process is killed after that, the new run's folder shows
+whether the prompt was sent; if not, the prompt returns to the queue. If several gemtui processes
+want to send, only the one that holds the lock `sending` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from gemtui.agent.approval import Milliseconds
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, RunFolder, is_too_large
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, locked, path_exists
-from gemtui.jsonfile import read_as, write_again, write_once
+from gemtui.jsonfile import read_as, write_again
 from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
 from gemtui.transcript.rows import insert_row, of_rows, rows_of
 
-_LARGEST_FILE = 7 * LARGEST_PROMPT
-"""The largest file of a message or prompt, in bytes: in JSON, a control character takes six."""
-_WORD = re.compile(r"word-([0-9]{1,9})\.json")
-_DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
-_PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
-_OPTIONS = "options.json"
+_LARGEST_FILE = 40 * LARGEST_PROMPT
+"""The largest file of a queue, in bytes. In JSON, a control character takes six."""
+_FILE = "queue.json"
 _CHANGING, _SENDING, _EDITING = "changing.lock", "sending.lock", "editing.lock"
 
 
@@ -89,40 +84,69 @@ class SentPrompt:
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The contents of a prompt's file.
-
-    A message's file has more fields, which are ignored once it has become a prompt.
-    """
+@dataclass(slots=True)
+class _Message:
+    """A message as it is stored."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    options: Mapping[str, Any]
-
-
-class _File(NamedTuple):
-    """The fields in the name of a prompt's file.
-
-    `state`: next, sending or sent. `place`: the position in the queue or, once sent, among the sent
-    prompts. `run`: as in `SentPrompt`.
-    """
-
-    state: str
-    place: int
-    id: str
-    run: str = ""
+    number: int
+    at: Milliseconds
+    delivered: Delivered | None = None
 
     @property
-    def name(self) -> str:
-        run = f".{self.run}" if self.run else ""
-        return f"{self.state}-{self.place:06d}-{self.id}{run}.json"
+    def public(self) -> RunMessage:
+        return RunMessage(text=self.text, number=self.number, at=self.at)
 
 
-T = TypeVar("T", RunMessage, Delivered, _Text, _Options)
+@dataclass(slots=True)
+class _Prompt:
+    """A prompt in the queue as it is stored.
+
+    `run`: the id of the run that has claimed it; "" while it waits.
+    """
+
+    id: str
+    text: str
+    run: str = ""
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The contents of a queue's file. `sent`: in the order in which they were sent."""
+
+    messages: list[_Message] = field(default_factory=list)
+    prompts: list[_Prompt] = field(default_factory=list)
+    sent: list[SentPrompt] = field(default_factory=list)
+    options: dict[str, Any] | None = None
+
+    @property
+    def undelivered(self) -> list[_Message]:
+        return [message for message in self.messages if message.delivered is None]
+
+    @property
+    def waiting(self) -> list[_Prompt]:
+        return [prompt for prompt in self.prompts if not prompt.run]
+
+    def find(self, id: str) -> _Prompt | None:
+        """Return a waiting prompt; None if it was sent, claimed or removed."""
+        for prompt in self.waiting:
+            if prompt.id == id:
+                return prompt
+        return None
+
+    def ids(self) -> set[str]:
+        """Return the ids of all prompts, sent or not."""
+        return {prompt.id for prompt in self.prompts} | {sent.id for sent in self.sent}
+
+    def turn_messages_to_prompts(self) -> None:
+        """Turn undelivered messages into prompts, at the front of the queue."""
+        late = self.undelivered
+        self.messages = [message for message in self.messages if message not in late]
+        self.prompts[:0] = [_Prompt(_new_id(), message.text) for message in late]
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex[:8]
 
 
 def _clock() -> int:
@@ -152,61 +176,59 @@ class PromptQueue:
         Raises OSError.
         """
         _check_size(text)
-        number = max(self._numbers(_WORD), default=0)
-        while True:
-            number += 1
-            word = RunMessage(text=text, number=number, at=self.clock())
-            with suppress(FileExistsError):
-                self._write(f"word-{number}.json", word)
-                return word
+        with self._change() as stored:
+            number = max((message.number for message in stored.messages), default=0) + 1
+            message = _Message(text, number, self.clock())
+            stored.messages.append(message)
+            return message.public
 
     def messages(self) -> list[RunMessage]:
         """Return all messages so far, in order."""
-        found = (
-            self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD))
-        )
-        return [each for each in found if each is not None]
+        return [message.public for message in self._read().messages]
 
     def delivery(self, word: RunMessage) -> Delivered | None:
         """Return when, and with which call, a message was delivered; None if it wasn't."""
-        return self._read(f"delivered-{word.number}.json", Delivered)
+        for message in self._read().messages:
+            if message.number == word.number:
+                return message.delivered
+        return None
 
     def record_delivery(self, word: RunMessage, tool_name: str, tool_use_id: str | None) -> None:
         """Record that a message is being delivered with a tool call's result.
 
-        The supervisor calls this. Raises OSError.
+        The supervisor calls this. Raises OSError, also if the message was delivered before.
         """
-        told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
-        self._write(f"delivered-{word.number}.json", told)
+        with self._change() as stored:
+            for message in stored.undelivered:
+                if message.number == word.number:
+                    message.delivered = Delivered(
+                        at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id
+                    )
+                    return
+            raise OSError(errno.EEXIST, "the message was delivered before", str(self.path / _FILE))
 
     def messages_to_prompts(self) -> None:
         """Turn undelivered messages into prompts, at the front of the queue.
 
         Call this when a turn has ended. Raises OSError.
         """
-        left = sorted({*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)})
-        if not left:
-            return
-        with self._changing():
-            order = [uuid.uuid4().hex[:8] for _ in left]
-            places = self._spread([*order, *(each.id for each in self._waiting())])
-            for number, id in zip(left, order, strict=True):
-                self._rename(f"word-{number}.json", _File("next", places[id], id).name)
+        if self._load().undelivered:
+            with self._change() as stored:
+                stored.turn_messages_to_prompts()
 
     # --- prompts ---------------------------------------------------------------------------------
 
     def add_prompt(self, text: str) -> NextPrompt:
         """Append a prompt to the queue. Raises OSError."""
         _check_size(text)
-        prompt = NextPrompt(id=uuid.uuid4().hex[:8], text=text)
-        with self._changing():
-            self._write(_File("next", self._last() + 1, prompt.id).name, _Text(text))
-        return prompt
+        with self._change() as stored:
+            prompt = _Prompt(_new_id(), text)
+            stored.prompts.append(prompt)
+            return NextPrompt(id=prompt.id, text=text)
 
     def prompts(self) -> list[NextPrompt]:
         """Return the queued prompts, the next one first."""
-        found = ((each.id, self._text(each)) for each in self._waiting())
-        return [NextPrompt(id=id, text=text) for id, text in found if text is not None]
+        return [NextPrompt(id=prompt.id, text=prompt.text) for prompt in self._read().waiting]
 
     def edit(self, id: str, text: str) -> bool:
         """Edit a queued prompt. Raises OSError.
@@ -214,32 +236,39 @@ class PromptQueue:
         Returns False if the prompt has already been sent or removed.
         """
         _check_size(text)
-        with self._changing():
-            for file in self._waiting(id):
-                write_again(self.path / file.name, _Text(text), _LARGEST_FILE)
-                return any(self._waiting(id)) or not self._removed(file)
-        return False
+        with self._change() as stored:
+            prompt = stored.find(id)
+            if prompt is None:
+                return False
+            prompt.text = text
+            return True
 
     def drop(self, id: str) -> bool:
         """Remove a queued prompt. Raises OSError.
 
         Returns False if the prompt has already been sent or removed.
         """
-        with self._changing():
-            return any(self._removed(file) for file in self._waiting(id))
+        with self._change() as stored:
+            prompt = stored.find(id)
+            if prompt is None:
+                return False
+            stored.prompts.remove(prompt)
+            return True
 
     def move(self, id: str, to: int) -> bool:
         """Move a queued prompt to position `to`, where 0 is next. Raises OSError.
 
         Returns False if the prompt has already been sent or removed.
         """
-        with self._changing():
-            order = [each.id for each in self._waiting()]
-            if id not in order:
+        with self._change() as stored:
+            prompt = stored.find(id)
+            if prompt is None:
                 return False
-            order.remove(id)
-            self._spread([*order[:to], id, *order[to:]])
-            return any(self._waiting(id))
+            stored.prompts.remove(prompt)
+            following = stored.waiting[to:]
+            at = stored.prompts.index(following[0]) if following else len(stored.prompts)
+            stored.prompts.insert(at, prompt)
+            return True
 
     def send(self) -> SentPrompt | None:
         """Take the next prompt from the queue for the process that is running. Raises OSError.
@@ -247,29 +276,30 @@ class PromptQueue:
         Returns None if the queue is empty, a prompt is being edited, or the next prompt needs a new
         process (`needs_new_process`). The supervisor calls this.
         """
-        self.messages_to_prompts()
-        if self._is_edited():
-            return None
-        while waiting := self.prompts():
-            if needs_new_process(waiting[0].text):
+        with self._change() as stored:
+            stored.turn_messages_to_prompts()
+            waiting = stored.waiting
+            if not waiting or self._is_edited() or needs_new_process(waiting[0].text):
                 return None
-            for file in self._waiting(waiting[0].id):
-                if (sent := self._taken(file, "sent")) is not None:
-                    return sent
-        return None
+            sent = SentPrompt(id=waiting[0].id, text=waiting[0].text, run="")
+            stored.prompts.remove(waiting[0])
+            stored.sent.append(sent)
+            return sent
 
     def sent(self) -> list[SentPrompt]:
         """Return the prompts that have been sent, in order."""
-        files = sorted(each for each in self._files() if each.state == "sent")
-        found = ((each, self._text(each)) for each in files)
-        return [SentPrompt(id=f.id, text=t, run=f.run) for f, t in found if t is not None]
+        return self._read().sent
 
     def undelivered(self) -> int:
-        """Return the number of messages and prompts that have not reached the agent."""
-        words = {*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)}
-        files = self._files()
-        sent = {each.id for each in files if each.state == "sent"}
-        return len(words) + len({each.id for each in files} - sent)
+        """Return the number of messages and prompts that have not reached the agent.
+
+        It is 1 if the file can't be read.
+        """
+        try:
+            stored = self._load()
+        except OSError:
+            return 1
+        return len(stored.undelivered) + len(stored.prompts)
 
     # --- the queue of a finished run -----------------------------------------------------------
 
@@ -294,8 +324,8 @@ class PromptQueue:
     def _is_edited(self) -> bool:
         if not path_exists(self.path / _EDITING):
             return False
-        with locked(self.path / _EDITING, wait=False) as free:
-            return not free
+        with locked(self.path / _EDITING, wait=False) as is_free:
+            return not is_free
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
         """Take a prompt from the queue for a new run, which will start with it.
@@ -303,145 +333,94 @@ class PromptQueue:
         `run`: the new run's id. `id`: the prompt's id; None means the next prompt. Returns None if
         there is no such prompt, or if `id` is None and a prompt is being edited. Call this only
         while holding the lock `sending`. Call `confirm` once the run has started, or
-        `return_claimed` if it did not start.
+        `return_claimed` if it did not start. Raises OSError.
         """
         if id is None and self._is_edited():
             return None
-        with self._changing():
-            for file in self._waiting(id):
-                if self._text(file) is not None:
-                    return self._taken(file, "sending", run)
+        with self._change() as stored:
+            for prompt in stored.waiting:
+                if id in (None, prompt.id):
+                    prompt.run = run
+                    return SentPrompt(id=prompt.id, text=prompt.text, run=run)
         return None
 
     def claimed(self) -> list[str]:
         """Return the ids of runs whose prompts were claimed but never confirmed."""
-        return [each.run for each in self._files() if each.state == "sending"]
+        return [prompt.run for prompt in self._read().prompts if prompt.run]
 
     def confirm(self, run: str) -> None:
         """Record that the run has started with its claimed prompt. Raises OSError."""
-        for file in self._files():
-            if (file.state, file.run) == ("sending", run):
-                self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
+        with self._change() as stored:
+            for prompt in [prompt for prompt in stored.prompts if prompt.run == run]:
+                stored.prompts.remove(prompt)
+                stored.sent.append(SentPrompt(id=prompt.id, text=prompt.text, run=run))
 
     def return_claimed(self, run: str) -> None:
         """Put a run's claimed prompt back into the queue, because the run didn't start.
 
         Raises OSError.
         """
-        for file in self._files():
-            if (file.state, file.run) == ("sending", run):
-                self._rename(file.name, _File("next", file.place, file.id).name)
+        with self._change() as stored:
+            for prompt in stored.prompts:
+                if prompt.run == run:
+                    prompt.run = ""
 
-    def hand_over(self, to: PromptQueue) -> None:
+    def hand_over(self, to: PromptQueue, *, known: Collection[str] = ()) -> None:
         """Move all queued prompts to the end of another run's queue. Raises OSError.
 
         This queue's options for runs are copied as well, unless the other queue already has some.
+        If the process is killed between the two writes, both queues have the prompts; they are told
+        apart by their ids when this is done again. `known`: ids of prompts that were moved before.
         """
-        if not self._waiting():
+        if not self._load().waiting:
             return
-        if to.options() is None and (options := self.options()) is not None:
-            to.keep_options(options)
-        with self._changing(), to._changing():
-            for file in self._waiting():
-                place = file._replace(place=to._last() + 1)
-                (self.path / file.name).rename(to.path / place.name)
+        with self._change() as stored:
+            with to._change() as following:
+                moved = {*known, *following.ids()}
+                following.prompts += [prompt for prompt in stored.waiting if prompt.id not in moved]
+                if following.options is None:
+                    following.options = stored.options
+            stored.prompts = [prompt for prompt in stored.prompts if prompt.run]
 
     # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
         """Return the options for runs that start with queued prompts; None if unset."""
-        found = self._read(_OPTIONS, _Options)
-        return None if found is None else found.options
+        return self._read().options
 
     def keep_options(self, options: Mapping[str, Any]) -> None:
         """Set the options for runs that start with queued prompts. Raises OSError."""
-        self.path.mkdir(mode=0o700, exist_ok=True)
-        write_again(self.path / _OPTIONS, _Options(options), _LARGEST_FILE)
+        with self._change() as stored:
+            stored.options = dict(options)
 
-    # --- files -----------------------------------------------------------------------------------
+    # --- the file --------------------------------------------------------------------------------
 
-    def _names(self) -> list[str]:
-        with suppress(OSError):
-            return [each.name for each in self.path.iterdir()]
-        return []
+    @contextmanager
+    def _change(self) -> Iterator[_Stored]:
+        """Yield the queue's contents, locked against other changes, and write them afterwards.
 
-    def _numbers(self, pattern: re.Pattern[str]) -> list[int]:
-        found = map(pattern.fullmatch, self._names())
-        return [int(each[1]) for each in found if each]
-
-    def _files(self) -> list[_File]:
-        found = map(_PROMPT.fullmatch, self._names())
-        return [_File(each[1], int(each[2]), each[3], each[4][1:]) for each in found if each]
-
-    def _waiting(self, id: str | None = None) -> list[_File]:
-        """Return the files of all queued prompts, or only of the one with this id.
-
-        A prompt that is being sent is no longer in the queue.
-        """
-        files = self._files()
-        gone = {each.id for each in files if each.state != "next"}
-        waiting = sorted(each for each in files if each.id not in gone)
-        return [each for each in waiting if id in (None, each.id)]
-
-    def _last(self) -> int:
-        return max((each.place for each in self._waiting()), default=0)
-
-    def _sends(self) -> int:
-        """Return the 1-based number that the next prompt to be sent gets."""
-        return 1 + sum(each.state == "sent" for each in self._files())
-
-    def _spread(self, order: list[str]) -> dict[str, int]:
-        """Renumber the queued prompts in the order of these ids; return each id's number."""
-        places = {id: at for at, id in enumerate(order, start=1)}
-        for file in self._waiting():
-            if file.id in places:
-                self._rename(file.name, file._replace(place=places[file.id]).name)
-        return places
-
-    def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
-        """Take a prompt from the queue atomically; None if another process got it first.
-
-        `state`: the prompt's new state, sending or sent. `run`: the id of the run that starts with
-        it; "" for the run that owns this queue.
-        """
-        place = self._sends() if state == "sent" else file.place
-        taken = _File(state, place, file.id, run)
-        text = self._text(taken) if self._rename(file.name, taken.name) else None
-        return None if text is None else SentPrompt(id=file.id, text=text, run=run)
-
-    def _text(self, file: _File) -> str | None:
-        found = self._read(file.name, _Text)
-        return None if found is None else found.text
-
-    def _changing(self) -> AbstractContextManager[bool]:
-        """Return a context manager that locks the queue against changes.
-
-        Other gemtui processes then can't edit the queue. The supervisor ignores this lock and can
-        still send prompts.
+        If the block raises an exception, nothing is written. Raises OSError.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
-        return locked(self.path / _CHANGING)
+        with locked(self.path / _CHANGING):
+            stored = self._load()
+            yield stored
+            write_again(self.path / _FILE, stored, _LARGEST_FILE)
 
-    def _removed(self, file: _File) -> bool:
-        """Remove a file; return False if the file is already gone."""
-        with suppress(FileNotFoundError):
-            (self.path / file.name).unlink()
-            return True
-        return False
+    def _load(self) -> _Stored:
+        """Return the queue's contents. Raises OSError if there is a file that can't be read."""
+        file = self.path / _FILE
+        stored = read_as(file, _Stored, _LARGEST_FILE)
+        if stored is None and path_exists(file):
+            raise OSError(errno.EINVAL, "the queue can't be read", str(file))
+        return stored or _Stored()
 
-    def _rename(self, name: str, other: str) -> bool:
-        """Rename a file; return False if the file is already gone."""
-        with suppress(FileNotFoundError):
-            (self.path / name).rename(self.path / other)
-            return True
-        return False
-
-    def _write(self, name: str, value: RunMessage | Delivered | _Text) -> None:
-        self.path.mkdir(mode=0o700, exist_ok=True)
-        write_once(self.path / name, value, _LARGEST_FILE)
-
-    def _read(self, name: str, wanted: type[T]) -> T | None:
-        return read_as(self.path / name, wanted, _LARGEST_FILE)
+    def _read(self) -> _Stored:
+        """Return the queue's contents; empty if they can't be read."""
+        try:
+            return self._load()
+        except OSError:
+            return _Stored()
 
 
 def needs_new_process(prompt: str) -> bool:
@@ -480,9 +459,12 @@ class QueueState:
 
 
 def load_queue(queue: PromptQueue) -> QueueState:
-    """Read the messages and queued prompts from their files."""
-    words = tuple((word, queue.delivery(word)) for word in queue.messages())
-    return QueueState(messages=words, prompts=tuple(queue.prompts()))
+    """Read the messages and queued prompts."""
+    stored = queue._read()
+    return QueueState(
+        messages=tuple((message.public, message.delivered) for message in stored.messages),
+        prompts=tuple(NextPrompt(id=each.id, text=each.text) for each in stored.waiting),
+    )
 
 
 def with_messages(
@@ -612,23 +594,30 @@ def _settle(run: RunFolder) -> None:
             queue.confirm(id)
         elif not begun.is_starting():
             queue.return_claimed(id)
-    if (last := went_on(run)) is not None:
-        queue.hand_over(PromptQueue.of(last))
+    continuations = _continuations(run)
+    if continuations:
+        queues = [PromptQueue.of(continuation) for continuation in continuations]
+        moved = {sent.id for following in queues for sent in following.sent()}
+        queue.hand_over(queues[-1], known=moved)
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
     """Return the last of the runs that continue `run`; None if there are none."""
-    seen, last = {run.id}, None
-    while (following := _following(last or run)) is not None and following.id not in seen:
-        seen.add(following.id)
-        last = following
-    return last
+    continuations = _continuations(run)
+    return continuations[-1] if continuations else None
 
 
-def _following(run: RunFolder) -> RunFolder | None:
-    begun = [each.run for each in PromptQueue.of(run).sent() if each.run]
-    folder = run.path.parent / begun[-1] if begun else None
-    return RunFolder(folder) if folder is not None and is_folder(folder) else None
+def _continuations(run: RunFolder) -> list[RunFolder]:
+    """Return the runs that continue `run`, one after the other."""
+    continuations: list[RunFolder] = []
+    ids = {run.id}
+    while True:
+        started = [sent.run for sent in PromptQueue.of(run).sent() if sent.run]
+        if not started or started[-1] in ids or not is_folder(run.path.parent / started[-1]):
+            return continuations
+        run = RunFolder(run.path.parent / started[-1])
+        ids.add(run.id)
+        continuations.append(run)
 
 
 def hand_on(run: RunFolder, to: RunFolder) -> None:

@@ -1,4 +1,4 @@
-"""Words and prompts for a run that goes on, as files."""
+"""Words and prompts for a run that goes on, in a file."""
 
 from __future__ import annotations
 
@@ -71,15 +71,21 @@ def test_a_prompt_that_is_sent_and_dropped_at_once_is_one_of_both(queue: PromptQ
     assert queue.prompts() == []
 
 
-def test_what_is_none_of_it_is_not_read(queue: PromptQueue) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b'{"prompts": [{"id": 5}]}', b'{"messages": [{"text": "x", "number": 1}]}'],
+)
+def test_a_file_that_can_not_be_read_is_said_counted_and_left(
+    queue: PromptQueue, damage: bytes
+) -> None:
     queue.add_prompt("a")
-    (queue.path / "next-000001-00000000.json").write_text("{")
-    (queue.path / "word-1.json").write_text('{"text": 5}')
-    assert texts(queue) == ["a"]
-    assert queue.messages() == []
-    sent = queue.send()
-    assert sent is not None
-    assert sent.text == "a"
+    (file,) = queue.path.glob("*.json")
+    file.write_bytes(damage)
+    assert (texts(queue), queue.messages(), queue.undelivered()) == ([], [], 1)
+    for change in (queue.add_prompt, queue.send_message, queue.drop):
+        with pytest.raises(OSError, match="can't be read"):
+            change("b")
+    assert file.read_bytes() == damage
 
 
 def test_a_prompt_waits_on_where_it_can_not_be_changed(queue: PromptQueue) -> None:
@@ -88,7 +94,7 @@ def test_a_prompt_waits_on_where_it_can_not_be_changed(queue: PromptQueue) -> No
         queue.edit(prompt.id, "x" * (LARGEST_PROMPT + 1))
     assert queue.prompts() == [prompt]
     assert queue.drop(prompt.id)
-    assert list(queue.path.glob("next*")) == []
+    assert queue.undelivered() == 0
 
 
 def test_what_could_not_be_read_is_not_taken(queue: PromptQueue) -> None:
@@ -97,14 +103,6 @@ def test_what_could_not_be_read_is_not_taken(queue: PromptQueue) -> None:
     with pytest.raises(OSError, match="large"):
         queue.add_prompt("x" * (LARGEST_PROMPT + 1))
     assert queue.undelivered() == 0
-
-
-def test_a_time_that_no_calendar_has_is_none(queue: PromptQueue) -> None:
-    word = queue.send_message("faster")
-    told = queue.path / "delivered-1.json"
-    for at in (10**18, -1):
-        told.write_text(f'{{"at": {at}}}')
-        assert queue.delivery(word) is None
 
 
 def test_a_prompt_that_is_sent_and_edited_at_once_is_sent_once(queue: PromptQueue) -> None:

@@ -31,7 +31,7 @@ def child(run, step):
 
     def count(frame, event, called):
         nonlocal calls
-        if event == "c_call" and called in (os.rename, os.open, os.mkdir, os.close):
+        if event == "c_call" and called in (os.replace, os.open, os.mkdir, os.close):
             calls += 1
             if calls == step:
                 os.kill(os.getpid(), signal.SIGKILL)
