@@ -19,6 +19,11 @@ _PARTS: Final = {
     "quote": r"""(?:["'`\\]{1,8}|%2[27]|&(?:quot|#3[49]);)?""",
     "is": r"\s{0,3}(?::=|=>|=|:|%3D|%3A)\s{0,3}",
     "value": r"""[^\s"'`\\,;<>(){}\[\]]""",
+    "password": (
+        r"(?:(?i:passw(?:or)?d|passwort|passphrase|passwd|passcode|senha|contrase[ñn]a|mot_de_passe"
+        r"|(?<=[_.-])pass|(?<=db)pass|sshpass(?==)|pwd|(?<![a-z])(?:root|bind|user|admin|db|my)?pw\d?(?![a-z])"
+        r"|(?<![a-z])psk(?![a-z]))|(?<=[a-z])P(?:ass|[wW])(?![a-z]))"
+    ),
     "user": r"[^\s/\\\"'`:;,<>|)(\]}\[{*?$&%…]{1,64}",
 }
 """What the names in patterns stand for."""

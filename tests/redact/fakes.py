@@ -11,6 +11,8 @@ import string
 from base64 import b64encode
 from urllib.parse import quote
 
+from tests.rows import table
+
 _RANDOM = random.Random(9)
 _HEX = "0123456789abcdef"
 _LETTERS = string.ascii_letters + string.digits
@@ -315,7 +317,23 @@ def _fakes() -> list[tuple[str, str]]:
     ):
         word = _plain()
         found.append((shape.format(word), word))
+    for shape in table("redact/shapes.json")["passwords"]:
+        word = _word()
+        found.append((shape.replace("<V>", word), word.rstrip("!$")[:9]))
+    found += [(text, key) for key, text in _MORE_TOKENS]
     return found
 
+
+_MORE_TOKENS = [
+    (key := f"{_RANDOM.randrange(10**15):015}" + "|" + _some(32), f"app token {key}"),
+    (key := "FLW" + "PUBK_TEST-" + "0a1b2c3d" * 4 + "-X", f"key: {key}"),
+    (key := "s" + "." + _some(24), f"vault token {key} is valid"),
+    (key := "S" + "K" + _hex(32).upper(), f"twilio {key}"),
+    (key := "t1" + "." + _some(20) + "." + _some(86), f"iam {key}"),
+    (key := _some(44), f"XRAY_REPO = '{key}'"),
+    (key := _some(24), f"looker.sdk: {key}"),
+    (key := "test_" + _hex(35), f"lob_live={key}"),
+    (key := _some(32), f"new-york-times: '{key}'"),
+]
 
 FAKES = _fakes()

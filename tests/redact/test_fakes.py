@@ -29,8 +29,8 @@ def test_a_realistic_secret_is_replaced(text: str, secret: str) -> None:
     assert secret not in redacted(text)
 
 
-def test_there_are_at_least_120_realistic_secrets() -> None:
-    assert len(FAKES) >= 120
+def test_there_are_at_least_350_realistic_secrets() -> None:
+    assert len(FAKES) >= 350
 
 
 def sources(module: ModuleType) -> list[Path]:
@@ -79,6 +79,16 @@ heroku: https://devcenter.heroku.com/articles/git
 sentry-sdk==1.45.0 discord.py>=2.3.2
 total: $6 or $15 a month
 a.example.org:443:x:y
+authorization = self.headers.get("authorization")
+authorization = authorization[1].encode("ascii")
+self.pwm_pass = 3; bypass = "enabled"; compass: 'north'
+pw.use("x"); kpw_width: 12; psk_length = 2048
+server.login(user, password)
+smtp.login("user", "password")
+net user add /help
+mysql -u root -p shop
+key-string is a word
+set password for the user
 """
 
 
