@@ -33,11 +33,10 @@ from gemtui.commands.shared_options import (
 from gemtui.files import is_folder, resolved
 from gemtui.marks import Mark
 from gemtui.paths import checkpoints_dir
-from gemtui.sessions.catalog.cache import SessionLine
 from gemtui.sessions.catalog.index import Index, read_store
-from gemtui.sessions.catalog.newest import NewestSessions, Unsure
+from gemtui.sessions.catalog.newest import NewestSessions, SessionLine, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary, project_name, title_of
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start, project_name, title_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import cells, clean_line, ellipsis, relative
 
@@ -214,8 +213,9 @@ class _Answer(NamedTuple):
     """The sessions to list.
 
     `last`: the position of the last of them if more sessions follow, otherwise None. `where`: the
-    project they belong to; None means all. `ids`: the ids of all sessions. `unreadable`: how many
-    files and folders could not be read.
+    project they belong to; None means all. `ids`: at least the ids of all sessions that begin like
+    theirs; () if they are printed whole. `unreadable`: how many files and folders could not be
+    read.
     """
 
     sessions: list[Summary | SessionLine]
@@ -241,7 +241,8 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     sessions, last = _chosen(asked, listed(project=where, hidden=asked.hidden), marks)
     if not sessions:
         raise Unsure
-    return _Answer(sessions, last, where, store.ids, store.unreadable)
+    ids = () if asked.as_lines else store.ids_like({id_start(each.id) for each in sessions})
+    return _Answer(sessions, last, where, ids, store.unreadable)
 
 
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:

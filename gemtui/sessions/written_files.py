@@ -77,7 +77,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
 WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
     file="writes.sqlite3",
-    version=3,
+    version=4,
     application=0x67656F00,
     decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
 )

@@ -85,7 +85,7 @@ class FileActivity(Struct, frozen=True, array_like=True):
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=5,
+    version=6,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )

@@ -2,10 +2,11 @@
 
 The files contain titles (the first words of prompts), paths of written files, and counts, so the
 folder has mode 0700 and each file 0600. A row is valid while its session file's inode, size,
-modification time, and mode are unchanged. Every row carries a checksum. If the cache is corrupt, it
-is replaced by an empty one, and `Cache.renewed` says why. If replacing the cache doesn't help
-(because the file is locked, not writable, or written by a newer gemtui), gemtui works without a
-cache, and `Cache.problem` says why.
+modification time, and mode are unchanged. A summary's row has columns by which SQLite selects and
+sorts sessions, and the session's JSON. Every row carries a checksum. If the cache is corrupt, it is
+replaced by an empty one, and `Cache.renewed` says why. If replacing the cache doesn't help (because
+the file is locked, not writable, or written by a newer gemtui), gemtui works without a cache, and
+`Cache.problem` says why.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec.msgpack
-from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from gemtui.jsonout import encode
 from gemtui.paths import make_own_file
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
-from gemtui.sessions.store.store import ChatFile, Problem, stamp_of
+from gemtui.sessions.store.store import ChatFile, Problem
 from gemtui.sqlite_file import (
     Damaged,
     Newer,
@@ -46,49 +47,52 @@ _WAIT = 0.25
 _AT_ONCE = 500
 _TABLES = (
     "drop table if exists summary",
-    "drop table if exists heads",
+    "drop table if exists heads",  # of earlier versions, as the next one
     "drop table if exists lines",
+    "drop table if exists listing",
     """create table summary (
-        path blob primary key, home blob, stamp blob, data blob, checksum integer
-    ) without rowid""",
-    "create index homes on summary (home)",  # lists paths without reading data
-    "create table heads (home blob primary key, files blob, heads blob, checksum integer)",
-    "create table lines (home blob primary key, files blob, lines blob, checksum integer)",
+        path blob primary key, home blob, stamp blob,
+        id text, kind text, time real, hidden integer, directories blob, project_hash text,
+        json blob, checksum integer, data blob
+    )""",
+    "create index newest on summary (home, time desc, id desc, kind, hidden)",
+    "create index ids on summary (home, id)",
+    "create index folders on summary (home, directories) where directories is not null",
+    "create table listing (home blob primary key, files blob)",
 )
 
 
-class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The part of a file's summary that is needed to select and sort sessions.
+class SessionColumns(NamedTuple):
+    """The columns of a summary's row by which sessions are selected, sorted and printed.
 
-    `kind`: a SessionKind; "" if the file contains no session. `when`: `Summary.when`, in seconds
-    since 1970. `hidden`: whether lists would hide the session if this were its only file.
-    `directories`: as in `Summary`.
+    `id`, `kind`: "" if the file contains no session. `time`: `Summary.when`, in seconds since 1970.
+    `hidden`: whether lists would hide the session if this were its only file. `directories`: as in
+    `Summary`, encoded; None if there are none. `json`: the output of `gemtui sessions --json`, with
+    null as the project.
     """
 
-    kind: str = ""
-    id: str = ""
-    when: float = 0.0
-    hidden: bool = True
-    directories: tuple[str, ...] = ()
+    id: str | None = None
+    kind: str | None = None
+    time: float | None = None
+    hidden: int | None = None
+    directories: bytes | None = None
+    project_hash: str | None = None
+    json: bytes | None = None
 
 
-class SessionLine(Struct, frozen=True, array_like=True, gc=False):
-    """The cached output of `gemtui sessions --json` for a session with one file.
+class CachedSession(NamedTuple):
+    """A file's session as SQLite has selected it; the fields are those of `SessionColumns`."""
 
-    `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the project
-    named in the JSON; if the session now belongs to a different project, the cached JSON must not
-    be used. `project_hash`: as in the session's header.
-    """
-
-    when: float
+    name: str
     id: str
-    project: str | None
+    kind: str
+    time: float
+    hidden: bool
     project_hash: str | None
-    text: bytes
+    json: bytes
 
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +101,17 @@ class CachedRows(Generic[T]):
 
     There is one row per session file. `version`: a cache file with a lower version is replaced; one
     with a higher version is left alone. `application`: the cache file's SQLite application id is
-    this number plus the version; a mismatch means that the file is corrupt. `first_marked`: the
-    first version whose files have an application id. `decode`: decodes a row's data. `share`: makes
-    a decoded row use the same objects as other rows with equal values, to save memory.
+    this number plus the version; a mismatch means that the file is corrupt. `decode`: decodes a
+    row's data. `share`: makes a decoded row use the same objects as other rows with equal values,
+    to save memory. `columns`: what SQLite can select rows by.
     """
 
     file: str
     version: int
     application: int
-    first_marked: int = 0
     decode: Callable[[bytes], T]
     share: Callable[[T, ChatFile, dict[Any, Any]], T] = lambda row, _place, _shared: row
+    columns: Callable[[T], SessionColumns] = lambda _row: SessionColumns()
 
 
 class Cache(Generic[T]):
@@ -116,7 +120,8 @@ class Cache(Generic[T]):
     Without a cache file, every method does nothing or finds nothing. `folder`: gemtui's cache
     folder; None disables the cache. Several programs may use one cache at once. `home`: the store's
     folder (`~/.gemini`). `rows`: the kind of data to cache. `problem`: why there is no cache, or
-    None. `renewed`: why the cache was replaced by an empty one, or None.
+    None. `renewed`: why the cache was replaced by an empty one, or None. `failures`: how often
+    something was not found or not stored because of an error.
     """
 
     def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
@@ -124,6 +129,7 @@ class Cache(Generic[T]):
         self.path = None if folder is None else folder / rows.file
         self.problem: Problem | None = None
         self.renewed: Problem | None = None
+        self.failures = 0
         self._home = os.fsencode(home)
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
@@ -150,80 +156,100 @@ class Cache(Generic[T]):
         renewed = self.renewed
         with self._used() as database:
             if database is not None:
-                for path, *row, data, checksum in self._rows(database, list(by_path)):
-                    if checksum != _checksum(path, *row, data):
-                        raise Damaged("a record has changed since it was saved")
-                    _, stamp = row
+                for *row, data in self._rows(database, list(by_path)):
+                    path, _, stamp, *_ = _intact(row)
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
-                        found[place.name] = self.rows.share(self.rows.decode(data), place, shared)
+                        found[place.name] = self._decoded(data, place, shared)
         return found if self.renewed is renewed else {}
 
-    def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
-        """Return each file's cached `Head`; None if none is cached for its current state.
+    def _decoded(self, data: bytes, place: ChatFile, shared: dict[Any, Any]) -> T:
+        checksum, packed = data[:_CHECKSUM], data[_CHECKSUM:]
+        if checksum != _bytes_of(zlib.crc32(packed)):
+            raise Damaged(_DAMAGED)
+        return self.rows.share(self.rows.decode(packed), place, shared)
 
-        `places`: all files of the store. The cache rows of files that no longer exist are deleted.
-        """
-        found, gone = self._of_all("heads", _decode_heads, places)
-        if gone:
-            self._change("delete from summary where path = ?", [(path,) for path in gone])
-            self.put_heads(places, found)
-        return found
+    # --- selecting sessions ------------------------------------------------------------------
 
-    def put_heads(self, places: Sequence[ChatFile], heads: Sequence[Head | None]) -> None:
-        """Store the `Head` of every file, replacing those stored earlier.
+    def outdated(self, places: Sequence[ChatFile]) -> list[ChatFile]:
+        """Return the files whose current state isn't cached.
 
         `places`: all files of the store.
         """
-        self._put_of_all("heads", places, heads)
+        listing = self._all("select files from listing where home = ?")
+        if listing and listing == [(_packed(places),)]:
+            return []
+        cached = set(self._all("select path, stamp from summary where home = ?"))
+        return [place for place in places if (os.fsencode(place.name), _stamp(place)) not in cached]
 
-    def lines(self, places: Sequence[ChatFile]) -> list[SessionLine | None]:
-        """Return each file's `SessionLine`; None if none is cached for its current state.
+    def note_current(self, places: Sequence[ChatFile]) -> bool:
+        """Return whether the cache has just these files, and note it for `outdated`.
 
-        `places`: all files of the store.
+        `places`: all files of the store that can be read.
         """
-        return self._of_all("lines", _decode_lines, places)[0]
+        cached = set(self._all("select path, stamp from summary where home = ?"))
+        if cached != {(os.fsencode(place.name), _stamp(place)) for place in places}:
+            return False
+        row = (self._home, _packed(places))
+        self._change("insert or replace into listing values (?,?)", [row])
+        return True
 
-    def put_lines(self, places: Sequence[ChatFile], lines: Sequence[SessionLine | None]) -> None:
-        """Store the `SessionLine` of every file, replacing those stored earlier.
+    def ids_like(self, start: str) -> list[str]:
+        """Return the ids that begin with `start`, by file."""
+        select = "select id from summary where home = ? and id >= ? and id < ?"
+        return [id for (id,) in self._all(select, start, start + _AFTER_ALL)]
 
-        `places`: all files of the store.
-        """
-        self._put_of_all("lines", places, lines)
+    def repeated_ids(self) -> set[str]:
+        """Return the ids that several files have."""
+        select = (
+            "select id from summary where home = ? and id <> '' group by id having count(*) > 1"
+        )
+        return {id for (id,) in self._all(select)}
 
-    def _of_all(
-        self, table: str, decode: Callable[[bytes], list[V | None]], places: Sequence[ChatFile]
-    ) -> tuple[list[V | None], Set[bytes]]:
-        """Return a table's cached value for each file, and the cached files now deleted.
+    def unreadable(self) -> int:
+        """Return how many files contain no session."""
+        ((count,),) = self._all("select count(*) from summary where home = ? and id = ''") or [(0,)]
+        return int(count)
 
-        The table has one row per store, which contains the values of all its files. A value is None
-        if none is cached for the file's current state. The deleted files are given by path.
-        """
-        files, renewed = _columns(places), self.renewed
-        found: list[V | None] | None = None
-        gone: Set[bytes] = frozenset()
+    def directories(self) -> Iterator[str]:
+        """Yield the folders that sessions name."""
+        select = "select distinct directories from summary where home = ? and directories not null"
+        for (directories,) in self._all(select):
+            yield from _decode_directories(directories)
+
+    def with_id(self, id: str) -> list[CachedSession]:
+        """Return the sessions of all files with this id."""
+        return self._sessions("and id = ?", id)
+
+    def newest(self, start: int, count: int) -> list[CachedSession]:
+        """Return `count` of the sessions of all files, newest first, from position `start`."""
+        order = "and id <> '' order by time desc, id desc limit ? offset ?"
+        return self._sessions(order, count, start)
+
+    def sessions(self) -> list[CachedSession]:
+        """Return the sessions of all files."""
+        return self._sessions("and id <> ''")
+
+    def _sessions(self, condition: str, *values: object) -> list[CachedSession]:
+        select = f"select {_COLUMNS} from summary where home = ? {condition}"
+        sessions: list[CachedSession] = []
         with self._used() as database:
             if database is not None:
-                select = f"select * from {table} where home = ?"
-                for home, kept, data, checksum in database.execute(select, [self._home]):
-                    if checksum != _checksum(home, kept, data):
-                        raise Damaged("a record has changed since it was saved")
-                    found = decode(data)
-                    if kept != files:
-                        before, now = _stamps(kept), _stamps(files)
-                        known = dict(zip(before.items(), found, strict=True))
-                        found = [known.get(each) for each in now.items()]
-                        gone = before.keys() - now.keys()
-        if found is None or self.renewed is not renewed:
-            return [None] * len(places), frozenset()
-        return found, gone
+                for row in database.execute(select, [self._home, *values]):
+                    path, _, _, id, kind, time, hidden, _, project_hash, json, _ = _intact(row)
+                    name = os.fsdecode(path)
+                    sessions.append(CachedSession(name, id, kind, time, hidden, project_hash, json))
+        return sessions
 
-    def _put_of_all(self, table: str, places: Sequence[ChatFile], values: Sequence[object]) -> None:
-        files, data = _columns(places), _packed(values)
-        if data is not None:
-            row = self._home, files, data
-            insert = f"insert or replace into {table} values (?,?,?,?)"
-            self._change(insert, [(*row, _checksum(*row))])
+    def _all(self, select: str, *values: object) -> list[Any]:
+        """Return the result of a query, whose first parameter is the store; [] without a cache."""
+        rows: list[Any] = []
+        with self._used() as database:
+            if database is not None:
+                rows = database.execute(select, [self._home, *values]).fetchall()
+        return rows
+
+    # --- changes -----------------------------------------------------------------------------
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
         """Yield these files' rows, or all of the store's rows if there are many files.
@@ -238,12 +264,15 @@ class Cache(Generic[T]):
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
         """Cache each file's data, replacing what was cached for the same file before."""
-        rows: list[tuple[bytes | int, ...]] = []
-        for place, each in known:
-            if (data := _packed(each)) is not None:
-                row = os.fsencode(place.name), self._home, _stamp(place), data
-                rows.append((*row, _checksum(*row)))
-        self._change("insert or replace into summary values (?,?,?,?,?)", rows)
+        rows: list[tuple[object, ...]] = []
+        for place, value in known:
+            data = _packed(value)
+            if data is not None:
+                row = (os.fsencode(place.name), self._home, _stamp(place))
+                columns = self.rows.columns(value)
+                checksum = _checksum(*row, *columns)
+                rows.append((*row, *columns, checksum, _bytes_of(zlib.crc32(data)) + data))
+        self._change(f"insert or replace into summary values ({','.join('?' * _WIDTH)})", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
         """Delete this store's rows from the cache, except those of the given files."""
@@ -256,14 +285,10 @@ class Cache(Generic[T]):
         self._remove_all(lambda path: path not in there and not os.path.lexists(path))
 
     def _remove_all(self, gone: Callable[[bytes], bool]) -> None:
-        rows: list[tuple[bytes]] = []
-        with self._used() as database:
-            if database is not None:
-                found = database.execute("select path from summary where home = ?", [self._home])
-                rows = [row for row in found if gone(row[0])]
-        self._change("delete from summary where path = ?", rows)
+        paths = self._all("select path from summary where home = ?")
+        self._change("delete from summary where path = ?", [row for row in paths if gone(row[0])])
 
-    def _change(self, statement: str, rows: Sequence[tuple[bytes | int, ...]]) -> None:
+    def _change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         with self._used() as database:
             if database is not None and rows:
                 database.execute("begin immediate")
@@ -285,6 +310,7 @@ class Cache(Generic[T]):
             except Exception as error:
                 if self._database is None or self.path is None:
                     raise
+                self.failures += 1
                 if code_of(error) == sqlite3.SQLITE_BUSY:
                     self._database.rollback()
                 else:
@@ -355,8 +381,7 @@ def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
     the one that belongs to its version.
     """
     application, version = application_and_version(database)
-    marked = version and version >= rows.first_marked
-    if application != (rows.application + version if marked else 0):
+    if application != (rows.application + version if version else 0):
         raise Damaged("its version is not valid")
     if version > rows.version:
         raise Newer
@@ -371,44 +396,48 @@ def _remove(path: Path) -> None:
 # --- row contents --------------------------------------------------------------------------------
 
 
-_SELECT = "select path, home, stamp, data, checksum from summary"
+_COLUMNS = "path, home, stamp, id, kind, time, hidden, directories, project_hash, json, checksum"
+_SELECT = f"select {_COLUMNS}, data from summary"
+_WIDTH = 12
+_AFTER_ALL = "\U0010ffff"
+"""A character after all others in SQLite's order."""
+_CHECKSUM = 4
+"""The number of bytes with which a row's data begins: their checksum."""
+_DAMAGED = "a record has changed since it was saved"
 _pack = msgspec.msgpack.Encoder().encode
-_decode_heads = msgspec.msgpack.Decoder(list[Head | None]).decode
-_decode_lines = msgspec.msgpack.Decoder(list[SessionLine | None]).decode
-_decode_columns = msgspec.msgpack.Decoder(list[Any]).decode
+_decode_directories = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 
 
 def _stamp(place: ChatFile) -> bytes:
     return b"%d %d %d %d" % place.stamp
 
 
-def _columns(places: Sequence[ChatFile]) -> bytes:
-    """Encode files' paths and stamps as bytes, to compare two lists of files quickly.
-
-    A stamp (`ChatFile.stamp`) changes whenever the file does.
-    """
-    names = os.fsencode("\0".join([place.name for place in places]))
-    stamps = zip(*map(stamp_of, places), strict=True)
-    return _pack((names, *stamps))
+def _intact(row: Sequence[Any]) -> Sequence[Any]:
+    """Return a row of the table, without its data. Raises Damaged if it is not as it was saved."""
+    if row[-1] != _checksum(*row[:-1]):
+        raise Damaged(_DAMAGED)
+    return row
 
 
-def _stamps(columns: bytes) -> dict[bytes, tuple[int, ...]]:
-    """Decode the result of `_columns` to a dict from path to stamp, in the same order."""
-    names, *stamps = _decode_columns(columns)
-    return dict(zip(names.split(b"\0"), zip(*stamps, strict=True), strict=True)) if names else {}
+def _checksum(*columns: str | float | bytes | None) -> int:
+    """Return the checksum to store with a row's columns, of which the last one is the JSON."""
+    json = columns[-1] or b""
+    if not isinstance(json, bytes):
+        raise Damaged(_DAMAGED)
+    return zlib.crc32(json, zlib.crc32(repr(columns[:-1]).encode()))
 
 
-def _checksum(*row: bytes) -> int:
-    return zlib.crc32(b"\0".join(row))
+def _bytes_of(checksum: int) -> bytes:
+    return checksum.to_bytes(_CHECKSUM, "big")
 
 
-def _packed(known: object) -> bytes | None:
-    """Encode a row's data; return None if a string in it can't be encoded as UTF-8.
+def _packed(value: object) -> bytes | None:
+    """Encode a value; return None if a string in it can't be encoded as UTF-8.
 
     That happens if a file name contains undecodable bytes.
     """
     try:
-        return _pack(known)
+        return _pack(value)
     except UnicodeEncodeError:
         return None
 
@@ -431,24 +460,27 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
     return known
 
 
-def head_of(known: Known) -> Head:
-    """Return the part of a cached summary that `Head` contains.
-
-    For a file that contains no session, return a `Head` with default values.
-    """
+def _columns(known: Known) -> SessionColumns:
     if isinstance(known, Unread):
-        return Head()
-    when = known.when.timestamp()
-    return Head(str(known.kind), known.id, when, known.hidden, known.directories)
+        return SessionColumns(id="")
+    return SessionColumns(
+        id=known.id,
+        kind=known.kind.value,
+        time=known.when.timestamp(),
+        hidden=int(known.hidden),
+        directories=_pack(known.directories) if known.directories else None,
+        project_hash=known.project_hash,
+        json=encode(known.to_dict(files=False)),
+    )
 
 
 SUMMARIES: CachedRows[Known] = CachedRows(
     file=FILE,
     version=VERSION,
     application=APPLICATION,
-    first_marked=3,
     decode=msgspec.msgpack.Decoder(Known).decode,
     share=_sharing,
+    columns=_columns,
 )
 """The cache of session summaries, with one row for each session file."""
 

@@ -11,10 +11,9 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +23,6 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.sessions.catalog.cache import (
     SUMMARIES,
     Cache,
-    Head,
-    SessionLine,
-    head_of,
     worth_keeping,
 )
 from gemtui.sessions.catalog.catalog import Catalog, Snapshot, Stamp
@@ -241,42 +237,25 @@ class Index:
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
-    def heads(self) -> list[tuple[ChatFile, Head]]:
-        """Return each session file of the store with its `Head` (a short summary).
+    def complete_cache(self) -> Cache[Known] | None:
+        """Return the cache once it has all readable files of the store; None if it can't.
 
-        Files whose `Head` isn't cached are read. A file that contains no session has a `Head` with
-        an empty `kind`. Unreadable files are left out.
+        Files that aren't cached in their current state are read. Raises StoreUnreadable.
         """
         files = self.files()
-        cached = heads = self._cache.heads(files)
-        if None in cached:
-            unknown = [file for file, head in zip(files, cached, strict=True) if head is None]
-            self._read_all(self._not_cached(unknown, whole=True))
-            read = {file.name: self._head(file) for file in unknown}
-            heads = [
-                read[file.name] if head is None else head
-                for file, head in zip(files, cached, strict=True)
-            ]
-        if heads != cached:
-            self._cache.put_heads(files, heads)
-        return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
+        outdated = self._cache.outdated(files)
+        if outdated:
+            self._read_all(self._not_cached(outdated, whole=True))
+            self._cache.keep_only(files)
+            files = [file for file in files if not self._is_denied(file)]
+            if not self._cache.note_current(files):
+                return None
+        return self._cache
 
-    def lines(self) -> dict[str, SessionLine]:
-        """Return the cached JSON of sessions, by the path of their file.
-
-        Files that have changed since they were cached are left out.
-        """
-        files = self.files()
-        lines = zip(files, self._cache.lines(files), strict=True)
-        return {file.name: line for file, line in lines if line is not None}
-
-    def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
-        """Replace the cached JSON of all sessions.
-
-        `lines`: the JSON by the path of the session's file.
-        """
-        files = self.files()
-        self._cache.put_lines(files, [lines.get(file.name) for file in files])
+    def _is_denied(self, file: ChatFile) -> bool:
+        """Return whether a file could not be read, for a reason that may be temporary."""
+        stamp, problem = self._unread.get(file.name, (file.stamp, None))
+        return problem is not None and stamp is None
 
     def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
         """Return the project a file belongs to; None if unknown.
@@ -286,14 +265,12 @@ class Index:
         """
         return self._projects.root_of(file.project_key, project_hash)
 
-    def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
+    def learn_projects(self, named: Iterable[str]) -> None:
         """Collect paths that may be the folders of projects known only by a hash.
 
-        These are the folders named in session headers. If a folder under `tmp` is still named by
-        the hash of an unknown project, the paths of files that its sessions wrote are collected as
-        well. `heads`: the result of `Index.heads`.
+        If a folder under `tmp` is still named by the hash of an unknown project, the paths of files
+        that its sessions wrote are collected as well. `named`: the folders that sessions name.
         """
-        named = chain.from_iterable(head.directories for _, head in heads if head.directories)
         with self._lock:
             self._catalog.learn(named)
         unknown = self._projects.unknown_hashes()
@@ -301,23 +278,14 @@ class Index:
             files = [file for file in self.files() if file.project_key in unknown]
             self._read_all(self._not_cached(files, whole=True))
 
-    def _head(self, file: ChatFile) -> Head | None:
-        """Return the `Head` of a file that has been read; None if it could not be read."""
-        with self._lock:
-            known = self._catalog.file(file.name)
-            if known is not None:
-                return head_of(known)
-            stamp, _ = self._unread.get(file.name, (None, None))
-            return Head() if stamp == file.stamp else None
-
-    def unreadable(self, heads: Sequence[tuple[ChatFile, Head]]) -> int:
+    def unreadable(self, cache: Cache[Known]) -> int:
         """Return how many files and folders are unreadable or invalid.
 
-        `heads`: the result of `Index.heads`.
+        `cache`: the result of `complete_cache`.
         """
         problems = () if self._store is None else self._store.problems
-        unread = [file.name for file, head in heads if not head.kind]
-        return len(problems) + len(self._unread.keys() | unread)
+        denied = sum(stamp is None for stamp, _ in self._unread.values())
+        return len(problems) + denied + cache.unreadable()
 
     # --- finding -----------------------------------------------------------------------------
 

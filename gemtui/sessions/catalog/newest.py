@@ -3,50 +3,73 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from gemtui.jsonout import encode
-from gemtui.sessions.catalog.cache import Head, SessionLine
+from gemtui.sessions.catalog.cache import CachedSession
 from gemtui.sessions.catalog.catalog import age_order
 from gemtui.sessions.catalog.file_in_use import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, SessionKind
 
 _AT_FIRST = 32
 """Number of sessions to read in the first batch; each later batch is larger."""
-_FEW = 100
-"""If at most this many sessions lack cached JSON, the cache isn't updated.
-
-The JSON of all sessions is cached in one row, which grows to megabytes, so reading a few sessions
-again each time is faster than writing it.
-"""
 
 
 class Unsure(Exception):
     """Raised if the result can't be determined without the summaries of all sessions."""
 
 
+class SessionLine(NamedTuple):
+    """The output of `gemtui sessions --json` for a session, from the cache.
+
+    `when`: `Summary.when`, in seconds since 1970. `text`: the JSON.
+    """
+
+    when: float
+    id: str
+    text: bytes
+
+
+class SessionFiles(NamedTuple):
+    """All files of a session, as cached; `when` is the latest `Summary.when` of them."""
+
+    when: float
+    id: str
+    files: list[ChatFile]
+
+
 class NewestSessions:
     """The sessions of an index, newest first, without reading all summaries.
 
-    `ids`: the ids of all sessions. `unreadable`: how many files and folders are unreadable.
-    Creating an instance may raise Unsure or StoreUnreadable.
+    `unreadable`: how many files and folders are unreadable. All methods raise Unsure if the cache
+    turns out to be damaged. Creating an instance may raise Unsure or StoreUnreadable.
     """
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        known = index.heads()
-        if not known or _is_busy(index.files()):
+        files = index.files()
+        if not files or _is_busy(files):
             raise Unsure
-        index.learn_projects(known)
-        self.unreadable = index.unreadable(known)
-        heads = [each for each in known if each[1].kind]
-        self.ids = {head.id for _, head in heads}
-        self._single, self._several = _grouped(heads)
+        cache = index.complete_cache()
+        if cache is None:
+            raise Unsure
+        self._cache, self._failures = cache, cache.failures
+        index.learn_projects(cache.directories())
+        self.unreadable = index.unreadable(cache)
+        self._files = {file.name: file for file in files}
+        self._require_cache()
+
+    def ids_like(self, starts: Iterable[str]) -> set[str]:
+        """Return the ids of all sessions that begin like one of `starts`."""
+        ids = {id for start in starts for id in self._cache.ids_like(start)}
+        self._require_cache()
+        return ids
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield the sessions to list, newest first; summaries are read when needed.
@@ -55,9 +78,7 @@ class NewestSessions:
         explains the arguments.
         """
         folders = None if project is None else ProjectFolders(project)
-        wanted = self._wanted(project, hidden=hidden)
-        wanted.sort(reverse=True)
-        for session in self._in_order(wanted):
+        for session in self._in_order(self._wanted(project, hidden=hidden)):
             if folders is not None and session.project not in folders:
                 continue
             if hidden or not session.hidden:
@@ -67,85 +88,108 @@ class NewestSessions:
     def lines(self, *, project: Path | None, hidden: bool) -> Iterator[Summary | SessionLine]:
         """Yield the same sessions as `listed`, as ready JSON (`SessionLine`) if possible.
 
-        Sessions without valid cached JSON are read. A session that is live or has several files is
-        yielded as a summary.
+        A session that is live or has several files is read, and yielded as a summary.
         """
         folders = None if project is None else ProjectFolders(project)
-        lines, since = self._index.lines(), _live_since()
-        found: list[tuple[float, str, str, Summary | SessionLine]] = []
+        live_since, repeated = _live_since(), self._cache.repeated_ids()
+        sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
-        for when, id, files in self._wanted(project, hidden=hidden):
-            first = files[0]
-            alone = len(files) == 1 and first.mtime_ns <= since
-            line = lines.get(first.name) if alone else None
-            if line is None or line.project != self._index.project_of(first, line.project_hash):
-                unread += files
-            elif folders is None or line.project in folders:
-                found.append((when, id, first.name, line))
-        new: dict[str, SessionLine] = {}
+        for cached in self._cache.sessions():
+            file = self._files.get(cached.name)
+            if file is None:
+                continue  # another gemtui has found it in the meantime
+            several = cached.id in repeated
+            listed = cached.kind == SessionKind.MAIN and (several or not cached.hidden)
+            if not (listed or hidden):
+                continue
+            if several or file.mtime_ns > live_since:
+                unread.append(file)
+                continue
+            root = self._index.project_of(file, cached.project_hash)
+            if folders is None or root in folders:
+                sessions.append((cached.time, cached.id, cached.name, _line(cached, root)))
+        self._require_cache()
         for session in self._index.sessions_in(unread):
             if folders is not None and session.project not in folders:
                 continue
             if hidden or not session.hidden:
-                line = _line_of(session)
-                if line is not None:
-                    new[session.name] = line
-                found.append((*age_order(session), line or session))
-        if len(new) > _FEW:
-            self._index.put_lines(lines | new)
-        found.sort(reverse=True)
-        for *_, each in found:
-            yield each
-            if hidden and isinstance(each, Summary):
-                yield from each.copies
+                sessions.append((*age_order(session), session))
+        sessions.sort(reverse=True)
+        for *_, session_or_line in sessions:
+            yield session_or_line
+            if hidden and isinstance(session_or_line, Summary):
+                yield from session_or_line.copies
 
-    def _wanted(
-        self, project: Path | None, *, hidden: bool
-    ) -> list[tuple[float, str, list[ChatFile]]]:
-        """Return the sessions to list as (time, id, files), unsorted.
+    def _wanted(self, project: Path | None, *, hidden: bool) -> Iterator[SessionFiles]:
+        """Yield the sessions to list, newest first.
 
         Some of the sessions may turn out to be hidden or to belong to a different project.
         """
-        inside = None if project is None else {each.name for each in self._index.files(project)}
-        main = SessionKind.MAIN.value
-        wanted = [
-            (head.when, head.id, [file])
-            for file, head in self._single
-            if (hidden or not (head.hidden or head.kind != main))
-            and (inside is None or file.name in inside)
-        ]
-        wanted += [
-            (*max((head.when, head.id) for _, head in group), [file for file, _ in group])
-            for group in self._several
-            if hidden or group[0][1].kind == main
-        ]
-        return wanted
+        inside = None if project is None else {file.name for file in self._index.files(project)}
+        grouped: set[str] = set()
+        for session in self._newest():
+            if session.name in grouped or not (hidden or session.kind == SessionKind.MAIN):
+                continue
+            names = self._names(session)
+            if len(names) == 1:
+                outside = inside is not None and session.name not in inside
+                if outside or (session.hidden and not hidden):
+                    continue
+            grouped.update(names)
+            yield SessionFiles(session.time, session.id, [self._files[name] for name in names])
 
-    def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
-        """Yield the sessions in these groups of files, newest first.
+    def _newest(self) -> Iterator[CachedSession]:
+        start, count = 0, _AT_FIRST
+        while True:
+            sessions = self._cache.newest(start, count)
+            self._require_cache()
+            for session in sessions:
+                if session.name in self._files:  # else another gemtui has found it since
+                    yield session
+            if len(sessions) < count:
+                return
+            start, count = start + count, 2 * count
 
-        `wanted`: the sorted result of `_wanted`.
+    def _names(self, session: CachedSession) -> list[str]:
+        """Return the paths of all files that may be of one session with this file."""
+        same = [other for other in self._cache.with_id(session.id) if other.name in self._files]
+        self._require_cache()
+        wanted = self._identity(session)
+        return [other.name for other in same if self._identity(other) == wanted]
+
+    def _identity(self, session: CachedSession) -> Identity:
+        file = self._files[session.name]
+        return identity(SessionKind(session.kind), session.id, file.project_key)
+
+    def _in_order(self, wanted: Iterator[SessionFiles]) -> Iterator[Summary]:
+        """Yield the sessions with these files, newest first.
+
+        `wanted`: sorted by the latest time that any of a session's files has.
         """
         read: list[Summary] = []
-        start, count = 0, _AT_FIRST
-        while start < len(wanted) or read:
-            some, start, count = wanted[start : start + count], start + count, 2 * count
-            read += self._index.sessions_in([file for *_, group in some for file in group])
+        count = _AT_FIRST
+        while True:
+            batch = list(islice(wanted, count))
+            read += self._index.sessions_in([file for group in batch for file in group.files])
             read.sort(key=age_order)
-            while read and (start >= len(wanted) or age_order(read[-1])[:2] > wanted[start][:2]):
+            last = batch[-1][:2] if len(batch) == count else None
+            while read and (last is None or age_order(read[-1])[:2] > last):
                 yield read.pop()
+            if last is None:
+                return
+            count *= 2
+
+    def _require_cache(self) -> None:
+        """Raise Unsure if the cache has failed since this instance was created."""
+        if self._cache.failures > self._failures:
+            raise Unsure
 
 
-def _line_of(session: Summary) -> SessionLine | None:
-    """Return the JSON to cache for a session; None if it must not be cached.
-
-    It must not be cached if it may change although the session's file doesn't.
-    """
-    if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
-        return None
-    text = encode(session.to_dict(files=False))
-    when, id, _ = age_order(session)
-    return SessionLine(when, id, session.project, session.project_hash, text)
+def _line(session: CachedSession, project: str | None) -> SessionLine:
+    text = session.json
+    if project is not None:
+        text = text.replace(b'"project":null', b'"project":' + encode(project), 1)
+    return SessionLine(session.time, session.id, text)
 
 
 def _live_since() -> float:
@@ -165,25 +209,3 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
     """
     since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
-
-
-def _grouped(
-    heads: Sequence[tuple[ChatFile, Head]],
-) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
-    """Separate the sessions that have one file from those that have several.
-
-    Returns the single files, and a list of files for each other session.
-    """
-    count = Counter([head.id for _, head in heads])
-    single: list[tuple[ChatFile, Head]] = []
-    groups: dict[Identity, list[tuple[ChatFile, Head]]] = {}
-    for each in heads:
-        file, head = each
-        if count[head.id] == 1:
-            single.append(each)
-        else:
-            groups.setdefault(
-                identity(SessionKind(head.kind), head.id, file.project_key), []
-            ).append(each)
-    single += [group[0] for group in groups.values() if len(group) == 1]
-    return single, [group for group in groups.values() if len(group) > 1]
