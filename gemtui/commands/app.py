@@ -47,14 +47,14 @@ def _demo(session: str | None, config: Config) -> int:
     from gemtui.demo import PROJECT, install_agent, write_store
 
     with tempfile.TemporaryDirectory(prefix="gemtui-demo-") as folder:
-        place = Path(folder).resolve()
-        write_store(place, now=datetime.now(UTC))
-        os.environ.update(install_agent(place))
+        home = Path(folder).resolve()
+        write_store(home, now=datetime.now(UTC))
+        os.environ.update(install_agent(home))
         config = replace(config, scope=Scope.EVERYWHERE)
         try:
-            return _app(place / ".gemini", cache_dir(), place / PROJECT, session, config, demo=True)
+            return _app(home / ".gemini", cache_dir(), home / PROJECT, session, config, demo=True)
         finally:
-            _end_runs(place)
+            _end_runs(home)
 
 
 def _end_runs(place: Path) -> None:

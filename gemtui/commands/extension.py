@@ -32,12 +32,12 @@ def extension() -> None:
 @json_option
 def status(as_json: bool) -> int:
     """Show whether the extension's hooks run in the current folder. Exit code 1 if they don't."""
-    found = extension_state()
+    state = extension_state()
     if as_json:
-        json_to_stdout({"extension": found})
+        json_to_stdout({"extension": state})
     else:
-        _say_state(found)
-    return 0 if found.state is HookState.READY else 1
+        _say_state(state)
+    return 0 if state.state is HookState.READY else 1
 
 
 @extension.command()
@@ -60,9 +60,9 @@ def install(yes: bool, mcp: bool | None) -> int:
             return 1
     elif mcp and not before.offers_mcp and not _agreed([MCP], "Let agents read sessions?", yes=yes):
         return 1
-    found = action.install_extension(cli, mcp=mcp)
-    _say_state(found)
-    return 0 if found.state is HookState.READY else 1
+    state = action.install_extension(cli, mcp=mcp)
+    _say_state(state)
+    return 0 if state.state is HookState.READY else 1
 
 
 @extension.command()
@@ -98,11 +98,11 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
 
 def _say_state(found: ExtensionState) -> None:
     if found.problem is None:
-        words = [f"installed: its hooks in {found.folder} run in every Gemini CLI session"]
+        lines = [f"installed: its hooks in {found.folder} run in every Gemini CLI session"]
         if found.offers_mcp:
-            words.append(
+            lines.append(
                 "agents may search and read the stored sessions of the folder they work in (mcp)"
             )
     else:
-        words = [found.problem]
-    lines_to_stdout(map(clean_line, words))
+        lines = [found.problem]
+    lines_to_stdout(map(clean_line, lines))

@@ -104,11 +104,11 @@ def matching_writes(
     `path`: as in `files`. Problems that occurred while sessions were read are reported on stderr.
     """
     fits = _Fits(path)
-    for each in writes:
-        if isinstance(each, Problem):
-            note(f"{each.path}: {each.what}")
-        elif fits(each.path):
-            yield each
+    for write in writes:
+        if isinstance(write, Problem):
+            note(f"{write.path}: {write.what}")
+        elif fits(write.path):
+            yield write
 
 
 class _Fits:
@@ -121,7 +121,7 @@ class _Fits:
     def __call__(self, path: PurePath) -> bool:
         if not self._places:
             return True
-        if any(path.is_relative_to(place) for place in self._places):
+        if any(path.is_relative_to(folder) for folder in self._places):
             return True
         return self._ending not in ("", ".") and path.match(glob.escape(self._ending))
 
@@ -138,13 +138,13 @@ def _names_of(wanted: Path) -> list[PurePath]:
 
 
 def _lines(files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot) -> Iterator[str]:
-    ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
+    ids, now = short_ids(session.id for session in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
         yield short_path(path)
         for write in reversed(writes):
             id = clean_line(ids.get(write.session, write.session))
-            words = (relative(write.when, now), id, clean_line(write.tool), _outcome(write))
-            yield "  " + "  ".join(word for word in words if word)
+            cells = (relative(write.when, now), id, clean_line(write.tool), _outcome(write))
+            yield "  " + "  ".join(word for word in cells if word)
 
 
 def _outcome(write: RecordedWrite) -> str:
@@ -194,12 +194,12 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     for write in writes:
         patch.add(write)
     files = list(patch.files())
-    to_stdout(each.text.encode() for each in files if each.text)
+    to_stdout(file.text.encode() for file in files if file.text)
     for what, about in remarks(files):
         note(what)
         for path in about:
             note(path)
-    if any(each.text for each in files):
+    if any(file.text for file in files):
         return 0
     note("there are no changes to put in a patch" if files else "no session wrote a matching file")
     return 1

@@ -55,17 +55,21 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
     """List active sessions, in all projects or in one; waiting sessions come first."""
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
-    stored = {each.id: each for each in listed_sessions(snapshot, project=project, hidden=False)}
-    live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
+    stored = {
+        session.id: session for session in listed_sessions(snapshot, project=project, hidden=False)
+    }
+    live = [active for active in _found(stored.values()) if _concerns(active, project, stored)]
     if as_json:
         sessions = [
-            stored[each.session].to_dict(files=False) for each in live if each.session in stored
+            stored[active.session].to_dict(files=False)
+            for active in live
+            if active.session in stored
         ]
         json_to_stdout({"home": home, "sessions": sessions, "live": live})
     else:
         marks = marks_of_user()
         titles = {id: named(session, marks).title for id, session in stored.items()}
-        rows = [tuple(_row(each, titles, datetime.now(UTC))) for each in live]
+        rows = [tuple(_row(active, titles, datetime.now(UTC))) for active in live]
         lines_to_stdout(columns([_HEAD, *rows] if rows else []))
     state = extension_state().state
     if state is not HookState.READY:
@@ -84,15 +88,15 @@ def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
     After these come the sessions of gemtui's runs, and those whose files have just been written.
     """
     seen = set()
-    for each in LiveFolder().read():
-        seen.add(each.session)
+    for reported in LiveFolder().read():
+        seen.add(reported.session)
         yield _Live(
-            session=each.session,
-            state=each.state,
-            since=each.since,
-            project=each.project,
+            session=reported.session,
+            state=reported.state,
+            since=reported.since,
+            project=reported.project,
             by="hook",
-            reported=each,
+            reported=reported,
         )
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and run.session and run.session not in seen:

@@ -62,11 +62,11 @@ def mark(
         marks.edit([session], edit)
         if not as_json:
             return
-    found = marks.get(session)
+    edited = marks.get(session)
     if as_json:
-        json_to_stdout({"mark": found})
+        json_to_stdout({"mark": edited})
     else:
-        lines_to_stdout(_lines(found))
+        lines_to_stdout(_lines(edited))
 
 
 def _session(id: str, marks: Marks) -> str:
@@ -91,7 +91,7 @@ def _lines(mark: Mark) -> list[str]:
         ("pinned", "yes" if mark.pinned else ""),
         ("archived", "yes" if mark.archived else ""),
     )
-    lines = [fact_line(name, clean_line(words)) for name, words in rows if words]
+    lines = [fact_line(name, clean_line(text)) for name, text in rows if text]
     return [*lines, *clean(mark.note or "").splitlines()]
 
 

@@ -224,15 +224,15 @@ class SessionTools:
         with index_of_user() as index, closing(Search(folder)) as search:
             asked = SearchOptions(query, self._project, self._project is None, False, limit)
             results = find_results(asked, index, search).results
-            found = results.hits
+            matches = results.hits
             hits = [
-                hit_entry(each, search.snippet(each, results.query))
-                for each in found[start : start + given.limit]
+                hit_entry(hit, search.snippet(hit, results.query))
+                for hit in matches[start : start + given.limit]
             ]
-        for each in hits:
-            each["snippet"] = each["snippet"][:_SNIPPET]
-            del each["spans"]
-        more = start + given.limit < len(found)
+        for hit in hits:
+            hit["snippet"] = hit["snippet"][:_SNIPPET]
+            del hit["spans"]
+        more = start + given.limit < len(matches)
         note = {} if results.note is None else {"note": results.note}
         whole = {"complete": results.complete, "hits": hits, **note}
         return _marked(whole, str(start + given.limit) if more else None)
@@ -244,7 +244,7 @@ class SessionTools:
         sessions = list(listed_sessions(snapshot, project=self._project, hidden=False))
         start = 0
         if given.cursor:
-            ids = [each.id for each in sessions]
+            ids = [session.id for session in sessions]
             if given.cursor not in ids:
                 raise ToolError("The list has changed: start again without a cursor.")
             start = ids.index(given.cursor) + 1
@@ -271,7 +271,7 @@ class SessionTools:
             transcript = transcript_of(log)
             at, skip = _place(given.cursor)
             if given.message and not given.cursor:
-                ids = [each.id for each in transcript.outlines]
+                ids = [outline.id for outline in transcript.outlines]
                 if given.message not in ids:
                     raise ToolError("The session has no message with this id.")
                 at = ids.index(given.message)
@@ -298,9 +298,9 @@ class SessionTools:
             snapshot = read_store(index, project=self._project)
         sessions = sessions_with_calls(snapshot, project=self._project)
         writes = recorded_writes(sessions, home=index.home, cache=cache_dir())
-        found = writes_by_file(matching_writes(writes, Path(given.path) if given.path else None))
-        page = islice(found.values(), start, start + given.limit)
-        more = start + given.limit < len(found)
+        written = writes_by_file(matching_writes(writes, Path(given.path) if given.path else None))
+        page = islice(written.values(), start, start + given.limit)
+        more = start + given.limit < len(written)
         return _marked({"files": [*map(_file, page)]}, str(start + given.limit) if more else None)
 
 

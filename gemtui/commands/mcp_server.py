@@ -86,7 +86,7 @@ class McpServer:
         instructions: str,
         limit: float = LIMIT,
     ) -> None:
-        self._tools: Mapping[str, ServedTool] = {each.name: each for each in tools}
+        self._tools: Mapping[str, ServedTool] = {tool.name: tool for tool in tools}
         self._info = {"name": name, "version": version}
         self._instructions, self._limit = instructions, limit
         self._version = VERSIONS[0]
@@ -122,7 +122,7 @@ class McpServer:
         if isinstance(message, list) and self._version == _BATCHES:
             if not 0 < len(message) <= _MOST:
                 return _error(None, _INVALID, f"a batch must contain 1 to {_MOST} messages")
-            answers = [each for each in map(self._one, message) if each is not None]
+            answers = [reply for reply in map(self._one, message) if reply is not None]
             return answers or None
         return self._one(message)
 
@@ -147,7 +147,7 @@ class McpServer:
             case "ping":
                 return _result(id, {})
             case "tools/list":
-                return _result(id, {"tools": [each.to_dict() for each in self._tools.values()]})
+                return _result(id, {"tools": [tool.to_dict() for tool in self._tools.values()]})
             case "tools/call":
                 return self._call(id, params)
         return _error(id, _UNKNOWN_METHOD, f"unknown method {method[:100]!r}")
@@ -170,8 +170,8 @@ class McpServer:
         if tool is None:
             return _error(id, _PARAMS, f"unknown tool; the tools are {', '.join(self._tools)}")
         try:
-            given = params.get("arguments")
-            arguments = msgspec.convert({} if given is None else given, tool.arguments)
+            values = params.get("arguments")
+            arguments = msgspec.convert({} if values is None else values, tool.arguments)
         except msgspec.ValidationError as error:
             return _result(id, _failed(f"Invalid arguments: {error}"))
         return _result(id, self._limited(tool, arguments))
@@ -186,11 +186,11 @@ class McpServer:
             if self._working >= _BUSY:
                 return _failed("Earlier calls are still running; try again later.")
             self._working += 1
-        found: list[Json] = []
+        results: list[Json] = []
 
         def work() -> None:
             try:
-                found.append(_outcome(tool, arguments))
+                results.append(_outcome(tool, arguments))
             finally:
                 with self._lock:
                     self._working -= 1
@@ -198,8 +198,8 @@ class McpServer:
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         thread.join(self._limit)
-        words = f"This took longer than {self._limit:g} s: ask for less data."
-        return found[0] if found else _failed(words)
+        error = f"This took longer than {self._limit:g} s: ask for less data."
+        return results[0] if results else _failed(error)
 
 
 def _outcome(tool: ServedTool, arguments: Any) -> Json:

@@ -291,11 +291,11 @@ def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
     """
     try:
         padded = cursor[:_LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
-        found = loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        decoded = loads(base64.b64decode(padded, altchars=b"-_", validate=True))
     except ValueError:
-        found = None
-    if isinstance(found, list) and found[:1] == [kind] and len(found) == len(types) + 1:
-        values = found[1:]
+        decoded = None
+    if isinstance(decoded, list) and decoded[:1] == [kind] and len(decoded) == len(types) + 1:
+        values = decoded[1:]
         if all(map(_is_a, values, types)):
             return values
     raise not_a_cursor()

@@ -146,8 +146,10 @@ def _explanation(
     call = answer.call
     if args_hold_controls(call.args):
         yield f"{HOLDS_CONTROLS}:"
-    told = encode(call.args).decode()[: _CUT // 2]
-    yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
+    arguments = encode(call.args).decode()[: _CUT // 2]
+    yield visible_line(
+        f"{call.tool} {arguments}" + (f" by {call.subagent}" if call.subagent else "")
+    )
     facts = [("situation", situation.words), *_decision_facts(answer, situation)]
     if answer.message:
         facts.append(("message", answer.message))
@@ -162,13 +164,13 @@ def _explanation(
             [("", "EFFECTIVE", "DECISION", "RULE", "WHY")]
             + [
                 (
-                    "*" if each.matches else "",
-                    f"{each.rule.effective:g}",
-                    each.rule.decision.value,
-                    rule_source(each.rule),
-                    each.why,
+                    "*" if trial.matches else "",
+                    f"{trial.rule.effective:g}",
+                    trial.rule.decision.value,
+                    rule_source(trial.rule),
+                    trial.why,
                 )
-                for each in answer.considered
+                for trial in answer.considered
             ],
             numbers=frozenset({1}),
             room=terminal_width(),
@@ -339,7 +341,10 @@ def _by(share: RuleCount) -> str:
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[str]:
     """Yield one line for each call, with its session, tool and argument."""
-    rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
+    rows = [
+        (reference.session[:8], reference.tool, command_line(reference.argument))
+        for reference in references
+    ]
     for line in columns(rows):
         yield f"    {line}"
 
@@ -373,19 +378,19 @@ def suggest_command(
     )
     for calls in read.calls():
         evidence.feed(calls)
-    found = evidence.suggest()
-    if output is not None and found.suggestions:
-        data = "\n".join(map(_with_evidence, found.suggestions)).encode("utf-8", "replace")
+    suggestions = evidence.suggest()
+    if output is not None and suggestions.suggestions:
+        data = "\n".join(map(_with_evidence, suggestions.suggestions)).encode("utf-8", "replace")
         to_file(output, [data], keep=[gemini_home()], force=force)
     if as_json:
-        json_to_stdout(_suggestions_json(found, situation))
-    elif found.calls:
-        lines_to_stdout(_suggestion_lines(found, situation, output))
+        json_to_stdout(_suggestions_json(suggestions, situation))
+    elif suggestions.calls:
+        lines_to_stdout(_suggestion_lines(suggestions, situation, output))
     code = situation.report_broken(stands)
-    if not found.calls:
+    if not suggestions.calls:
         return _none_found(read)
     read.report_problems()
-    if output is not None and not found.suggestions:
+    if output is not None and not suggestions.suggestions:
         note(f"there are no rules to suggest: {output} was not written")
     return code
 
@@ -429,12 +434,12 @@ def _rule_fields(rule: Rule) -> dict[str, Any]:
 
 
 def _with_evidence(each: Suggestion) -> str:
-    said = [f"{_times(each)}, such as:"]
-    said += [
+    lines = [f"{_times(each)}, such as:"]
+    lines += [
         f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples
     ]
-    said.append(f"It also allows {each.opens}.")
-    comments = "".join(f"# {visible_line(line).strip()}\n" for line in said)
+    lines.append(f"It also allows {each.opens}.")
+    comments = "".join(f"# {visible_line(line).strip()}\n" for line in lines)
     return comments + _toml(each.rule)
 
 
@@ -454,12 +459,12 @@ def _suggestion_lines(
         f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; {found.allowed:,} "
         f"of these are already allowed, and {rest:,} would be denied; {situation.words}"
     )
-    for each in found.suggestions:
+    for suggestion in found.suggestions:
         yield ""
-        yield visible_line(f"allow {each.about}")
-        yield f"    {_times(each)}, priority {each.rule.priority:g}"
-        yield _indented(f"it also allows: {each.opens}")
-        yield from reference_lines(each.examples)
+        yield visible_line(f"allow {suggestion.about}")
+        yield f"    {_times(suggestion)}, priority {suggestion.rule.priority:g}"
+        yield _indented(f"it also allows: {suggestion.opens}")
+        yield from reference_lines(suggestion.examples)
     if found.left_out:
         yield ""
         yield "No rule suggested for:"

@@ -71,22 +71,22 @@ _LISTED = 50
 @json_option
 def list_(as_json: bool) -> int:
     """List gemtui's policies, your Gemini CLI policies, and those that its settings name."""
-    stands, here = effective_policy(workspace=folder_here()), current_folder()
-    named = stands.settings.policy_paths(here)
-    listed = list_policies(named, stands.settings.admin_policies(here))
-    found = [_described(file, bool(named)) for file in listed]
+    stands, folder = effective_policy(workspace=folder_here()), current_folder()
+    named = stands.settings.policy_paths(folder)
+    listed = list_policies(named, stands.settings.admin_policies(folder))
+    policies = [_described(file, bool(named)) for file in listed]
     if as_json:
-        built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
-        report = {"place": str(policies_dir()), "policies": found}
+        built_in = [{"mode": mode.value, "words": text} for mode, text in BUILT_IN.items()]
+        report = {"place": str(policies_dir()), "policies": policies}
         json_to_stdout({**report, "built_in": built_in})
         return _noted(stands.problems)
-    if found:
+    if policies:
         head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
-        rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in found)
+        rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in policies)
         lines_to_stdout(columns([head, *rows], numbers=frozenset({1})))
         lines_to_stdout([""])
     lines_to_stdout(_built_in())
-    if not any(one["origin"] == Origin.OURS for one in found):
+    if not any(one["origin"] == Origin.OURS for one in policies):
         note(f"no gemtui policies in {policies_dir()} yet: create one in the app, in pane 3")
     return _noted(stands.problems)
 
@@ -106,7 +106,7 @@ def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
     """
     try:
         document = open_policy(file).document
-        counted, rules = _counted(document.findings), sum(each.enabled for each in document.rules)
+        counted, rules = _counted(document.findings), sum(entry.enabled for entry in document.rules)
         problem = None
     except PolicyError as error:
         counted, rules, problem = (0, 0), 0, str(error)
@@ -122,8 +122,8 @@ def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
 
 
 def _counts(one: Mapping[str, Any]) -> tuple[str, str]:
-    words = _summed(one["errors"], one["warnings"])
-    return str(one["rules"]), "can't be read" if one["problem"] else words or "none"
+    findings = _summed(one["errors"], one["warnings"])
+    return str(one["rules"]), "can't be read" if one["problem"] else findings or "none"
 
 
 def _whose(one: Mapping[str, Any]) -> str:
@@ -136,7 +136,7 @@ def _whose(one: Mapping[str, Any]) -> str:
 
 def _built_in() -> Iterator[str]:
     yield "Gemini CLI's built-in rules, which have a lower priority, by approval mode:"
-    for line in columns([(mode.value, words) for mode, words in BUILT_IN.items()]):
+    for line in columns([(mode.value, text) for mode, text in BUILT_IN.items()]):
         yield f"  {line}"
 
 
@@ -158,8 +158,8 @@ def show(name: str, as_json: bool) -> int:
     else:
         lines_to_stdout(_table(document))
         errors, warnings = _counted(document.findings)
-        if words := _summed(errors, warnings):
-            note(f"{words}: see gemtui policy check {name}")
+        if findings := _summed(errors, warnings):
+            note(f"{findings}: see gemtui policy check {name}")
     errors, _ = _counted(document.findings)
     return 1 if errors and not any(entry.rule for entry in document.rules) else 0
 
@@ -171,7 +171,7 @@ def _shown(opened: OpenedPolicy) -> dict[str, Any]:
         "read_only": file.read_only or None,
         "locked": document.locked or None,
         "rules": [_entry(entry) for entry in document.rules],
-        "findings": [_finding(each) for each in document.findings],
+        "findings": [_finding(finding) for finding in document.findings],
         "text": document.text,
     }
 
@@ -197,9 +197,9 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Convert a TOML value to JSON; times and non-finite numbers become strings."""
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if value is None or isinstance(value, str | bool | int):
         return value
     return value if isinstance(value, float) and value - value == 0 else str(value)
@@ -256,32 +256,32 @@ def check(
     --everywhere and --mode are for --replay. Exit code 1 if there are errors, or if --replay finds
     a successful call that would now be denied.
     """
-    paths = [_path(each) for each in files]
+    paths = [_path(name) for name in files]
     examples = _try_files(paths)
     settings = folder_settings(folder_here(), os.environ).merged
-    found = (*check_files(paths, settings), *_example_findings(examples))
+    findings = (*check_files(paths, settings), *_example_findings(examples))
     past = None if since is None else _replayed(paths, which, since, mode)
     if as_json:
         report = {
-            "findings": [_finding(each) for each in found],
-            "examples": [_example_json(each) for each in examples],
+            "findings": [_finding(finding) for finding in findings],
+            "examples": [_example_json(example) for example in examples],
             "replay": _replay_json(past) if past else None,
         }
         json_to_stdout(report)
     else:
-        lines_to_stdout(map(_line, found))
+        lines_to_stdout(map(_line, findings))
         if past:
             lines_to_stdout(_replay_lines(past))
         note(
-            _summed(*_counted(found))
+            _summed(*_counted(findings))
             or "no problems found: Gemini CLI reads this policy as intended"
         )
         if examples:
-            passed = sum(each.tried.passes for each in examples)
+            passed = sum(example.tried.passes for example in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} passed")
     if past:
         past.read.report_problems()
-    bad = any(strict or each.severity is Severity.ERROR for each in found)
+    bad = any(strict or finding.severity is Severity.ERROR for finding in findings)
     return 1 if bad or (past and past.denied) else 0
 
 
@@ -311,14 +311,14 @@ def _message(finding: Finding) -> str:
 
 def _line(finding: Finding) -> str:
     """Return a line such as `work.toml: rule 3, toolName: error: PROBLEM: SOLUTION`."""
-    place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
-    words = (str(finding.file), place, finding.severity.value, _message(finding))
-    return one_line(": ".join(filter(None, words)))
+    position = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
+    parts = (str(finding.file), position, finding.severity.value, _message(finding))
+    return one_line(": ".join(filter(None, parts)))
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
     """Return the number of errors and the number of warnings."""
-    errors = sum(each.severity is Severity.ERROR for each in findings)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
     return errors, len(findings) - errors
 
 
@@ -355,22 +355,22 @@ def _try_files(paths: Sequence[Path]) -> tuple[_FileExample, ...]:
 
 def _example_findings(examples: Sequence[_FileExample]) -> Iterator[Finding]:
     """Yield an error for each example that fails or can't be read."""
-    for each in examples:
-        tried = each.tried
+    for tested in examples:
+        tried = tested.tried
         if tried.passes:
             continue
-        place, example = f"line {tried.example.line}", tried.example
-        said = example.problem
+        line, example = f"line {tried.example.line}", tried.example
+        problem = example.problem
         if tried.decision is not None:
             by = "no rule" if tried.rule is None else rule_place(tried.rule)
             wanted, got = decision_word(example.expected), decision_word(tried.decision)
-            said = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
+            problem = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
         yield Finding(
-            file=each.file,
+            file=tested.file,
             rule=0,
             field="example",
             severity=Severity.ERROR,
-            message=f"{place}: {said}",
+            message=f"{line}: {problem}",
         )
 
 
@@ -427,14 +427,18 @@ def _replayed(
     Settings are ignored. The run is assumed to be headless and in this mode. Raises
     SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
-    found = which.read()
-    recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)
-    read = replace(found, sessions=recent)
+    selected = which.read()
+    recent = tuple(
+        session
+        for session in selected.sessions
+        if session.updated is None or session.updated >= since
+    )
+    read = replace(selected, sessions=recent)
     engine = Engine(Policy.load(paths), mode=mode)
     counts: Counter[ReplayDecision] = Counter()
     denied: list[_DeniedCall] = []
     gone = undated = 0
-    for recorded in (each for batch in read.calls() for each in batch):
+    for recorded in (call for batch in read.calls() for call in batch):
         if recorded.ended is not CallStatus.SUCCEEDED:
             continue
         if recorded.time is None:
@@ -469,13 +473,13 @@ def _replay_json(found: _Replayed) -> dict[str, Any]:
         "not_checked": found.counts[ReplayDecision.NOT_CHECKED],
         "denied": [
             {
-                "session": each.recorded.session,
-                "tool": each.recorded.call.tool,
-                "args": shortened_args(each.recorded.call.args),
-                "decision": each.decision.value,
-                "rule": rule_dict(each.rule),
+                "session": call.recorded.session,
+                "tool": call.recorded.call.tool,
+                "args": shortened_args(call.recorded.call.args),
+                "decision": call.decision.value,
+                "rule": rule_dict(call.rule),
             }
-            for each in found.denied
+            for call in found.denied
         ],
     }
 
@@ -494,6 +498,6 @@ def _replay_lines(found: _Replayed) -> Iterator[str]:
         yield f"Not tested: {counted(unchecked, 'command')}; {POWERSHELL}"
     if found.gone:
         yield f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist"
-    yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:_LISTED])
+    yield from reference_lines(Reference.to(call.recorded) for call in found.denied[:_LISTED])
     if len(found.denied) > _LISTED:
         yield f"    and {len(found.denied) - _LISTED:,} more"

@@ -129,18 +129,20 @@ class Situation:
         """
         for problem in stands.problems:
             note(problem)
-        errors = [each for each in stands.policy.findings if each.severity is Severity.ERROR]
-        for each in errors:
-            where = f"rule {each.rule}: " if each.rule else ""
-            note(f"{each.file}: {where}{each.message}")
-        said = {Path(each.file) for each in errors}
+        errors = [
+            finding for finding in stands.policy.findings if finding.severity is Severity.ERROR
+        ]
+        for finding in errors:
+            where = f"rule {finding.rule}: " if finding.rule else ""
+            note(f"{finding.file}: {where}{finding.message}")
+        reported = {Path(finding.file) for finding in errors}
         more = Counter(
             path
-            for each in check_files((*stands.files, *stands.admin))
-            if each.severity is Severity.ERROR and not is_folder(path := Path(each.file))
+            for finding in check_files((*stands.files, *stands.admin))
+            if finding.severity is Severity.ERROR and not is_folder(path := Path(finding.file))
         )
         for path, number in more.items():
-            if path not in said:
+            if path not in reported:
                 word = "an error" if number == 1 else f"{number} errors"
                 stops = {path, path.parent}.intersection(self.named)
                 run = ", so gemtui starts no runs with it" if stops else ""
@@ -177,10 +179,10 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def described(named: tuple[str, ...], **words: Any) -> Any:
         words["policies"] = (*named, *words["policies"])
-        given = {
-            each.name: words.pop(each.name) for each in fields(Situation) if each.name in words
+        values = {
+            field.name: words.pop(field.name) for field in fields(Situation) if field.name in words
         }
-        return command(situation=Situation(**given), **words)
+        return command(situation=Situation(**values), **words)
 
     added: Callable[..., Any] = described
     for option in (
@@ -262,7 +264,7 @@ class SelectedCalls:
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
-            self.by_subagents += sum(each.call.subagent is not None for each in step.calls)
+            self.by_subagents += sum(recorded.call.subagent is not None for recorded in step.calls)
             yield step.calls
 
     def report_problems(self) -> None:

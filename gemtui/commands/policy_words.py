@@ -44,19 +44,22 @@ def words(sentences: tuple[str, ...], name: str | None, mode: ApprovalMode, as_j
     and what it can't, and what happens to all other calls. Exit code 1 if a sentence describes no
     rule; then nothing is written.
     """
-    found = read_sentences(";".join(sentences), folder_here())
-    if not found:
+    sentences_read = read_sentences(";".join(sentences), folder_here())
+    if not sentences_read:
         raise click.UsageError("no sentence given: write one, such as “allow edit src/**”")
-    rules, wrong = rules_of(found), [each for each in found if each.problem]
+    rules, wrong = (
+        rules_of(sentences_read),
+        [sentence for sentence in sentences_read if sentence.problem],
+    )
     written, added = None, 0
     if name is not None and rules and not wrong:
         written, added = _write(name, rules)
     if as_json:
-        json_to_stdout(_report(found, rules, mode, written))
+        json_to_stdout(_report(sentences_read, rules, mode, written))
     else:
-        lines_to_stdout(_lines(found, rules, mode))
-    for each in wrong:
-        note(f"“{each.text}”: {each.problem}")
+        lines_to_stdout(_lines(sentences_read, rules, mode))
+    for sentence in wrong:
+        note(f"“{sentence.text}”: {sentence.problem}")
     if written is not None:
         note(f"{counted(added, 'rule')} added to {written}")
     return 1 if wrong else 0
@@ -101,12 +104,14 @@ def _report(
     return {
         "sentences": [
             {
-                "text": each.text,
-                "rules": [{"words": _said(rule), "priority": rule.priority} for rule in each.rules],
-                "limits": list(each.limits),
-                "problem": each.problem or None,
+                "text": sentence.text,
+                "rules": [
+                    {"words": _said(rule), "priority": rule.priority} for rule in sentence.rules
+                ],
+                "limits": list(sentence.limits),
+                "problem": sentence.problem or None,
             }
-            for each in sentences
+            for sentence in sentences
         ],
         "toml": rules_to_toml(rules),
         "mode": mode.value,
@@ -125,11 +130,11 @@ def _said(rule: Rule) -> str:
 def _lines(
     sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode
 ) -> Iterator[str]:
-    for each in sentences:
-        yield visible_line(each.text)
-        for rule in each.rules:
+    for sentence in sentences:
+        yield visible_line(sentence.text)
+        for rule in sentence.rules:
             yield f"  {visible_line(_said(rule))} (priority {rule.priority:g})"
-        for limit in each.limits:
+        for limit in sentence.limits:
             yield f"    {visible_line(limit)}"
     if not rules:
         return

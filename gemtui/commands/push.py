@@ -42,23 +42,23 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
         held = open_push_folder(path, home=index.home, redact=redact, waiting=_say_waiting)
         with held as target:
             sessions = pushed_sessions(read_store(index).sessions, since)
-            done = push_sessions(target, sessions, progress=progress("pushing", len(sessions)))
-    for problem in done.problems:
+            pushed = push_sessions(target, sessions, progress=progress("pushing", len(sessions)))
+    for problem in pushed.problems:
         note(f"{problem.path}: {problem.what}")
     if as_json:
         report = {
             "folder": str(target.path),
             "redact": redact,
             "since": iso(since),
-            **done.to_dict(),
-            "problems": done.problems,
+            **pushed.to_dict(),
+            "problems": pushed.problems,
         }
         json_to_stdout(report)
     else:
-        written = f"{counted(len(done.days), 'file')}, {counted(done.raw, 'raw file')}"
-        changed = f"{done.changed:,} of {counted(done.sessions, 'session')} changed"
+        written = f"{counted(len(pushed.days), 'file')}, {counted(pushed.raw, 'raw file')}"
+        changed = f"{pushed.changed:,} of {counted(pushed.sessions, 'session')} changed"
         lines_to_stdout([clean_line(f"{changed}; {written} written to {target.path}")])
-    return 1 if done.problems else 0
+    return 1 if pushed.problems else 0
 
 
 def _say_waiting() -> None:

@@ -57,12 +57,12 @@ def recover(
     wanted = typed_place(typed_path(path), current_folder())
     with index_of_user() as index:
         sessions = read_store(index).sessions
-    found = recover_file(wanted, sessions, at=at)
-    for problem in found.problems:
+    recovered = recover_file(wanted, sessions, at=at)
+    for problem in recovered.problems:
         note(f"{problem.path}: {problem.what}")
-    rebuilt = found.rebuilt
+    rebuilt = recovered.rebuilt
     if as_json:
-        json_to_stdout(_report(found))
+        json_to_stdout(_report(recovered))
     if rebuilt is None:
         note(f"no session contains text of {short_path(wanted)}")
         return 1
@@ -71,7 +71,7 @@ def recover(
     elif not as_json:
         lines_to_stdout(clean(line.text or "") for line in rebuilt.listed)
     if not as_json:
-        _report_sources(found, rebuilt, {each.id for each in sessions})
+        _report_sources(recovered, rebuilt, {session.id for session in sessions})
     return 0
 
 
@@ -98,8 +98,8 @@ def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
         note("  " + _about(span, short, now))
     if len(rebuilt.spans) > _TOLD:
         note(f"  and {len(rebuilt.spans) - _TOLD:,} more (--json has all)")
-    for words in _notes(found):
-        note(words)
+    for remark in _notes(found):
+        note(remark)
 
 
 def _about(span: LineRange, short: dict[str, str], now: datetime) -> str:
@@ -130,7 +130,7 @@ def _report(found: Recovered) -> dict[str, Any]:
         "guessed": 0 if rebuilt is None else rebuilt.guessed,
         "missing": 0 if rebuilt is None else rebuilt.gaps,
         "text": None if rebuilt is None else rebuilt.text,
-        "lines": [] if rebuilt is None else [_span(each) for each in rebuilt.spans],
+        "lines": [] if rebuilt is None else [_span(span) for span in rebuilt.spans],
         "notes": list(_notes(found)),
     }
 

@@ -100,34 +100,36 @@ def run(**words: Any) -> int:
     done, even if calls were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit;
     79 budget; 124 time limit; 130 interrupted.
     """
-    given = RunArguments.of(words)
-    if given.each_model or given.each_policy:
-        return _run_each(given)
-    if given.fork and "resume" in given.options:
+    arguments = RunArguments.of(words)
+    if arguments.each_model or arguments.each_policy:
+        return _run_each(arguments)
+    if arguments.fork and "resume" in arguments.options:
         raise click.UsageError("--resume and --fork can't be combined: use only one of them")
-    if given.fork and given.dry_run:
+    if arguments.fork and arguments.dry_run:
         raise click.UsageError(
             "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then "
             "--resume"
         )
-    options = options_of(given.options)
-    prompt = prompt_of(given)
+    options = options_of(arguments.options)
+    prompt = prompt_of(arguments)
     adapter = GeminiAdapter()
-    if given.dry_run:
-        return _print_dry_run(adapter, prompt, options, as_json=given.as_json)
+    if arguments.dry_run:
+        return _print_dry_run(adapter, prompt, options, as_json=arguments.as_json)
     options.check()
-    if given.fork:
-        require_new(replace(options, resume=given.fork))
+    if arguments.fork:
+        require_new(replace(options, resume=arguments.fork))
     require_new(options)
-    terminal = AskingTerminal.open(as_json=given.as_json) if options.ask else None
+    terminal = AskingTerminal.open(as_json=arguments.as_json) if options.ask else None
     if (waiting := asking_words(runs_dir())) is not None:
         note(waiting)
     prune_runs(adapter.runs)
-    if given.fork:
-        options = forked(options, given.fork)
+    if arguments.fork:
+        options = forked(options, arguments.fork)
     _report_before_run(options)
 
-    return asyncio.run(_follow_all(adapter, prompt, options, partial(_new_show, given), terminal))
+    return asyncio.run(
+        _follow_all(adapter, prompt, options, partial(_new_show, arguments), terminal)
+    )
 
 
 def _new_show(given: RunArguments) -> Show:
@@ -170,11 +172,11 @@ def _report_before_run(options: AgentOptions) -> None:
     The settings include those of the run's folder, and its `.env` files. The report is stored, so
     that the next one can say what has changed since.
     """
-    told = before_run_report(options)
-    for words in told.lines():
-        note(words)
+    report = before_run_report(options)
+    for line in report.lines():
+        note(line)
     with suppress(OSError):  # if not stored, it is shown again next time
-        told.remember()
+        report.remember()
 
 
 async def _follow(
@@ -230,8 +232,8 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
     If this fails or is cancelled, the run is ended.
     """
-    for words in (run.request.about or {}).get("notes", ()):
-        show.note(words)
+    for remark in (run.request.about or {}).get("notes", ()):
+        show.note(remark)
     show.set_request(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     first = asyncio.ensure_future(_show_checkpoint(run, show))
@@ -249,10 +251,10 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
     await asyncio.to_thread(show.resolve_writes, Path(run.request.cwd))
     _say_aftermath(run, show)
     state = await asyncio.to_thread(checkpoint_state, run.folder)
-    for words in () if state is None else state.notes():
-        show.note(words)
-    for words in await asyncio.to_thread(report_failures):
-        note(words)
+    for remark in () if state is None else state.notes():
+        show.note(remark)
+    for remark in await asyncio.to_thread(report_failures):
+        note(remark)
     if left := await asyncio.to_thread(run.queue.undelivered):
         note(waiting_words(left, run.folder.id))
 
@@ -263,14 +265,14 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
     For example, the CLI may have created an empty duplicate file, which gemtui removed. If the
     session is lost, the run counts as failed.
     """
-    found = aftermath_of(run.folder)
-    if found is None:
+    aftermath = aftermath_of(run.folder)
+    if aftermath is None:
         return
-    for path in found.ghosts:
+    for path in aftermath.ghosts:
         show.note(f"removed {path}, an empty duplicate session file that resuming created")
-    for words in found.notes(run.folder):
-        note(words)
-    if found.lost:
+    for remark in aftermath.notes(run.folder):
+        note(remark)
+    if aftermath.lost:
         show.fail()
 
 
@@ -329,11 +331,11 @@ class _Stop:
         """End the runs if a terminating signal arrives while the block runs.
 
         If nohup, or a script that runs this in the background, has made the process ignore SIGINT
-        or SIGHUP, these stay ignored. SIGTERM is always handled.
+        or SIGHUP, these stay ignored. SIGTERM is always number.
         """
         loop = asyncio.get_running_loop()
-        ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}
-        taken = [each for each in _SIGNALS if each not in ignored or each is signal.SIGTERM]
+        ignored = {number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
+        taken = [number for number in _SIGNALS if number not in ignored or number is signal.SIGTERM]
         for number in taken:
             loop.add_signal_handler(number, self._on_signal)
         try:
@@ -409,17 +411,17 @@ async def _run_all(
     begun: list[tuple[_Variant, GeminiRun]] = []
     with stop.on_signals():
         try:
-            for each in variants:
+            for arguments in variants:
                 if stop.stopped.is_set():
                     break
                 try:
-                    run = await asyncio.to_thread(adapter.start, prompt, each.options)
+                    run = await asyncio.to_thread(adapter.start, prompt, arguments.options)
                 except (GemtuiError, OSError) as error:
-                    note(f"{each.label}: not started: {message_of(error)}")
+                    note(f"{arguments.label}: not started: {message_of(error)}")
                     codes.append(1)
                     continue
                 stop.add_run(run)
-                begun.append((each, run))
+                begun.append((arguments, run))
             for variant, run in begun:
                 show = _new_show(given)
                 if not given.as_json:
@@ -455,14 +457,14 @@ def _print_dry_run(
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or current_folder()
-    told = before_run_report(options)
+    report = before_run_report(options)
     where = (NEW_WORKTREE,) if options.worktree and worktree_of(cwd) is None else ()
     if as_json:
-        found = {**_command_json(command, prompt, folder, cwd), "before": told}
-        found["notes"] = [*where, *command.notes]
-        json_to_stdout(found)
+        values = {**_command_json(command, prompt, folder, cwd), "before": report}
+        values["notes"] = [*where, *command.notes]
+        json_to_stdout(values)
     else:
-        lines_to_stdout(clean_line(f"# {words}") for words in (*where, *told.lines()))
+        lines_to_stdout(clean_line(f"# {line}") for line in (*where, *report.lines()))
         lines_to_stdout(command.script(prompt, folder, cwd))
     return 0
 
@@ -493,17 +495,17 @@ def flags(name: str, **words: Any) -> int:
 
     The options are those of gemtui run. The command reads its prompt from prompt.txt.
     """
-    given = RunArguments.of(words)
-    policies = (name, *given.options.get("policies", ()))
-    options = options_of({**given.options, "policies": policies})
+    arguments = RunArguments.of(words)
+    policies = (name, *arguments.options.get("policies", ()))
+    options = options_of({**arguments.options, "policies": policies})
     adapter = UnguardedAdapter()
     machine, missing = adapter.planned_machine(options.cwd)
     folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
     command = command_of("", options, machine, folder=folder, session_id=None)
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))
-    if given.as_json:
-        found = {**_command_json(command, None, folder, cwd), "policy": options.policies[0]}
-        json_to_stdout(found)
+    if arguments.as_json:
+        values = {**_command_json(command, None, folder, cwd), "policy": options.policies[0]}
+        json_to_stdout(values)
     else:
         lines_to_stdout(command.script(None, folder, cwd))
     return 0

@@ -73,10 +73,10 @@ class AskingTerminal:
                 )
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         try:
-            place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError:
             raise click.UsageError(NO_TERMINAL) from None
-        return cls(place, place)
+        return cls(terminal, terminal)
 
     def write(self, lines: Iterator[str] | tuple[str, ...], *, end: str = "\n") -> None:
         """Clean and print lines, then `end`; do nothing if the terminal has been closed."""
@@ -87,9 +87,9 @@ class AskingTerminal:
     def size(self) -> os.terminal_size:
         """Return the columns and rows of the terminal; 80x24 if unknown."""
         with suppress(OSError):
-            found = os.get_terminal_size(self.writing)
-            if all(found):
-                return found
+            size = os.get_terminal_size(self.writing)
+            if all(size):
+                return size
         return os.terminal_size((80, 24))
 
     def ring(self, notice: Notification) -> None:
@@ -98,10 +98,10 @@ class AskingTerminal:
         with suppress(GemtuiError):
             ring = load_config(config_file()).ring
         if ring is not Ring.OFF:
-            known = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
+            terminal = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
             with suppress(OSError):
                 os.write(
-                    self.writing, notification_sequence(notice, known).encode("utf-8", "replace")
+                    self.writing, notification_sequence(notice, terminal).encode("utf-8", "replace")
                 )
 
     async def typed_within(self, seconds: float) -> bool:
@@ -123,8 +123,8 @@ class AskingTerminal:
         try:
             await ready.wait()
             with suppress(OSError):
-                said = os.read(self.reading, 65536)
-                return said.decode("utf-8", "replace").rstrip("\r\n") if said else None
+                typed = os.read(self.reading, 65536)
+                return typed.decode("utf-8", "replace").rstrip("\r\n") if typed else None
             return None
         finally:
             loop.remove_reader(self.reading)
@@ -161,8 +161,8 @@ class TerminalQuestions:
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
         self._show(asked)
-        if words := tuple(_words(asked)):
-            self._terminal.write(words)
+        if lines := tuple(_words(asked)):
+            self._terminal.write(lines)
         await asyncio.to_thread(self._terminal.ring, self._notice(asked))
         while True:
             back = await self._holds()
@@ -174,14 +174,14 @@ class TerminalQuestions:
                 )
                 self._terminal.write((keys,), end=" ")
             try:
-                said = await self._line(question)
+                typed = await self._line(question)
             except _AnsweredElsewhere:
                 self._tell("Answered in another gemtui.")
                 return
-            if said is None:
+            if typed is None:
                 await self._give(partial(self._talk.stop, asked, "the terminal was closed"))
                 return
-            key, _, more = said.strip().partition(" ")
+            key, _, more = typed.strip().partition(" ")
             if key in _YES and self._unread:
                 self._show_rest()
                 continue
@@ -218,8 +218,8 @@ class TerminalQuestions:
         self._terminal.write((visible_line(words),))
 
     async def _is_answered(self, question: Question) -> bool:
-        found = await asyncio.to_thread(self._talk.refresh)
-        return any(each.number == question.number and not each.waits for each in found)
+        questions = await asyncio.to_thread(self._talk.refresh)
+        return any(current.number == question.number and not current.waits for current in questions)
 
     async def _line(self, question: Question) -> str | None:
         """Wait for one line of input and return it; None at the end of input.
@@ -239,8 +239,8 @@ class TerminalQuestions:
                 return reading.result()
             raise _AnsweredElsewhere
         finally:
-            for each in (reading, looking):
-                each.cancel()
+            for task in (reading, looking):
+                task.cancel()
             await asyncio.gather(reading, looking, return_exceptions=True)
 
     async def _give(self, give: Callable[[], AnswerOutcome], saved: str | None = None) -> bool:
@@ -250,7 +250,7 @@ class TerminalQuestions:
         answer. `saved`: the message to print if a rule is saved with the answer.
         """
         try:
-            given = await asyncio.to_thread(give)
+            outcome = await asyncio.to_thread(give)
         except ValueError as error:
             self._tell(f"This call can't be allowed: {error}")
             return False
@@ -260,10 +260,10 @@ class TerminalQuestions:
         except OSError as error:
             self._tell(f"The answer could not be saved: {message_of(error)}")
             return False
-        if not given:
+        if not outcome:
             self._tell(ELSEWHERE)
-        elif given.problem:
-            self._tell(f"Allowed for this run; the rule could not be saved: {given.problem}")
+        elif outcome.problem:
+            self._tell(f"Allowed for this run; the rule could not be saved: {outcome.problem}")
         elif saved:
             self._tell(f"{saved}: {path_of(ALWAYS)}")
         return True
@@ -283,8 +283,8 @@ class TerminalQuestions:
         self._unread = lines[shown:]
         self._terminal.write(lines[:shown])
         if self._unread:
-            words = f"  … {counted(len(self._unread), 'more line')}: press y to show the rest"
-            self._terminal.write((words,))
+            hint = f"  … {counted(len(self._unread), 'more line')}: press y to show the rest"
+            self._terminal.write((hint,))
 
     def _show_rest(self) -> None:
         """Print the lines that `_show` left out, and say that an answer is still needed."""
@@ -297,14 +297,14 @@ class TerminalQuestions:
 
         If so, the user can revoke it.
         """
-        return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
+        return any(question.holds for question in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:
         try:
             question = await asyncio.to_thread(self._talk.revoke)
         except (GemtuiError, OSError) as error:
-            words = "Revoked for this run, but the saved rule could not be removed"
-            self._tell(f"{words}: {message_of(error)}")
+            text = "Revoked for this run, but the saved rule could not be removed"
+            self._tell(f"{text}: {message_of(error)}")
             return
         if question is not None:
             like = await asyncio.to_thread(similar_calls, question.request, self._talk.cwd)
@@ -345,13 +345,13 @@ class _AnsweredElsewhere(Exception):
 
 def question_lines(asked: Asked, project: Path) -> Iterator[str]:
     """Yield the lines about a call: who asks, warnings, and then all that it would do."""
-    request, proposal, found = asked.question.request, asked.runs, asked.cautions
+    request, proposal, cautions = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield ""
     yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
-    if len(found) > _FEW:
-        yield f"  ! {counted(len(found), 'warning')}:"
-    for caution in found:
+    if len(cautions) > _FEW:
+        yield f"  ! {counted(len(cautions), 'warning')}:"
+    for caution in cautions:
         yield visible_line(f"  ! {caution.text}")
     text = (
         proposal.text if proposal.diff is None else hunks(proposal.diff.diff) or proposal.diff.diff
@@ -361,8 +361,8 @@ def question_lines(asked: Asked, project: Path) -> Iterator[str]:
     mark = "$ " if proposal.form is Form.COMMAND else ""
     for line in visible(text).rstrip("\n").split("\n"):
         yield f"  {mark}{line}"
-    for words in proposal.line_ends:
-        yield f"  {words}"
+    for remark in proposal.line_ends:
+        yield f"  {remark}"
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
 

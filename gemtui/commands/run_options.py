@@ -73,8 +73,8 @@ class RunArguments:
     def of(cls, words: Mapping[str, Any]) -> RunArguments:
         """Create an instance from all arguments that click has parsed, by name."""
         own = {name: words[name] for name in cls.__slots__ if name in words}
-        given = {name: value for name, value in words.items() if name not in own}
-        return cls(**own, options={name: value for name, value in given.items() if _is_set(value)})
+        values = {name: value for name, value in words.items() if name not in own}
+        return cls(**own, options={name: value for name, value in values.items() if _is_set(value)})
 
 
 def _is_set(value: object) -> bool:
@@ -91,7 +91,9 @@ class SetupCommand(click.Command):
     def _declared(self) -> list[click.Option]:
         names = () if self.of_one_run else _OF_ONE_RUN
         return [
-            _click_option(each) for each in run_options() if each.flags and each.name not in names
+            _click_option(option)
+            for option in run_options()
+            if option.flags and option.name not in names
         ]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -226,7 +228,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     if not is_folder(folder):
         raise click.UsageError(f"{folder} is not a folder: give another one with --cwd")
     folder = resolved(folder)
-    found = {
+    values = {
         **given,
         "policies": tuple(map(find_policy, given.get("policies", ()))),
         "include_directories": tuple(
@@ -236,14 +238,14 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
         "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
     }
     try:
-        return with_values(AgentOptions(), {**found, "cwd": folder})
+        return with_values(AgentOptions(), {**values, "cwd": folder})
     except OptionError as error:
         raise _with_flag(error) from error
 
 
 def _with_flag(error: OptionError) -> Exception:
     """Return the error with the option as typed on the command line instead of its name."""
-    flags = next((each.flags for each in run_options() if each.name == error.option), ())
+    flags = next((option.flags for option in run_options() if option.name == error.option), ())
     return click.UsageError(f"{flags[0]}: {error.what}") if flags else error
 
 

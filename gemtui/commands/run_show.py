@@ -79,8 +79,8 @@ class Show:
         """
         progress = self._progress
         if progress.session is not None and progress.unrecorded:
-            found = self._recorded.read(progress.session, tuple(progress.unrecorded))
-            for call in progress.add_recorded(found):
+            recorded = self._recorded.read(progress.session, tuple(progress.unrecorded))
+            for call in progress.add_recorded(recorded):
                 subject = f"{call.name} {command_line(target(call))}".strip()
                 self.progress(f"  failed: {subject}: exit code {call.exit_code}")
         self._looked = len(progress.unrecorded)
@@ -105,7 +105,7 @@ class Show:
 
     def _with_lists(self, event: AgentEvent) -> dict[str, Any]:
         """Return an event as JSON values; the last one also lists the denied and failed calls."""
-        told = event.to_dict()
+        values = event.to_dict()
         if isinstance(event.payload, Done):
             dropped = [asdict(call) for call in self._progress.dropped]
             lists = {
@@ -113,11 +113,11 @@ class Show:
                 "failedCalls": self._progress.failures,
                 "droppedCalls": dropped,
             }
-            told["metadata"] = {
+            values["metadata"] = {
                 **(event.metadata or {}),
                 **{name: calls for name, calls in lists.items() if calls},
             }
-        return told
+        return values
 
     def _text(self, event: AgentEvent) -> Iterator[str]:
         match event.payload:
@@ -166,8 +166,8 @@ class Show:
 
         `text`: whole lines of the CLI's stderr.
         """
-        if words := retry_words(text):
-            self.progress(words)
+        if retry := retry_words(text):
+            self.progress(retry)
 
     def close(self, stderr: str) -> int:
         """Report how the run ended; return the exit code.
@@ -175,16 +175,16 @@ class Show:
         `stderr`: the CLI's stderr, or the beginning of it.
         """
         self._recorded.close()
-        outcome, done = self._progress.outcome(stderr), self._progress.done
+        outcome, ending = self._progress.outcome(stderr), self._progress.done
         assert outcome is not None
-        assert done is not None
-        words = outcome_line(outcome, resume=done.resume_token)
+        assert ending is not None
+        line = outcome_line(outcome, resume=ending.resume_token)
         denied = self._fail_on_denied and bool(self._progress.denied)
         code = outcome.status.exit_code or int(self._failed or denied)
         if code != 0 or (outcome.status is not Status.OK and not self._quiet):
-            note(words)
+            note(line)
         if code == 0 and not self._as_json:
-            self.progress(self._summary(done))
+            self.progress(self._summary(ending))
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
@@ -200,10 +200,10 @@ class Show:
 
         If nothing was answered yet, these are the original ones, so that the prompt is sent again.
         """
-        done = self._progress.done
-        if done is None or not self._progress.resumable:
+        ending = self._progress.done
+        if ending is None or not self._progress.resumable:
             return prompt, options
-        return GO_ON, replace(options, resume=done.resume_token)
+        return GO_ON, replace(options, resume=ending.resume_token)
 
     def _summary(self, done: Done) -> str:
         parts = [duration(timedelta(milliseconds=done.duration_ms))]

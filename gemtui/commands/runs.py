@@ -124,27 +124,27 @@ def runs(ctx: click.Context, as_json: bool) -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List past and current runs, newest first."""
-    place = runs_dir()
-    prune_runs(place)
-    found, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
+    runs_folder = runs_dir()
+    prune_runs(runs_folder)
+    listed, kept = tuple(map(with_outcome, list_runs(runs_folder))), last_copies(runs_folder)
     if as_json:
         only = {copy.folder: copy.session_id for copy in kept}
-        rows = (each.to_dict() | {"only_copy_of": only.get(each.folder)} for each in found)
-        json_list_to_stdout("runs", rows, before={"place": str(place)})
+        rows = (run.to_dict() | {"only_copy_of": only.get(run.folder)} for run in listed)
+        json_list_to_stdout("runs", rows, before={"place": str(runs_folder)})
         return
-    lines_to_stdout(_table(found, datetime.now(UTC)))
-    for run in found:
+    lines_to_stdout(_table(listed, datetime.now(UTC)))
+    for run in listed:
         if run.state is RunState.ORPHANED:
             note(orphaned_words(run.id))
         if run.undelivered and run.state is not RunState.RUNNING:
             note(waiting_words(run.undelivered, run.id))
-    if words := asking_words(place):
-        note(words)
+    if asking := asking_words(runs_folder):
+        note(asking)
     for copy in kept:
         note(last_copy_words(copy))
-    if not found:
-        note(f"no runs in {place}: start one with gemtui run")
-    for folder in broken_runs(place):
+    if not listed:
+        note(f"no runs in {runs_folder}: start one with gemtui run")
+    for folder in broken_runs(runs_folder):
         note(f"{folder} {BROKEN}")
 
 
@@ -190,9 +190,9 @@ def show(id: str, as_json: bool) -> None:
         "files": totals(files or ()).words(),
     }
     facts = (_fact(name, clean_line(text)) for name, text in rows.items() if text)
-    changed = (_file(each, Path(run.cwd)) for each in files or ())
+    changed = (_file(write, Path(run.cwd)) for write in files or ())
     answers = map(_question, asked)
-    differs = (row for each in differing for row in _differs(each))
+    differs = (row for difference in differing for row in _differs(difference))
     left = (_fact("waits", visible_line(text)) for text in waits)
     notes = [] if checkpoints is None else checkpoints.notes()
     unsure = (_fact("note", clean_line(text)) for text in notes)
@@ -213,17 +213,17 @@ def _ended_with(run: Run) -> str:
 
 def _question(question: Question) -> str:
     """Return the line for a question in a run's details: its outcome and its call."""
-    told = question.to_dict()
+    values = question.to_dict()
     where = "" if question.source is None else f" {_FROM[question.source]}"
-    words = f"{told['consent']}{where}: {told['tool']} {told['about']}"
-    reason = f" ({told['reason']})" if told["reason"] else ""
-    return _fact("asked", visible_line(words + reason))
+    text = f"{values['consent']}{where}: {values['tool']} {values['about']}"
+    reason = f" ({values['reason']})" if values["reason"] else ""
+    return _fact("asked", visible_line(text + reason))
 
 
 def _differs(difference: Difference) -> Iterator[str]:
     """Yield lines about a file whose contents differ from what the user approved."""
-    words = f"{difference.path} differs from what you approved in question {difference.number}"
-    yield _fact("differs", visible_line(words))
+    text = f"{difference.path} differs from what you approved in question {difference.number}"
+    yield _fact("differs", visible_line(text))
     if difference.found is None:
         yield _fact("", "the file has no readable text")
         return
@@ -235,8 +235,8 @@ def _file(write: FileWrite, root: Path) -> str:
     """Return the line for a file that the run wrote; `root`: the run's folder."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
-    words = filter(None, (sign, str(path), *write.numbers, write.words))
-    return _fact("", clean_line(" ".join(words)))
+    cells = filter(None, (sign, str(path), *write.numbers, write.words))
+    return _fact("", clean_line(" ".join(cells)))
 
 
 @runs.command()
@@ -249,7 +249,7 @@ def stop(id: str, as_json: bool) -> int:
     supervisor was killed. Exit code 1 if there was nothing to stop, or if some processes remain.
     """
     run = find_run(runs_dir(), id)
-    pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
+    pids = sorted({*run.pids, *(process.pid for process in process_tree.tagged(run.id))})
     ended = stop_run(run) if run.alive else False
     if as_json:
         json_to_stdout({"run": run.id, "stopped": pids if ended else []})
@@ -286,34 +286,34 @@ def clear(prompts: bool, as_json: bool) -> None:
     """
     if prompts:
         _clear_prompts()
-    place = runs_dir()
-    waited = sum(run.undelivered for run in list_runs(place) if not run.alive)
-    removed, kept = clear_runs(place), last_copies(place)
-    left = len(list_runs(place))
+    folder = runs_dir()
+    waited = sum(run.undelivered for run in list_runs(folder) if not run.alive)
+    removed, kept = clear_runs(folder), last_copies(folder)
+    left = len(list_runs(folder))
     if as_json:
-        ids = [each.folder.id for each in kept]
+        ids = [copy.folder.id for copy in kept]
         json_to_stdout({"removed": removed, "left": left, "only_copies": ids})
         return
     others = left - len(kept)
     going = f"; {others} not removed (still running, or could not be deleted)" if others > 0 else ""
     unsent = f", including {counted(waited, 'queued prompt')}" if waited else ""
-    note(f"removed {counted(removed, 'run')} from {place}{unsent}{going}")
+    note(f"removed {counted(removed, 'run')} from {folder}{unsent}{going}")
     for copy in kept:
         note(last_copy_words(copy))
 
 
 def _clear_prompts() -> None:
     """Delete the file with the prompts typed in the app's run pane. Raises OSError."""
-    place = prompts_file()
-    place.unlink(missing_ok=True)
-    note(f"removed {place}")
+    path = prompts_file()
+    path.unlink(missing_ok=True)
+    note(f"removed {path}")
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[str]:
     """Yield a header and one line per run; prompts are cut to fit the terminal."""
     if not runs:
         return
-    rows = [_HEAD, *([*map(clean_line, _row(each, now))] for each in runs)]
+    rows = [_HEAD, *([*map(clean_line, _row(run, now))] for run in runs)]
     yield from columns(rows, room=terminal_width(), cut=True)
 
 
@@ -345,7 +345,7 @@ def _question_names(
         run = find_run(runs_dir(), str(ctx.params.get("id") or ""))
     except (RunNotFound, RunAmbiguous):
         return []
-    waiting = [(each.name, each.asked.question) for each in waiting_questions([run])]
+    waiting = [(question.name, question.asked.question) for question in waiting_questions([run])]
     offered = (
         (name, clean_line(f"{asked.request.tool_name} {asked.about}")) for name, asked in waiting
     )
@@ -361,13 +361,13 @@ def questions(id: str | None, as_json: bool) -> None:
     Each question is printed with the tool call, what the call would do, and the command that
     answers it. --json prints the complete texts.
     """
-    place = runs_dir()
-    found = waiting_questions(list_runs(place) if id is None else (find_run(place, id),))
+    folder = runs_dir()
+    open_questions = waiting_questions(list_runs(folder) if id is None else (find_run(folder, id),))
     if as_json:
-        json_list_to_stdout("questions", found)
+        json_list_to_stdout("questions", open_questions)
         return
-    waiting = list(found)
-    lines_to_stdout(line for each in waiting for line in _question_lines(each))
+    waiting = list(open_questions)
+    lines_to_stdout(line for question in waiting for line in _question_lines(question))
     if not waiting:
         note(
             "no run is waiting for an answer"
@@ -440,7 +440,10 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         talking.require_outside()
     except InsideRunError as error:
         raise click.UsageError(str(error)) from None
-    question = next((each for each in talking.refresh() if each.number == number), None)
+    question = next(
+        (open_question for open_question in talking.refresh() if open_question.number == number),
+        None,
+    )
     if question is None:
         listed = f"gemtui runs questions {run.id[:_SHORT]}"
         raise click.UsageError(f"run {run.id[:_SHORT]} has no question {number}: see {listed}")
@@ -453,10 +456,10 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         )
         return _refused(run, number, why, as_json=as_json)
     try:
-        given = _give(talking, asked, allow=allow, because=because, similar=similar)
+        outcome = _give(talking, asked, allow=allow, because=because, similar=similar)
     except ValueError as error:
         return _refused(run, number, f"the call can't be allowed: {error}", as_json=as_json)
-    if not given:
+    if not outcome:
         return _refused(run, number, "somebody else answered first", as_json=as_json)
     return _tell(run, number, allow, outcome_of(run, number), as_json=as_json)
 
@@ -543,7 +546,7 @@ def say(id: str, text: str, as_json: bool) -> int:
     With TEXT -, the message is read from stdin. Exit code 1 if the run has ended, or was not
     started with "Ask me".
     """
-    run, words = find_run(runs_dir(), id), _text(text)
+    run, message = find_run(runs_dir(), id), _text(text)
     if not _is_listening(run):
         why = (
             "only runs with “Ask me” on can be messaged while they work"
@@ -552,7 +555,7 @@ def say(id: str, text: str, as_json: bool) -> int:
         )
         note(f"{why}: queue a prompt for later with gemtui runs queue")
         return 1
-    word = PromptQueue.of(run.folder).send_message(words)
+    word = PromptQueue.of(run.folder).send_message(message)
     if as_json:
         json_to_stdout({"run": run.id, "message": word.number})
     return 0
@@ -581,7 +584,7 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
         json_to_stdout({"run": run.id, "waiting": _waiting(queue)})
         return
     waiting = load_queue(queue).undelivered
-    lines_to_stdout(visible_line(each) for each in waiting)
+    lines_to_stdout(visible_line(queued) for queued in waiting)
     if not waiting:
         note("no queued prompts for this run")
 
@@ -600,9 +603,9 @@ def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
 
     A message's `id` is None.
     """
-    found = load_queue(queue)
-    words = [{"id": None, "text": word.text} for word, at in found.messages if at is None]
-    return words + [{"id": each.id, "text": each.text} for each in found.prompts]
+    state = load_queue(queue)
+    messages = [{"id": None, "text": word.text} for word, at in state.messages if at is None]
+    return messages + [{"id": prompt.id, "text": prompt.text} for prompt in state.prompts]
 
 
 def _text(given: str) -> str:

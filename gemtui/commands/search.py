@@ -179,17 +179,17 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
     where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)
     lost = LostSessions(gemini_home(), scope.ids, where)
-    found = search.find_in(
+    page = search.find_in(
         asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page, lost=lost
     )
-    *_, results = found
+    *_, results = page
     return SearchAnswer(results, where, scope.ids)
 
 
 def _listed(index: Index, project: Path) -> Iterator[Summary]:
     """Yield the sessions of a folder that lists show, like `listed_sessions`, as they are read."""
     for file in newest_files_first(index.files(project)):
-        yield from (each for each in index.sessions_in([file]) if not each.hidden)
+        yield from (session for session in index.sessions_in([file]) if not session.hidden)
 
 
 def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
@@ -197,8 +197,8 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
     snapshot = read_store(index, project=asked.project)
     listed = partial(listed_sessions, snapshot, hidden=False)
     where = project_in_use(listed, asked.project, everywhere=asked.everywhere)
-    ids = {each.id for each in snapshot.sessions}
-    asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
+    ids = {session.id for session in snapshot.sessions}
+    asks_for_marks = any(field.field in (Field.TAG, Field.IS) for field in asked.query.fields)
     *_, results = search.find(
         asked.query,
         tuple(listed_sessions(snapshot, project=where, hidden=True)),
@@ -253,7 +253,7 @@ def _page(cursor: str | None, text: str) -> Page:
 
 
 def _print_json(search: Search, results: Results, cursor: str | None) -> None:
-    hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
+    hits = (hit_entry(hit, search.snippet(hit, results.query)) for hit in results.hits)
     facts = {
         "query": results.query.text,
         "complete": results.complete,
@@ -299,11 +299,11 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[s
 def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) -> str:
     session = group.session
     project = project_name(session.project, session.project_key)
-    words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
+    cells = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""
     more += f"  [{Flag.LOST.word}]" if Flag.LOST in session.flags else ""
-    return "  ".join(map(clean_line, words)) + more
+    return "  ".join(map(clean_line, cells)) + more
 
 
 def _marked(line: Snippet) -> str:

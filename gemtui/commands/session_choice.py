@@ -63,8 +63,8 @@ def choose(
         _note(error, index.load().sessions, among=error.candidates)
         raise
     except SessionNotFound as error:
-        newest = [each for each in index.load().sessions if not each.hidden][:_NEWEST]
-        _note(error, newest, among=[each.id for each in newest])
+        newest = [session for session in index.load().sessions if not session.hidden][:_NEWEST]
+        _note(error, newest, among=[session.id for session in newest])
         raise
 
 
@@ -74,13 +74,18 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
     The candidates are the sessions whose id or file name is in `among`.
     """
     now, wanted, marks = datetime.now(UTC), set(among), marks_of_user()
-    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in wanted]
-    for name, each in found[:_CANDIDATES]:
+    candidates = [
+        (name, session)
+        for session in sessions
+        for name in (session.id, session.name)
+        if name in wanted
+    ]
+    for name, session in candidates[:_CANDIDATES]:
         error.add_note(
-            clean_line(f"{name}  {relative(each.when, now)}  {named(each, marks).title}")
+            clean_line(f"{name}  {relative(session.when, now)}  {named(session, marks).title}")
         )
-    if len(found) > _CANDIDATES:
-        error.add_note(f"and {len(found) - _CANDIDATES} more")
+    if len(candidates) > _CANDIDATES:
+        error.add_note(f"and {len(candidates) - _CANDIDATES} more")
 
 
 def project_in_use(
@@ -94,8 +99,8 @@ def project_in_use(
     """
     if project is not None or everywhere:
         return project
-    here = folder_here()
-    return here if here and next(listed(project=here), None) else None
+    folder = folder_here()
+    return folder if folder and next(listed(project=folder), None) else None
 
 
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:

@@ -101,14 +101,14 @@ def sessions(
         from gemtui.commands.live import list_live_sessions
 
         return list_live_sessions(project, as_json=as_json)
-    place = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
+    position = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
     if files and not as_json:
         raise click.UsageError(
             "--files needs --json: to list written files in lines, use gemtui files"
         )
     asked = _Asked(
-        project, everywhere, hidden, since, until, limit, place, as_lines=as_json and not files
+        project, everywhere, hidden, since, until, limit, position, as_lines=as_json and not files
     )
     with index_of_user() as index:
         home = index.home
@@ -116,28 +116,29 @@ def sessions(
             answer = _from_newest(asked, index, marks)
         except Unsure:
             answer = _from_all(asked, index, marks)
-    found, interrupted = answer.sessions, _interrupted_undos(answer.where)
+    listed, interrupted = answer.sessions, _interrupted_undos(answer.where)
     if as_json:
         values = (
-            each.to_dict(files=files) if isinstance(each, Summary) else each.text for each in found
+            session.to_dict(files=files) if isinstance(session, Summary) else session.text
+            for session in listed
         )
-        marked = [marks[each.id].to_dict() for each in found if each.id in marks]
+        marked = [marks[session.id].to_dict() for session in listed if session.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         after = {"marks": marked, "next_cursor": following}
         json_list_to_stdout("sessions", values, before={"home": str(home)}, after=after)
     else:
-        short = short_ids(answer.ids, [each.id for each in found])
-        summaries = [each for each in found if isinstance(each, Summary)]
+        short = short_ids(answer.ids, [session.id for session in listed])
+        summaries = [session for session in listed if isinstance(session, Summary)]
         lines_to_stdout(_table(summaries, marks, short, datetime.now(UTC)))
-    for each in interrupted:
-        note(each.advice)
-    if project is not None and not found and not is_folder(project):
+    for session in interrupted:
+        note(session.advice)
+    if project is not None and not listed and not is_folder(project):
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
     if answer.unreadable:
         unreadable = f"{answer.unreadable} of the store's files or folders"
         note(f"{unreadable} can't be read: gemtui doctor lists them")
-    elif not found and not as_json:
+    elif not listed and not as_json:
         in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
     return 0
@@ -165,15 +166,15 @@ def move(old: Path, new: Path, dry_run: bool, yes: bool, as_json: bool) -> int:
 
 def _interrupted_undos(project: Path | None) -> Sequence[InterruptedUndo]:
     """Return the interrupted undos in a project; None means all projects."""
-    place = checkpoints_dir()
-    if not is_folder(place):
+    folder = checkpoints_dir()
+    if not is_folder(folder):
         return ()
     from gemtui.checkpoints.undo import interrupted_undos
 
     return [
-        each
-        for each in interrupted_undos(place)
-        if project is None or each.project == resolved(project)
+        change
+        for change in interrupted_undos(folder)
+        if project is None or change.project == resolved(project)
     ]
 
 
@@ -250,7 +251,7 @@ def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer
     listed = partial(listed_sessions, snapshot, hidden=asked.hidden)
     where = project_in_use(listed, asked.project, everywhere=asked.everywhere)
     sessions, last = _chosen(asked, listed(project=where), marks)
-    ids = {each.id for each in snapshot.sessions}
+    ids = {session.id for session in snapshot.sessions}
     return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
 
 
@@ -267,13 +268,13 @@ def _chosen(
     if asked.limit is None and asked.after is None:
         return list(filter(wanted, sessions)), None
     following = (
-        (each, place)
-        for each, place in _placed(sessions)
-        if wanted(each) and (asked.after is None or _follows(place, asked.after))
+        (session, position)
+        for session, position in _placed(sessions)
+        if wanted(session) and (asked.after is None or _follows(position, asked.after))
     )
-    found = list(islice(following, None if asked.limit is None else asked.limit + 1))
-    shown = found[: asked.limit]
-    last = shown[-1][1] if len(found) > len(shown) else None
+    chosen = list(islice(following, None if asked.limit is None else asked.limit + 1))
+    shown = chosen[: asked.limit]
+    last = shown[-1][1] if len(chosen) > len(shown) else None
     return [session for session, _ in shown], last
 
 
@@ -284,13 +285,17 @@ def _placed(
 
     `sessions`: the newest first, each followed by its duplicates.
     """
-    place = _Place(0, "", 0)
-    for each in sessions:
-        if isinstance(each, Summary) and Flag.DUPLICATE in each.flags and each.id == place.id:
-            place = place._replace(copy=place.copy + 1)
+    position = _Place(0, "", 0)
+    for session in sessions:
+        if (
+            isinstance(session, Summary)
+            and Flag.DUPLICATE in session.flags
+            and session.id == position.id
+        ):
+            position = position._replace(copy=position.copy + 1)
         else:
-            place = _Place(int(_seconds(each) * 1_000_000), each.id, 0)
-        yield each, place
+            position = _Place(int(_seconds(session) * 1_000_000), session.id, 0)
+        yield session, position
 
 
 def _seconds(session: Summary | SessionLine) -> float:
@@ -340,8 +345,8 @@ def _table(
     """Yield a header and one line per session, fitted to the terminal's width."""
     if not sessions:
         return
-    both = [(each, marks.get(each.id) or Mark(session=each.id)) for each in sessions]
-    rows = [_HEAD, *(_row(each, mark, ids, now) for each, mark in both)]
+    both = [(session, marks.get(session.id) or Mark(session=session.id)) for session in sessions]
+    rows = [_HEAD, *(_row(session, mark, ids, now) for session, mark in both)]
     cleaned = [[clean_line(cell) for cell in row] for row in rows]
     widths = dict(enumerate(max(map(cells, column)) for column in zip(*cleaned, strict=True)))
     del widths[len(_HEAD) - 1]
@@ -349,7 +354,7 @@ def _table(
     if (columns := terminal_width()) is not None:
         widths = _fitting(widths, columns)
         room = max(0, columns - _used_width(widths))
-    specials = ["", *(_special(each, mark) for each, mark in both)]
+    specials = ["", *(_special(session, mark) for session, mark in both)]
     for row, special in zip(cleaned, specials, strict=True):
         front = (_padded(row[at], at, width) for at, width in widths.items())
         yield _GAP.join((*front, _titled(row[-1], special, room)))
@@ -413,8 +418,8 @@ def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tu
 
 def _special(session: Summary, mark: Mark) -> str:
     """Return a session's labels, such as ` [pinned, live, copy, #parser]`, or ""."""
-    words = [word for word in ("pinned", "archived") if getattr(mark, word)]
-    words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
-    words += [flag.word for flag in Flag if flag in session.flags]
-    words += [f"#{tag}" for tag in mark.tags]
-    return f" [{', '.join(words)}]" if words else ""
+    labels = [word for word in ("pinned", "archived") if getattr(mark, word)]
+    labels += [] if session.kind is SessionKind.MAIN else [session.kind.value]
+    labels += [flag.word for flag in Flag if flag in session.flags]
+    labels += [f"#{tag}" for tag in mark.tags]
+    return f" [{', '.join(labels)}]" if labels else ""

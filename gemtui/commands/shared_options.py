@@ -45,9 +45,11 @@ class LaterCommand(click.Command):
 
     def load(self) -> click.Command:
         """Import the command."""
-        found = vars(import_module(f"gemtui.commands.{self._module}")).values()
+        members = vars(import_module(f"gemtui.commands.{self._module}")).values()
         return next(
-            each for each in found if isinstance(each, click.Command) and each.name == self.name
+            member
+            for member in members
+            if isinstance(member, click.Command) and member.name == self.name
         )
 
 
@@ -132,10 +134,10 @@ def existing_folder_here() -> Path:
     """Return the current folder. Raises click.UsageError if it has been deleted."""
     from gemtui.paths import folder_here
 
-    here = folder_here()
-    if here is None:
+    folder = folder_here()
+    if folder is None:
         raise click.UsageError("the current folder has been deleted: change to another one")
-    return here
+    return folder
 
 
 def session_ids(
@@ -160,9 +162,9 @@ def session_ids(
         with suppress(MarksUnreadable):
             marks = Marks().all()
         offered += [
-            (each.id, clean_line(named(each, marks).title))
-            for each in sessions
-            if _PLAIN_ID.fullmatch(each.id)
+            (session.id, clean_line(named(session, marks).title))
+            for session in sessions
+            if _PLAIN_ID.fullmatch(session.id)
         ]
     return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
@@ -176,7 +178,7 @@ def policy_names(
 
     offered: list[tuple[str, str]] = []
     with suppress(GemtuiError, OSError):
-        offered = [(each.name, "") for each in list_policies() if each.origin is Origin.OURS]
+        offered = [(policy.name, "") for policy in list_policies() if policy.origin is Origin.OURS]
     return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
@@ -199,7 +201,7 @@ class Moment(click.ParamType[datetime]):
 
         if isinstance(value, datetime):
             return value
-        found = period(str(value), datetime.now().astimezone())
-        if found is None:
+        moment = period(str(value), datetime.now().astimezone())
+        if moment is None:
             self.fail(f"{value!r} is not a date: use a date such as {EXAMPLES}", param, ctx)
-        return found[self._end]
+        return moment[self._end]

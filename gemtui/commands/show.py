@@ -116,9 +116,9 @@ def _show_typed(id: str) -> bool:
 
 def _report_replaced(redactor: Redactor) -> None:
     """Report on stderr how many secrets of each kind were replaced."""
-    words = replaced_words(redactor)
+    replaced = replaced_words(redactor)
     note(
-        f"replaced {words}; images and encoded text were not checked, so read the result before "
+        f"replaced {replaced}; images and encoded text were not checked, so read the result before "
         "sharing it"
     )
 
@@ -130,9 +130,9 @@ def _report_problems(log: SessionLog) -> None:
     """
     if log.problems:
         first, *more = log.problems
-        place = f"{first.path}, line {first.line}" if first.line else str(first.path)
+        position = f"{first.path}, line {first.line}" if first.line else str(first.path)
         others = f" (and {len(more)} more)" if more else ""
-        note(f"{place}: {first.what}{others}: to list what could not be read, use --format json")
+        note(f"{position}: {first.what}{others}: to list what could not be read, use --format json")
 
 
 def _report_dropped(log: SessionLog) -> None:

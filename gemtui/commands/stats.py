@@ -48,13 +48,13 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     )
     usage = Stats(prices, since=since, zone=None)
     sessions = counted_sessions(snapshot.sessions, where)
-    for session, found in activities(
+    for session, activity in activities(
         sessions, home=home, cache=cache_dir(), progress=progress("reading", len(sessions))
     ):
-        if isinstance(found, Problem):
-            note(f"{found.path}: {found.what}")
+        if isinstance(activity, Problem):
+            note(f"{activity.path}: {activity.what}")
         else:
-            usage.add(session, found)
+            usage.add(session, activity)
     if as_json:
         json_to_stdout({"project": where, "since": since, **usage.to_dict()})
     else:
@@ -81,7 +81,7 @@ def _lines(stats: Stats) -> Iterator[str]:
     if not total.sessions:
         return
     yield from _totals(total)
-    projects = {_project_words(key): each for key, each in stats.projects.items()}
+    projects = {_project_words(key): sums for key, sums in stats.projects.items()}
     days = {str(day): stats.days[day] for day in sorted(stats.days, reverse=True)}
     yield from _table("PROJECT", _by_tokens(projects), _COLUMNS)
     yield from _table("MODEL", _by_tokens(stats.models), _MODEL_COLUMNS)

@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return completions(((each.path, "") for each in trusted_folders()), incomplete)
+    return completions(((folder.path, "") for folder in trusted_folders()), incomplete)
 
 
 @click.group(invoke_without_command=True)
@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
     """List the trusted folders."""
     folders = trusted_folders()
     if as_json:
-        listed = [{"path": each.path, "place": each.place.value} for each in folders]
+        listed = [{"path": folder.path, "place": folder.place.value} for folder in folders]
         json_to_stdout({"folders": listed})
         return
     lines_to_stdout(map(_line, folders))
@@ -62,6 +62,6 @@ def remove(folder: Path, as_json: bool) -> int:
 
 
 def _line(folder: TrustedFolder) -> str:
-    words = _WORDS[folder.place]
+    text = _WORDS[folder.place]
     path = clean_line(folder.path)
-    return f"{path}  ({words})" if words else path
+    return f"{path}  ({text})" if text else path

@@ -179,10 +179,10 @@ def _act(
         where = f" to before prompt {planned.to}" if planned.to else " made in a review"
         require_yes(_words(planned, "would be "), f"{question}{where}?")
     with slow_note(_COMPARING):
-        done = act(stop)
-    done = replace(done, interrupted=interruption(stop, done.interrupted, done.count))
-    _print_undone(done, "", as_json=as_json)
-    return exit_code(stop, done.interrupted, 1 if done.kept else 0)
+        undone = act(stop)
+    undone = replace(undone, interrupted=interruption(stop, undone.interrupted, undone.count))
+    _print_undone(undone, "", as_json=as_json)
+    return exit_code(stop, undone.interrupted, 1 if undone.kept else 0)
 
 
 def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
@@ -240,8 +240,8 @@ def _words(done: Undone, would: str) -> Iterator[str]:
     yield from step_lines({would + _DONE[action]: done.paths(action) for action in _DONE}, kept)
     if done.files is not None and not done.files.steps:
         yield "No files need to be changed."
-    for each in done.notes:
-        yield clean_line(each)
+    for remark in done.notes:
+        yield clean_line(remark)
     if done.fork is not None and done.to and not would:
         yield clean_line(f"To continue from there, use session {done.fork}")
 
@@ -252,9 +252,9 @@ def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]
     `done`: maps a word such as "restored" to the paths to which it applies. `kept`: (path, reason)
     for each path that was left unchanged.
     """
-    for words, paths in done.items():
+    for label, paths in done.items():
         for path in paths:
-            yield clean_line(f"{words}: {path}")
+            yield clean_line(f"{label}: {path}")
     for path, why in kept:
         yield clean_line(f"left alone: {path}: {why}")
 
@@ -287,19 +287,19 @@ def checkpoints(session: str, prune: bool, as_json: bool) -> int:
             )
         return 0
     of = session_named(session)
-    found = checkpoint_list(of)
+    listed = checkpoint_list(of)
     change = None if of.folder is None else interrupted_change(of.folder)
     if as_json:
         about = fields(of, "project", session="id")
-        json_to_stdout({**about, "checkpoints": found, "interrupted": change})
-        return 0 if found else 1
-    if found:
-        lines_to_stdout(_rows(found))
+        json_to_stdout({**about, "checkpoints": listed, "interrupted": change})
+        return 0 if listed else 1
+    if listed:
+        lines_to_stdout(_rows(listed))
     else:
         note(f"{checkpoints_dir()} has no checkpoints of this session")
     if change is not None:
         note(change.advice)
-    return 0 if found else 1
+    return 0 if listed else 1
 
 
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -308,11 +308,11 @@ def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[str]:
     Notes that are the same as those of the checkpoint before are not repeated.
     """
     before: list[str] = []
-    for each in checkpoints:
-        yield _row(each)
-        for words in each["notes"] if each["notes"] != before else ():
-            yield clean_line(f"{'':>5}  {words}")
-        before = each["notes"]
+    for checkpoint in checkpoints:
+        yield _row(checkpoint)
+        for remark in checkpoint["notes"] if checkpoint["notes"] != before else ():
+            yield clean_line(f"{'':>5}  {remark}")
+        before = checkpoint["notes"]
 
 
 def _row(each: dict[str, Any]) -> str:
@@ -351,7 +351,7 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
     is working in the folder, and can be undone with `gemtui redo`. Exit code 1 if a hunk was
     left alone because it is no longer in its file or can't be reverted.
     """
-    if bad := [each for each in reverted if not _ID.fullmatch(each)]:
+    if bad := [id for id in reverted if not _ID.fullmatch(id)]:
         raise click.UsageError(
             f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review"
         )
@@ -369,13 +369,16 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
                 _reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?"
             )
         with slow_note(_COMPARING):
-            done = revert(subject, ids, stop=stop)
-        done = replace(done, interrupted=interruption(stop, done.interrupted, len(done.paths)))
+            reverted_hunks = revert(subject, ids, stop=stop)
+        reverted_hunks = replace(
+            reverted_hunks,
+            interrupted=interruption(stop, reverted_hunks.interrupted, len(reverted_hunks.paths)),
+        )
         if as_json:
-            _print_review(review_of(subject), done, as_json=True)
+            _print_review(review_of(subject), reverted_hunks, as_json=True)
         else:
-            lines_to_stdout(_reverted(done, ""))
-        return exit_code(stop, done.interrupted, 1 if done.left else 0)
+            lines_to_stdout(_reverted(reverted_hunks, ""))
+        return exit_code(stop, reverted_hunks.interrupted, 1 if reverted_hunks.left else 0)
 
 
 def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> None:
@@ -383,8 +386,8 @@ def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> Non
         more = {} if done is None else done.to_dict()
         json_to_stdout(found.to_dict() | more)
         return
-    for each in found.notes:
-        note(clean_line(each))
+    for remark in found.notes:
+        note(clean_line(remark))
     if found.complete and not found.files:
         note(clean_line(found.nothing))
     lines_to_stdout(_hunk_lines(found))
@@ -395,7 +398,7 @@ def _hunk_lines(found: Review) -> Iterator[str]:
         yield clean_line(f"{file.id}  {file.change}  {os.fsdecode(file.path)}")
         for hunk in file.hunks:
             why = f"  (can't be reverted: {hunk.fixed})" if hunk.fixed else ""
-            over = f", {words}" if (words := changed_words(hunk)) else ""
+            over = f", {changed}" if (changed := changed_words(hunk)) else ""
             yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{over}{why}")
             text = hunk_text(hunk).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             yield from map(visible, text.removesuffix("\n").split("\n"))
@@ -407,10 +410,10 @@ def _reverted(done: Reverted, would: str) -> Iterator[str]:
         yield clean_line(f"{would}changed: {path}")
     for what, why in done.left:
         yield clean_line(f"left alone: {what}: {why}")
-    for id, words in done.built_on:
-        yield clean_line(f"{words} ({id})")
-    for words in done.notes:
-        yield clean_line(words)
+    for id, text in done.built_on:
+        yield clean_line(f"{text} ({id})")
+    for text in done.notes:
+        yield clean_line(text)
     if not done.paths:
         yield "No files need to be changed."
 

@@ -65,7 +65,9 @@ _TITLE = 40
 def _kept_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    return completions(((each.id, clean_line(each.title)) for each in _status().kept), incomplete)
+    return completions(
+        ((session.id, clean_line(session.title)) for session in _status().kept), incomplete
+    )
 
 
 @click.group(invoke_without_command=True)
@@ -86,20 +88,20 @@ def vault(ctx: click.Context, as_json: bool) -> None:
 @json_option
 def status(as_json: bool) -> None:
     """Show which deleted sessions the vault has, and what Gemini CLI will delete next, and why."""
-    found = _status()
+    state = _status()
     if as_json:
         json_to_stdout(
             {
-                "vault": found.contents,
-                "hook": found.hook,
-                "kept": [each.id for each in found.kept],
+                "vault": state.contents,
+                "hook": state.hook,
+                "kept": [session.id for session in state.kept],
                 "setting": SETTING,
-                "next": found.hits,
-                "first": _first(found),
+                "next": state.hits,
+                "first": _first(state),
             }
         )
         return
-    rows = _rows(found, datetime.now(UTC))
+    rows = _rows(state, datetime.now(UTC))
     lines_to_stdout(fact_line(name, clean_line(text)) for name, text in rows)
 
 
@@ -172,22 +174,22 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
     states of its sessions that their files no longer contain, and the damaged files that a restore
     replaced. Exit code 1 if there is nothing to delete.
     """
-    found = removal(
+    removed = removal(
         only_kept(_snapshot().sessions, project=project, before=before),
         replaced_files(gemini_home(), project=project, before=before),
     )
-    if found.names and not yes:
+    if removed.names and not yes:
         now, marks = datetime.now(UTC), marks_of_user()
-        lines = _headed("", [_about(each, marks, now) for each in found.sessions])
-        require_yes((clean_line(line) for _, line in lines), f"Permanently delete {found}?")
-    freed = delete_from_vault(found)
+        lines = _headed("", [_about(session, marks, now) for session in removed.sessions])
+        require_yes((clean_line(line) for _, line in lines), f"Permanently delete {removed}?")
+    freed = delete_from_vault(removed)
     if as_json:
-        json_to_stdout({"removed": list(map(str, found.names)), "bytes": freed})
-    elif found.names:
-        note(f"deleted {found}")
+        json_to_stdout({"removed": list(map(str, removed.names)), "bytes": freed})
+    elif removed.names:
+        note(f"deleted {removed}")
     else:
         note("the vault has no matching sessions that Gemini CLI has deleted")
-    return 0 if found.names else 1
+    return 0 if removed.names else 1
 
 
 def _first(found: VaultStatus) -> dict[str, Any] | None:
@@ -210,10 +212,10 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
         yield "", f"to save after every turn, install the extension: {INSTALL}"
-    kept = [
-        f"{_about(each, marks, now)}{': damaged in its place' if is_damaged_in_store(each) else ''}"
-        for each in found.kept
-    ]
+    kept = []
+    for session in found.kept:
+        damage = ": damaged in its place" if is_damaged_in_store(session) else ""
+        kept.append(f"{_about(session, marks, now)}{damage}")
     yield from _headed("kept", kept or [_NOTHING])
     doomed = [f"{_about(hit.session, marks, now)}: {hit.words()}" for hit in found.listed]
     doomed += [
@@ -257,21 +259,21 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     Returns 1 if no file was missing. `by_run`: `id` may also be a run's id. Raises SessionNotFound,
     SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
     """
-    found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
+    keeper, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
     rule_of = partial(retention, os.environ)
-    if isinstance(found, RunFolder):
-        kept = backup_of(found)
-        ids = {"session": None if kept is None else kept.session_id, "run": found.id}
-        done = restore_from_run(found, rule_of, now)
+    if isinstance(keeper, RunFolder):
+        kept = backup_of(keeper)
+        ids = {"session": None if kept is None else kept.session_id, "run": keeper.id}
+        outcome = restore_from_run(keeper, rule_of, now)
     else:
-        ids = {"session": found.id, "run": None}
-        done = put_back(found, gemini_home(), rule_of(found.folder), now)
+        ids = {"session": keeper.id, "run": None}
+        outcome = put_back(keeper, gemini_home(), rule_of(keeper.folder), now)
     if as_json:
-        restored = fields(done, "removed", "replaced", "renewed", restored="paths")
-        json_to_stdout({**ids, **restored, "in_the_way": list(done.in_the_way)})
+        restored = fields(outcome, "removed", "replaced", "renewed", restored="paths")
+        json_to_stdout({**ids, **restored, "in_the_way": list(outcome.in_the_way)})
     else:
-        _say(done)
-    return 0 if done.paths else 1
+        _say(outcome)
+    return 0 if outcome.paths else 1
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
@@ -280,11 +282,11 @@ def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
     `by_run`: `id` may also be a run's id. If several runs have a copy of the session, the folder of
     the newest run is returned.
     """
-    place = runs_dir()
-    copies = [each for each in last_copies(place) if each.is_named(id)]
-    lost = copies[0].folder if len({each.session_id for each in copies}) == 1 else None
+    folder = runs_dir()
+    copies = [copy for copy in last_copies(folder) if copy.is_named(id)]
+    lost = copies[0].folder if len({copy.session_id for copy in copies}) == 1 else None
     if by_run:
-        return lost or find_run(place, id).folder
+        return lost or find_run(folder, id).folder
     try:
         session = session_named(id)
     except SessionNotFound:

@@ -56,7 +56,7 @@ _PROMPT = 60
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     offered = [(LATEST, "the newest worktree")]
-    offered += [(each.name, clean_line(each.prompt)) for each in list_worktrees()]
+    offered += [(worktree.name, clean_line(worktree.prompt)) for worktree in list_worktrees()]
     return completions(offered, incomplete)
 
 
@@ -79,18 +79,20 @@ def worktrees(ctx: click.Context, as_json: bool) -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the worktrees with their branch, repository, run, and number of changed files."""
-    found, damaged, runs = list_worktrees(), unreadable_worktrees(), list_runs(runs_dir())
+    listed, damaged, runs = list_worktrees(), unreadable_worktrees(), list_runs(runs_dir())
     for folder in damaged:
         note(
             f"{folder}: its record is damaged, but its files are there: save what you need, then "
             "delete the folder"
         )
     if as_json:
-        rows = [_row(each, runs_of(each, runs)) for each in found]
+        rows = [_row(worktree, runs_of(worktree, runs)) for worktree in listed]
         json_to_stdout({"worktrees": rows})
         return
-    if found:
-        lines_to_stdout(columns([_HEAD, *(_cells(each, runs_of(each, runs)) for each in found)]))
+    if listed:
+        lines_to_stdout(
+            columns([_HEAD, *(_cells(worktree, runs_of(worktree, runs)) for worktree in listed)])
+        )
     elif not damaged:
         note("no worktrees: create one with gemtui run --worktree")
 
@@ -101,7 +103,9 @@ def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
         **fields(worktree, *_FIELDS, there="exists"),
         "runs": [fields(run, "id", "state", "model") for run in runs],
         "files": None if changes is None else len(changes),
-        "not_applied": None if changes is None else sum(not each.is_applied for each in changes),
+        "not_applied": None
+        if changes is None
+        else sum(not change.is_applied for change in changes),
     }
 
 
@@ -118,7 +122,7 @@ def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
 
 def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[str, ...]:
     made, changes = made_at(worktree), _changes(worktree)
-    applied = changes is not None and changes and all(each.is_applied for each in changes)
+    applied = changes is not None and changes and all(change.is_applied for change in changes)
     files = "?" if changes is None else f"{len(changes)}{' applied' if applied else ''}"
     run = runs[0] if runs else None
     return (
@@ -146,11 +150,11 @@ def diff(name: str, as_json: bool) -> int:
     worktree = find_worktree(name)
     changes = worktree_changes(worktree)
     if as_json:
-        files = [each.to_dict() | {"patch": _patch(each)} for each in changes]
+        files = [change.to_dict() | {"patch": _patch(change)} for change in changes]
         json_to_stdout({"worktree": worktree.name, "branch": worktree.branch, "files": files})
     else:
-        for each in changes:
-            _print_patch(each)
+        for change in changes:
+            _print_patch(change)
         if not changes:
             note(f"no changes in {worktree.name}")
     return 0 if changes else 1
@@ -200,14 +204,14 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
             require_terminal()
             planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")
             require_yes(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
-        done = apply_worktree(worktree, paths or None, dry_run=dry_run, stop=stop)
-        count = len(done.steps) - len(done.kept)
-        done = replace(done, interrupted=interruption(stop, done.interrupted, count))
+        applied = apply_worktree(worktree, paths or None, dry_run=dry_run, stop=stop)
+        count = len(applied.steps) - len(applied.kept)
+        applied = replace(applied, interrupted=interruption(stop, applied.interrupted, count))
         if as_json:
-            json_to_stdout(done.to_dict())
+            json_to_stdout(applied.to_dict())
         else:
-            lines_to_stdout(_applied(done, "would be " if dry_run else ""))
-        return exit_code(stop, done.interrupted, 1 if done.kept else 0)
+            lines_to_stdout(_applied(applied, "would be " if dry_run else ""))
+        return exit_code(stop, applied.interrupted, 1 if applied.kept else 0)
 
 
 _DONE = {
@@ -233,17 +237,21 @@ def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
 
     The branch is removed as well, unless it has commits that no other branch has.
     """
-    found = list(dict.fromkeys(find_worktree(name).name for name in names))
+    unique = list(dict.fromkeys(find_worktree(name).name for name in names))
     removed = []
-    for each in map(find_worktree, found):
+    for worktree in map(find_worktree, unique):
         if not yes:
             require_terminal()
-            require_yes(map(clean_line, losses_of(each).lines()), f"Remove worktree {each.name}?")
-        done = remove_worktree(each)
-        for words in done.notes:
-            note(words)
-        removed.append({"name": each.name, "branch": each.branch, "branch_left": done.branch_left})
+            require_yes(
+                map(clean_line, losses_of(worktree).lines()), f"Remove worktree {worktree.name}?"
+            )
+        removal = remove_worktree(worktree)
+        for remark in removal.notes:
+            note(remark)
+        removed.append(
+            {"name": worktree.name, "branch": worktree.branch, "branch_left": removal.branch_left}
+        )
         if not as_json:
-            lines_to_stdout([clean_line(f"removed: {each.name}")])
+            lines_to_stdout([clean_line(f"removed: {worktree.name}")])
     if as_json:
         json_to_stdout({"removed": removed})
