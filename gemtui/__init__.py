@@ -171,9 +171,9 @@ if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown 
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        home = next((place for place, names in _PLACES.items() if name in names), "gemtui.errors")
-        globals()[name] = found = getattr(import_module(home), name)
-        return found
+        home = next((module for module, names in _PLACES.items() if name in names), "gemtui.errors")
+        globals()[name] = value = getattr(import_module(home), name)
+        return value
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -59,8 +59,8 @@ class Session:
             "version": 1,
             "session": self.session.to_dict(),
             "messages": list(self.records),
-            "dropped": [each.to_dict() for each in self.dropped],
-            "problems": [each.to_dict() for each in self.problems],
+            "dropped": [record.to_dict() for record in self.dropped],
+            "problems": [problem.to_dict() for problem in self.problems],
         }
 
 

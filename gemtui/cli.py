@@ -126,11 +126,11 @@ def _complain(error: Exception | None, code: int, words: str) -> int:
 
 
 def _with_help(error: click.ClickException) -> str:
-    words = error.format_message().rstrip(".")
-    if not isinstance(error, click.UsageError) or ": " in words:
-        return words
+    message = error.format_message().rstrip(".")
+    if not isinstance(error, click.UsageError) or ": " in message:
+        return message
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
-    return f"{words}: see {path} --help"
+    return f"{message}: see {path} --help"
 
 
 # --- arguments -----------------------------------------------------------------------------------

@@ -213,11 +213,13 @@ def _described() -> dict[str, tuple[type | GenericAlias, str]]:
 
 
 def _config(raw: Mapping[str, Any], path: Path) -> Config:
-    known = {name: wanted for name, (wanted, _doc) in _described().items()}
+    wanted_by_name = {name: wanted for name, (wanted, _doc) in _described().items()}
     for key in raw:
-        if key not in known:
-            raise ConfigError(f"{path}: {_unknown(key, tuple(known))}", path=path, key=key)
-    return Config(**{key: _value(value, known[key], path, key) for key, value in raw.items()})
+        if key not in wanted_by_name:
+            raise ConfigError(f"{path}: {_unknown(key, tuple(wanted_by_name))}", path=path, key=key)
+    return Config(
+        **{key: _value(value, wanted_by_name[key], path, key) for key, value in raw.items()}
+    )
 
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:
@@ -240,9 +242,9 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
             return float(value)
     elif type(value) is wanted and not (type(value) is int and value <= 0):
         return value
-    given = _toml(value) if isinstance(value, bool | str) else repr(value)
+    written = _toml(value) if isinstance(value, bool | str) else repr(value)
     raise ConfigError(
-        f"{path}: {key} = {given} is not valid; it must be {_values(wanted)}", path=path, key=key
+        f"{path}: {key} = {written} is not valid; it must be {_values(wanted)}", path=path, key=key
     )
 
 

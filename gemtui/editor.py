@@ -35,12 +35,12 @@ def editor_command(
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
-        words = shlex.split(chosen)
+        command = shlex.split(chosen)
     except ValueError as error:
         raise NoEditor(f"the editor command {chosen!r} can't be parsed: {error}") from None
-    if not words:
+    if not command:
         raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
-    return words + _place(Path(words[0]).name, path, line)
+    return command + _place(Path(command[0]).name, path, line)
 
 
 def editor_program(word: str) -> str:
@@ -48,12 +48,12 @@ def editor_program(word: str) -> str:
 
     Raises NoEditor.
     """
-    found = find_program(word)
-    if found is None:
+    program = find_program(word)
+    if program is None:
         raise NoEditor(
             f"the editor {word} was not found on PATH: install it, or choose another one"
         )
-    return found
+    return program
 
 
 def _place(editor: str, path: Path, line: int | None) -> list[str]:
@@ -82,12 +82,12 @@ def edited_text(
     with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
         path = Path(folder) / name
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        words = editor_command(setting, os.environ, path)
-        program = editor_program(words[0])
+        command = editor_command(setting, os.environ, path)
+        program = editor_program(command[0])
         with suspended():
-            code = at_terminal(words, program=program)
+            code = at_terminal(command, program=program)
         if code:
-            raise GemtuiError(f"{words[0]} exited with {code}")
+            raise GemtuiError(f"{command[0]} exited with {code}")
         left = read_small(path, _LARGEST)
     try:
         return left.decode("utf-8", "surrogatepass")

@@ -53,7 +53,7 @@ def pieces(
         case Format.JSON:
             yield from _json(log, summary, redactor)
         case Format.UNIFIED:
-            yield from encode_array((each.to_dict() for each in unified_of(log)), tail=b"\n")
+            yield from encode_array((message.to_dict() for message in unified_of(log)), tail=b"\n")
         case _:
             assert_never(format)
 
@@ -81,7 +81,7 @@ def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Itera
     yield from encode_array(records_of(log), head=head)
     dropped = (DroppedRecord(why=why, record=record).to_dict() for why, record in dropped_of(log))
     yield from encode_array(dropped, head=b',"dropped":')
-    problems = (apply(each.to_dict()) for each in log.problems)
+    problems = (apply(problem.to_dict()) for problem in log.problems)
     yield from encode_array(problems, head=b',"problems":', tail=b"}\n")
 
 

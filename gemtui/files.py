@@ -458,8 +458,11 @@ def changed_at(path: Path) -> float:
 
     If the file doesn't exist, the time is that of its nearest existing parent folder. Never raises.
     """
-    found = (stat_if_possible(place) for place in (path, *path.parents))
-    return next((facts.st_ctime for facts in found if facts is not None), 0.0)
+    for folder in (path, *path.parents):
+        facts = stat_if_possible(folder)
+        if facts is not None:
+            return facts.st_ctime
+    return 0.0
 
 
 def is_private(path: Path) -> bool:
@@ -489,9 +492,9 @@ def files_below(
     """
     waiting = [folder]
     while waiting:
-        here = waiting.pop()
+        current = waiting.pop()
         try:
-            with os.scandir(here) as entries:
+            with os.scandir(current) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
                         yield entry
@@ -499,7 +502,7 @@ def files_below(
                         waiting.append(entry.path)
         except (OSError, ValueError):  # ValueError: a NUL in the name
             if unread is not None:
-                unread.append(here)
+                unread.append(current)
 
 
 def folder_sizes(folder: Path) -> Iterator[int]:

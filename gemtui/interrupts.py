@@ -75,8 +75,12 @@ def signals_caught(stop: StopRequest) -> Iterator[None]:
             raise Interrupted(number)
 
     is_main = threading.current_thread() is threading.main_thread()
-    caught = [each for each in SIGNALS if is_main and signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, on_signal) for each in caught}
+    caught = [
+        signal_number
+        for signal_number in SIGNALS
+        if is_main and signal.getsignal(signal_number) is not signal.SIG_IGN
+    ]
+    before = {signal_number: signal.signal(signal_number, on_signal) for signal_number in caught}
     try:
         yield
     finally:

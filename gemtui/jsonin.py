@@ -80,7 +80,7 @@ def is_deep(value: object, most: int) -> bool:
     """Return whether lists and objects are nested more than `most` levels deep."""
     level = [value]
     for _ in range(most):
-        level = [item for each in level for item in _items(each)]
+        level = [item for outer in level for item in _items(outer)]
         if not level:
             return False
     return True

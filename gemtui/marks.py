@@ -228,7 +228,7 @@ class Marks:
         """
         now = datetime.now(UTC)
         with self._change() as (marks, database):
-            before = tuple(marks.get(each) or Mark(session=each) for each in sessions)
+            before = tuple(marks.get(session) or Mark(session=session) for session in sessions)
             _write(database, (edit.apply(mark, now) for mark in before))
         return before
 
@@ -240,9 +240,9 @@ class Marks:
         now = datetime.now(UTC)
         with self._change() as (marks, database):
             present = (
-                (marks.get(each.session) or Mark(session=each.session), each) for each in before
+                (marks.get(mark.session) or Mark(session=mark.session), mark) for mark in before
             )
-            _write(database, (edit.undo(mark, each, now) for mark, each in present))
+            _write(database, (edit.undo(mark, undone, now) for mark, undone in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
         """Import marks. Existing names and notes are kept; everything else is added.
@@ -251,15 +251,15 @@ class Marks:
         """
         changed, kept = 0, list[str]()
         with self._change() as (marks, database):
-            for each in imported:
-                mine = marks.get(each.session) or Mark(session=each.session)
-                merged = _merged(mine, each)
+            for mark in imported:
+                mine = marks.get(mark.session) or Mark(session=mark.session)
+                merged = _merged(mine, mark)
                 if replace(merged, changed=None) != replace(mine, changed=None):
                     changed += 1
-                    marks[each.session] = merged
+                    marks[mark.session] = merged
                     _write(database, [merged])
-                if _differs(each.name, merged.name) or _differs(each.note, merged.note):
-                    kept.append(each.session)
+                if _differs(mark.name, merged.name) or _differs(mark.note, merged.note):
+                    kept.append(mark.session)
         return Merged(changed=changed, kept=tuple(kept))
 
     @contextmanager
@@ -282,14 +282,16 @@ class Marks:
         if self._corruption() is None:
             return
         with locked(self.path.with_name(".marks-lock")):
-            if (found := self._corruption()) is not None:  # nobody else has renamed it meanwhile
+            if (
+                corruption := self._corruption()
+            ) is not None:  # nobody else has renamed it meanwhile
                 aside = _renamed(self.path)
                 raise MarksUnreadable(
                     f"{self.path}, which has your names, tags and notes for sessions, can't be "
-                    f"used: {why(found)}: it is now {aside}; repeat the change to start over "
+                    f"used: {why(corruption)}: it is now {aside}; repeat the change to start over "
                     "without marks, or restore a backup",
                     path=aside,
-                ) from found
+                ) from corruption
 
     def _corruption(self) -> BaseException | None:
         """Return what is wrong with the file's contents, or None.
@@ -308,8 +310,8 @@ class Marks:
     def _has_files_only(self) -> bool:
         """Return whether the file and its journals are regular files, where they exist."""
         paths = (self.path, *(Path(f"{self.path}{journal}") for journal in JOURNALS))
-        found = (stat_if_present(path) for path in paths)
-        return all(stat.S_ISREG(facts.st_mode) for facts in found if facts is not None)
+        present = (stat_if_present(path) for path in paths)
+        return all(stat.S_ISREG(facts.st_mode) for facts in present if facts is not None)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

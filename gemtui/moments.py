@@ -28,10 +28,10 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         if word in _NAMED:
             day = now.date() - timedelta(days=_NAMED[word])
             return start_of_day(day, zone), start_of_day(day + timedelta(days=1), zone)
-        if (found := _DAY.fullmatch(word)) is not None:
-            first = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+        if (match := _DAY.fullmatch(word)) is not None:
+            first = date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
             return start_of_day(first, zone), start_of_day(
-                _after(first, month=found[2], day=found[3]), zone
+                _after(first, month=match[2], day=match[3]), zone
             )
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:

@@ -151,9 +151,9 @@ def make_own_folder(folder: Path) -> None:
     the user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
     """
     tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
-    for place in (*reversed(folder.parents), folder):
-        if any(map(place.is_relative_to, tops)):
-            close_folder(place)
+    for parent in (*reversed(folder.parents), folder):
+        if any(map(parent.is_relative_to, tops)):
+            close_folder(parent)
     make_folder(folder)
 
 

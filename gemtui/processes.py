@@ -90,7 +90,7 @@ def git_command(git: str, folder: Path) -> list[str]:
     return [
         git,
         "--no-pager",
-        *(word for each in settings for word in ("-c", each)),
+        *(word for setting in settings for word in ("-c", setting)),
         "-C",
         str(folder.absolute()),
     ]

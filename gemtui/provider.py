@@ -128,16 +128,16 @@ class GeminiCliProvider:
         """
         context = context or {}
         options = self._options(context, response_timeout)
-        words = _words(prompt, context, system_prompt)
+        text = _words(prompt, context, system_prompt)
         try:
-            run = await self._adapter.begin(words, options)
+            run = await self._adapter.begin(text, options)
         except GemtuiError as error:
             raise ProviderError(str(error)) from error
         except OSError as error:
             raise ProviderError(
                 f"the run could not be started ({message_of(error)}): {_DOCTOR}"
             ) from error
-        gathered = _Gathered(words, run)
+        gathered = _Gathered(text, run)
         async with aclosing(run.owned_events()) as events:
             async for event in events:
                 gathered.add(event)
@@ -188,7 +188,7 @@ def _list_of(check: Callable[[object], str | None], what: str) -> Callable[[obje
     def checked(value: object) -> str | None:
         if not isinstance(value, list):
             return "must be a list"
-        bad = next((at for at, each in enumerate(value) if check(each) is not None), None)
+        bad = next((at for at, item in enumerate(value) if check(item) is not None), None)
         return None if bad is None else f"must be a list of {what}, but [{bad}] is not"
 
     return checked
@@ -261,27 +261,27 @@ class _Gathered:
         Raises ProviderError for a run that failed.
         """
         response, model = self._answer()
-        stderr, done = self._run.stderr(), self._progress.done
+        stderr, ending = self._run.stderr(), self._progress.done
         self._progress.settle(Path(self._run.request.cwd))
         outcome = self._progress.outcome(stderr)
-        assert done is not None
+        assert ending is not None
         assert outcome is not None
         failed = not outcome.status.is_done
         level = logging.WARNING if failed else logging.INFO
-        if said := meaningful_lines(stderr):
-            _LOG.log(level, "session %s: stderr: %s", self._session, said)
-        words = outcome_line(outcome)
-        _LOG.log(level, "session %s ended: %s: %s", self._session, done.status, words)
+        if message := meaningful_lines(stderr):
+            _LOG.log(level, "session %s: stderr: %s", self._session, message)
+        line = outcome_line(outcome)
+        _LOG.log(level, "session %s ended: %s: %s", self._session, ending.status, line)
         if failed:
             folder = self._run.folder
             raise ProviderError(
-                f"{words} (files of the run: {folder.path})",
+                f"{line} (files of the run: {folder.path})",
                 response=response,
                 files=self._progress.written,
                 stderr=stderr_end(folder.stderr),
                 run=folder.path,
             )
-        asked = done.models or ()
+        asked = ending.models or ()
         return ProviderResult(
             response,
             self._progress.written,
@@ -305,8 +305,8 @@ class _Gathered:
 
 def _answer(transcript: Transcript) -> str:
     """Return the text of all the model's messages, separated by empty lines."""
-    said = (message for message in transcript if message.author is Author.MODEL)
-    blocks = (block for message in said for block in message.blocks)
+    answers = (message for message in transcript if message.author is Author.MODEL)
+    blocks = (block for message in answers for block in message.blocks)
     texts = (block.text for block in blocks if isinstance(block, Text))
     return "\n\n".join(text for text in texts if text.strip())
 

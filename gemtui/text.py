@@ -161,8 +161,8 @@ def look_alikes(text: str) -> tuple[Clean, ...]:
     """
     if text.isascii():
         return ()
-    found = (_mixture(word) for word in dict.fromkeys(_WORD.findall(text)))
-    return tuple(filter(None, found))
+    mixtures = (_mixture(word) for word in dict.fromkeys(_WORD.findall(text)))
+    return tuple(filter(None, mixtures))
 
 
 def _mixture(word: str) -> Clean | None:

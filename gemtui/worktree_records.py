@@ -78,13 +78,13 @@ class Worktree:
         """
         from shutil import rmtree
 
-        place = worktrees_dir() / self.name
+        folder = worktrees_dir() / self.name
         replace(self, prompt="", taken={}, removed=True).save()
-        for each in place.iterdir():
-            if each.is_dir() and not each.is_symlink():
-                rmtree(each)
-            elif each.name != _RECORD:
-                each.unlink()
+        for file in folder.iterdir():
+            if file.is_dir() and not file.is_symlink():
+                rmtree(file)
+            elif file.name != _RECORD:
+                file.unlink()
 
     def about(self) -> dict[str, Any]:
         """Return the facts about the worktree that are stored in the record of a run."""
@@ -93,21 +93,21 @@ class Worktree:
 
 def list_worktrees() -> tuple[Worktree, ...]:
     """Return all worktrees that have not been removed, newest first."""
-    found: list[Worktree] = []
+    worktrees: list[Worktree] = []
     with suppress(OSError):
-        for place in worktrees_dir().iterdir():
-            if (each := _read(place.name)) is not None and not each.removed:
-                found.append(each)
-    return tuple(sorted(found, key=lambda each: (each.made, each.name), reverse=True))
+        for folder in worktrees_dir().iterdir():
+            if (worktree := _read(folder.name)) is not None and not worktree.removed:
+                worktrees.append(worktree)
+    return tuple(sorted(worktrees, key=lambda each: (each.made, each.name), reverse=True))
 
 
 def remove_unrecorded() -> None:
     """Remove the folders of worktrees whose creation was killed before they had a record."""
     with suppress(OSError):
-        for place in worktrees_dir().iterdir():
-            if not os.path.lexists(place / _RECORD) and remove_unfinished_files(place):
+        for folder in worktrees_dir().iterdir():
+            if not os.path.lexists(folder / _RECORD) and remove_unfinished_files(folder):
                 with suppress(OSError):
-                    place.rmdir()
+                    folder.rmdir()
 
 
 def unreadable_worktrees() -> tuple[Path, ...]:
@@ -115,7 +115,9 @@ def unreadable_worktrees() -> tuple[Path, ...]:
     with suppress(OSError):
         places = sorted(worktrees_dir().iterdir())
         return tuple(
-            each for each in places if os.path.lexists(each / _RECORD) and _read(each.name) is None
+            folder
+            for folder in places
+            if os.path.lexists(folder / _RECORD) and _read(folder.name) is None
         )
     return ()
 
@@ -126,28 +128,28 @@ def find_worktree(wanted: str) -> Worktree:
     `latest` selects the newest worktree. Raises WorktreeNotFound if no worktree or more than one
     matches.
     """
-    known = list_worktrees()
+    worktrees = list_worktrees()
     if wanted == LATEST:
-        found = list(known[:1])
+        matches = list(worktrees[:1])
     else:
-        found = [each for each in known if wanted in (each.name, each.branch)]
-        found = found or [
-            each
-            for each in known
-            if wanted and (each.name.startswith(wanted) or each.branch.startswith(wanted))
+        matches = [worktree for worktree in worktrees if wanted in (worktree.name, worktree.branch)]
+        matches = matches or [
+            worktree
+            for worktree in worktrees
+            if wanted and (worktree.name.startswith(wanted) or worktree.branch.startswith(wanted))
         ]
-    if not found:
+    if not matches:
         raise WorktreeNotFound(f"no worktree is named {wanted!r}: gemtui worktrees lists them")
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found[:10])
-        raise WorktreeNotFound(f"{len(found)} worktrees match {wanted!r}: {names}")
-    return found[0]
+    if len(matches) > 1:
+        names = ", ".join(worktree.name for worktree in matches[:10])
+        raise WorktreeNotFound(f"{len(matches)} worktrees match {wanted!r}: {names}")
+    return matches[0]
 
 
 def worktree_of(folder: Path) -> Worktree | None:
     """Return the worktree that a folder is in, or None if it is in no worktree."""
-    found = _holding(folder)
-    return None if found is None or found.removed else found
+    record = _holding(folder)
+    return None if record is None or record.removed else record
 
 
 def origin_of(folder: Path) -> Path:
@@ -155,23 +157,23 @@ def origin_of(folder: Path) -> Path:
 
     A folder outside of worktrees is returned unchanged. The worktree may have been removed already.
     """
-    found = _holding(folder)
-    if found is None:
+    record = _holding(folder)
+    if record is None:
         return folder
-    return found.repository / resolved(folder).relative_to(resolved(found.tree))
+    return record.repository / resolved(folder).relative_to(resolved(record.tree))
 
 
 def _holding(folder: Path) -> Worktree | None:
-    place, top = resolved(folder), resolved(worktrees_dir())
-    if not place.is_relative_to(top) or place == top:
+    path, top = resolved(folder), resolved(worktrees_dir())
+    if not path.is_relative_to(top) or path == top:
         return None
-    found = _read(place.relative_to(top).parts[0])
-    return found if found is not None and place.is_relative_to(resolved(found.tree)) else None
+    record = _read(path.relative_to(top).parts[0])
+    return record if record is not None and path.is_relative_to(resolved(record.tree)) else None
 
 
 def _read(name: str) -> Worktree | None:
-    found = read_as(worktrees_dir() / name / _RECORD, Worktree, _MOST)
-    return found if found is not None and found.name == name else None
+    record = read_as(worktrees_dir() / name / _RECORD, Worktree, _MOST)
+    return record if record is not None and record.name == name else None
 
 
 def made_at(worktree: Worktree) -> datetime | None:

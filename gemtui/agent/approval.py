@@ -363,9 +363,9 @@ class GateFolder:
 
     def unanswered_by_number(self) -> dict[int, bool]:
         """Map each question's number, in order, to whether the question is unanswered."""
-        found = self._found()
-        answered = found["answer"] | found["settled"]
-        return {number: number not in answered for number in sorted(found["question"])}
+        numbers = self._found()
+        answered = numbers["answer"] | numbers["settled"]
+        return {number: number not in answered for number in sorted(numbers["question"])}
 
     def differences(self) -> list[Difference]:
         """Return the files whose contents differed from what the user approved.
@@ -373,8 +373,10 @@ class GateFolder:
         They are sorted by the number of the question that the user answered.
         """
         numbers = sorted(self._found()["difference"])
-        found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
-        return [each for each in found if each is not None]
+        differences = (
+            read_as(self._place("difference", number), Difference, LARGEST) for number in numbers
+        )
+        return [difference for difference in differences if difference is not None]
 
     def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
         """Map record numbers to the calls that one of the user's rules allowed.
@@ -391,19 +393,19 @@ class GateFolder:
         return self._new("hooked", HookedCall, known)
 
     def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
-        numbers = [each for each in sorted(self._found()[kind]) if each not in known]
-        found = {each: read_as(self._place(kind, each), form, LARGEST) for each in numbers}
-        return {number: each for number, each in found.items() if each is not None}
+        numbers = [number for number in sorted(self._found()[kind]) if number not in known]
+        records = {number: read_as(self._place(kind, number), form, LARGEST) for number in numbers}
+        return {number: record for number, record in records.items() if record is not None}
 
     def _found(self) -> dict[str, set[int]]:
         """Map each kind of file in the folder to the numbers in the names of these files."""
         names: list[str] = []
         with suppress(OSError):
-            names = [each.name for each in self.path.iterdir()]
-        found: dict[str, set[int]] = defaultdict(set)
-        for each in filter(None, map(_FILE.fullmatch, names)):
-            found[each[1]].add(int(each[2]))
-        return found
+            names = [file.name for file in self.path.iterdir()]
+        numbers: dict[str, set[int]] = defaultdict(set)
+        for match in filter(None, map(_FILE.fullmatch, names)):
+            numbers[match[1]].add(int(match[2]))
+        return numbers
 
     def question_numbers(self) -> list[int]:
         """Return the numbers of all questions asked so far, in order."""

@@ -112,8 +112,8 @@ class Command:
         `prompt` is None, the script reads the prompt from `prompt.txt` in the folder where it is
         executed.
         """
-        for words in (*self.notes, *([UNASKED] if self.ask else [])):
-            yield Clean(f"# {clean_line(words)}")
+        for remark in (*self.notes, *([UNASKED] if self.ask else [])):
+            yield Clean(f"# {clean_line(remark)}")
         files = dict(self.files)
         if self.stdin and prompt is not None:
             files[PROMPT_FILE] = prompt
@@ -191,14 +191,14 @@ def command_of(
     options.check()
     if is_too_large(prompt):
         raise OptionError(PROMPT_TOO_LARGE)
-    known = machine.capabilities
+    capabilities = machine.capabilities
     warnings = policy_warnings(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     files = _policy_files(ruled, options, machine)
     settings = machine.settings_unread is None
     if settings:
         files[SETTINGS_FILE] = _settings_text(options, machine)
-    named = None if options.resume or not known.supports("session-id") else session_id
+    named = None if options.resume or not capabilities.supports("session-id") else session_id
     argv = [
         str(machine.cli),
         f"--output-format={STREAM_JSON}",
@@ -209,9 +209,9 @@ def command_of(
         *(f"--include-directories={path}" for path in options.include_directories),
         *(f"--extensions={name}" for name in options.extensions),
         *(f"--allowed-mcp-server-names={name}" for name in options.mcp_servers),
-        *_session(options, known, named),
+        *_session(options, capabilities, named),
     ]
-    _check_words(argv, known)
+    _check_words(argv, capabilities)
     environ = _environ(options, machine, folder)
     at_home = errors_in_user_policies([path for path in machine.user_policies if path_exists(path)])
     as_word = options.prompt_in_argv
@@ -441,11 +441,11 @@ def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tupl
     `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError if
     a file contains an error, which is something that the CLI would drop or ignore.
     """
-    found = [each for each in _findings(policies) if each.mode in (None, mode)]
-    errors = [each for each in found if each.severity is Severity.ERROR]
+    findings = [finding for finding in _findings(policies) if finding.mode in (None, mode)]
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
-    shown, rest = found[:_SHOWN], found[_SHOWN:]
+    shown, rest = findings[:_SHOWN], findings[_SHOWN:]
     more = (f"there are more warnings about the policies{_more(rest)}",) if rest else ()
     return (*map(finding_words, shown), *more)
 
@@ -456,8 +456,8 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
     The line describes the first error and says how many more there are. Every session loads these
     files, so the run starts anyway. An empty folder is an error only if a run's options name it.
     """
-    found = _findings([path for path in policies if not is_empty_folder(path)])
-    errors = [each for each in found if each.severity is Severity.ERROR]
+    findings = _findings([path for path in policies if not is_empty_folder(path)])
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
         more = _more(errors[1:])
         yield f"in your own policies, which every session loads: {finding_words(errors[0])}{more}"
@@ -465,10 +465,10 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
 
 def finding_words(finding: Finding) -> str:
     """Format a finding as one line: file, rule, field, problem and suggestion."""
-    place = f", rule {finding.rule}" if finding.rule else ""
+    position = f", rule {finding.rule}" if finding.rule else ""
     field = f", {finding.field}" if finding.field else ""
     way_out = f": {finding.way_out}" if finding.way_out else ""
-    return f"{finding.file}{place}{field}: {finding.message}{way_out}"
+    return f"{finding.file}{position}{field}: {finding.message}{way_out}"
 
 
 def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
@@ -486,7 +486,7 @@ def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
 def _more(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
-    files = " ".join(dict.fromkeys(str(each.file) for each in findings))
+    files = " ".join(dict.fromkeys(str(finding.file) for finding in findings))
     return f" ({len(findings)} more: gemtui policy check {files})"
 
 

@@ -50,8 +50,12 @@ def custom_commands(folder: Path, environ: Mapping[str, str] = os.environ) -> li
     """
     own = gemini_home(environ) / "commands"
     places = ((own, False), (folder / ".gemini" / "commands", True))
-    found = {each.name: each for place, project in places for each in _below(place, project)}
-    return sorted(found.values(), key=lambda each: each.name)
+    commands = {
+        command.name: command
+        for location, project in places
+        for command in _below(location, project)
+    }
+    return sorted(commands.values(), key=lambda each: each.name)
 
 
 def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
@@ -91,5 +95,5 @@ def _files(place: Path) -> Iterator[Path]:
 
 def _name(path: Path) -> str:
     """Return the command's name; for example, `git/commit.toml` is `git:commit`."""
-    words = (_OTHER.sub("_", word) for word in path.with_suffix("").parts)
-    return ":".join(w if len(w) <= _LONGEST_WORD else f"{w[:47]}..." for w in words)
+    parts = (_OTHER.sub("_", word) for word in path.with_suffix("").parts)
+    return ":".join(w if len(w) <= _LONGEST_WORD else f"{w[:47]}..." for w in parts)

@@ -147,8 +147,8 @@ def parse_help(text: str) -> Capabilities:
 
 
 def _choices(line: str) -> tuple[str, ...]:
-    found = _CHOICES.search(line)
-    return tuple(_QUOTED.findall(found[1])) if found else ()
+    match = _CHOICES.search(line)
+    return tuple(_QUOTED.findall(match[1])) if match else ()
 
 
 # --- the program ----------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ def find_cli(
     on_path = find_program(_NAME, environ)
     if on_path:
         return Cli(path=Path(on_path), found_by=FoundBy.PATH)
-    for place in usual_paths(environ) if places is None else places:
-        if is_file(place) and os.access(place, os.X_OK):
-            return Cli(path=place, found_by=FoundBy.USUAL_PLACE)
+    for path in usual_paths(environ) if places is None else places:
+        if is_file(path) and os.access(path, os.X_OK):
+            return Cli(path=path, found_by=FoundBy.USUAL_PLACE)
     return None
 
 
@@ -377,10 +377,10 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _version(cli: Path, output: str) -> CliAnswer:
-    found = _VERSION.findall(output)
-    if not found:
+    versions = _VERSION.findall(output)
+    if not versions:
         return CliAnswer(problem=f"{cli} --version printed no version")
-    return CliAnswer(text=found[-1])
+    return CliAnswer(text=versions[-1])
 
 
 def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
@@ -450,21 +450,23 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
     cached until its file changes; reading the cache takes milliseconds. A CLI that doesn't answer
     `--version` in time is not asked for its flags.
     """
-    found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
-    if found is None:
+    program = (
+        find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
+    )
+    if program is None:
         return Detected(cli=None, version=None, capabilities=parse_help(""), problem=NOT_FOUND)
-    version = version_of(found.path, cache=cache_dir(), environ=environ, limit=ANSWER_LIMIT)
+    version = version_of(program.path, cache=cache_dir(), environ=environ, limit=ANSWER_LIMIT)
 
     def ask() -> CliAnswer:
-        return version if version.late else _ask(found.path, "--help", environ, ANSWER_LIMIT)
+        return version if version.late else _ask(program.path, "--help", environ, ANSWER_LIMIT)
 
-    flags = _once(found.path, cache_dir(), _HELP_FILE, ask)
+    flags = _once(program.path, cache_dir(), _HELP_FILE, ask)
     capabilities = parse_help(flags.text or "")
     return Detected(
-        cli=found,
+        cli=program,
         version=version.text,
         capabilities=capabilities,
-        problem=None if capabilities.sufficient else _why_not(found, version, flags),
+        problem=None if capabilities.sufficient else _why_not(program, version, flags),
     )
 
 

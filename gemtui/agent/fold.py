@@ -69,13 +69,13 @@ class _Open:
         text = "".join(self.deltas)
         if len(self.deltas) > 1:
             self.deltas = [text]
-        said: tuple[Block, ...] = (Text(text=text),) if text.strip() else ()
+        blocks: tuple[Block, ...] = (Text(text=text),) if text.strip() else ()
         thoughts = tuple(block for block in self.blocks if isinstance(block, Thought))
         rest = tuple(block for block in self.blocks if not isinstance(block, Thought))
         return Message(
             id=self.id,
             author=Author.MODEL,
-            blocks=(*thoughts, *said, *rest),
+            blocks=(*thoughts, *blocks, *rest),
             time=self.time,
             model=self.model,
         )
@@ -170,13 +170,13 @@ class Fold:
         answer.blocks.append(call)
 
     def _result(self, result: ToolResult, event: AgentEvent) -> None:
-        place = self._places.get(result.tool_use_id)
-        if place is None:
+        position = self._places.get(result.tool_use_id)
+        if position is None:
             self._use(
                 ToolUse(tool_name=result.tool_name, tool_use_id=result.tool_use_id, input={}), event
             )
-            place = self._places[result.tool_use_id]
-        index, at = place
+            position = self._places[result.tool_use_id]
+        index, at = position
         if self._open is not None and index == len(self._messages):
             call = self._open.blocks[at]
             assert isinstance(call, ToolCall)

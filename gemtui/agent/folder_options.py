@@ -77,8 +77,8 @@ def _require_text(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        words = "the folder's name is not valid UTF-8, so gemtui can't remember these options"
-        raise OSError(errno.EILSEQ, words, str(path)) from None
+        problem = "the folder's name is not valid UTF-8, so gemtui can't remember these options"
+        raise OSError(errno.EILSEQ, problem, str(path)) from None
 
 
 def forget_options(folder: Path) -> None:
@@ -91,21 +91,21 @@ def rememberable(options: AgentOptions) -> AgentOptions:
 
     These are dangerous options, and options for one run only.
     """
-    given = {
-        each.name: value
-        for each in run_options()
-        if each.kept is Kept.FOLDER
-        and not each.dangerous(value := option_value(options, each.name))
+    values = {
+        option.name: value
+        for option in run_options()
+        if option.kept is Kept.FOLDER
+        and not option.dangerous(value := option_value(options, option.name))
     }
-    given["policies"] = tuple(filter(_is_ours, options.policies))
-    return with_values(AgentOptions(cwd=options.cwd), given)
+    values["policies"] = tuple(filter(_is_ours, options.policies))
+    return with_values(AgentOptions(cwd=options.cwd), values)
 
 
 def not_rememberable(options: AgentOptions) -> Iterator[str]:
     """Yield a description of each option that is too dangerous to remember."""
-    for each in run_options():
-        if each.dangerous(option_value(options, each.name)):
-            yield each.danger
+    for option in run_options():
+        if option.dangerous(option_value(options, option.name)):
+            yield option.danger
     if not all(map(_is_ours, options.policies)):
         yield "a policy file from outside gemtui's policy folder"
 
@@ -132,13 +132,13 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
 
     Options that belong to one folder, session or process (`Kept.NOWHERE`) are left out.
     """
-    found: dict[str, Any] = {}
-    for each in run_options():
-        value = option_value(options, each.name)
-        if each.kept is not Kept.NOWHERE and value != each.default:
-            place = found.setdefault(_PERMISSIONS, {}) if each.name in CAPABILITIES else found
-            place[each.name] = msgspec.to_builtins(value, enc_hook=os.fspath)
-    return found
+    values: dict[str, Any] = {}
+    for option in run_options():
+        value = option_value(options, option.name)
+        if option.kept is not Kept.NOWHERE and value != option.default:
+            target = values.setdefault(_PERMISSIONS, {}) if option.name in CAPABILITIES else values
+            target[option.name] = msgspec.to_builtins(value, enc_hook=os.fspath)
+    return values
 
 
 def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None) -> AgentOptions:
@@ -146,9 +146,9 @@ def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None
 
     `resume`: the id of the session to continue. Raises OptionError.
     """
-    names = {each.name for each in run_options() if each.kept is not Kept.NOWHERE}
-    given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
+    names = {option.name for option in run_options() if option.kept is not Kept.NOWHERE}
+    values = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)
     if not isinstance(levels, dict | None) or set(levels or ()) - set(CAPABILITIES):
         raise OptionError(f"not valid run options: permissions = {levels!r}")
-    return with_values(AgentOptions(cwd=cwd, resume=resume), {**given, **(levels or {})})
+    return with_values(AgentOptions(cwd=cwd, resume=resume), {**values, **(levels or {})})

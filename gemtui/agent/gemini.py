@@ -329,10 +329,10 @@ class UnguardedAdapter:
         """Return the program a run starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
-        found = find_cli(self._environ)
-        if found is None:
+        program = find_cli(self._environ)
+        if program is None:
             raise CliNotFound(NOT_FOUND)
-        return found.path
+        return program.path
 
     def detect(self) -> Detected:
         """Return the CLI, its version and its flags. May take seconds. Never raises."""
@@ -343,8 +343,8 @@ class UnguardedAdapter:
 
         May take seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
-        found = self.detect()
-        return self._machine(found.program(), found.capabilities, found.version, cwd)
+        detected = self.detect()
+        return self._machine(detected.program(), detected.capabilities, detected.version, cwd)
 
     def planned_machine(self, cwd: Path | None = None) -> tuple[Machine, str]:
         """Return what a command in `cwd` depends on, and a note if no CLI is usable.
@@ -522,10 +522,10 @@ def _too_late(request: ApprovalRequest, before: AgentEvent) -> AgentEvent:
 
     `before`: the event that follows it.
     """
-    said = ErrorSaid(
+    payload = ErrorSaid(
         message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE
     )
-    return Event(payload=said, timestamp=before.timestamp, session_id=before.session_id)
+    return Event(payload=payload, timestamp=before.timestamp, session_id=before.session_id)
 
 
 def _end(starting: Future[GeminiRun]) -> None:
@@ -589,16 +589,16 @@ def _supervise(
 ) -> IndependentProcess:
     """Start the run's supervisor in its own session, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
-    words = open_private(folder.path / "supervisor.txt")
+    output = open_private(folder.path / "supervisor.txt")
     try:
         return IndependentProcess(
             python("-m", program, str(folder.path)),
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
+            stdout=output,
+            stderr=output,
             env=dict(environ),
             start_new_session=True,
         )
     finally:
-        os.close(words)
+        os.close(output)

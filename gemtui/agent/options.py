@@ -132,8 +132,8 @@ class _Field(RunOption, Generic[Given, ValueT]):
         self.name = name
 
     def __get__(self, options: object | None, _owner: type) -> ValueT:
-        found: ValueT = self.default if options is None else options.__dict__[self.name]
-        return found
+        value: ValueT = self.default if options is None else options.__dict__[self.name]
+        return value
 
     def __set__(self, options: object, value: Given) -> None:
         _require(self.name, value, self.types)
@@ -276,10 +276,10 @@ class VariablesOption(_Field[Mapping[str, str] | None, Mapping[str, str]]):
 
     def kept_as(self, value: Mapping[str, str] | None) -> Mapping[str, str]:
         """Return a copy of the variables."""
-        for pair in (found := dict(value or {})).items():
+        for pair in (variables := dict(value or {})).items():
             if not all(isinstance(word, str) for word in pair):
                 raise OptionError(f"{self.name} must map strings to strings, not {pair!r}")
-        return found
+        return variables
 
 
 class CallbackOption(_Field[Approve | None, Approve | None]):
@@ -634,9 +634,10 @@ class AgentOptions:
 
         The contents of policy files are checked later, when the command is built.
         """
-        for each in _declared():
-            if (value := getattr(self, each.name)) is not None:
-                each.check(value)
+        for option in _declared():
+            value = getattr(self, option.name)
+            if value is not None:
+                option.check(value)
         if self.cwd is not None and not is_folder(self.cwd):
             raise _wrong("cwd", f"{self.cwd} is not a folder", ": ")
         for path in self.include_directories:
@@ -653,15 +654,15 @@ def run_options() -> tuple[RunOption, ...]:
 
     The command line, the dialog and the summary of a run all use this order.
     """
-    found: list[RunOption] = []
-    for each in _declared():
-        found += each.levels if isinstance(each, LevelsOption) else [each]
-    return tuple(found)
+    options: list[RunOption] = []
+    for option in _declared():
+        options += option.levels if isinstance(option, LevelsOption) else [option]
+    return tuple(options)
 
 
 @cache
 def _declared() -> tuple[RunOption, ...]:
-    return tuple(vars(AgentOptions)[each.name] for each in fields(AgentOptions))
+    return tuple(vars(AgentOptions)[field.name] for field in fields(AgentOptions))
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
@@ -708,12 +709,12 @@ def parse_seconds(text: str) -> float:
 
     Returns the number of seconds. Raises OptionError.
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
+    if match is None:
         raise OptionError(
             f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h"
         )
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def dollars_text(amount: float) -> str:
@@ -723,19 +724,19 @@ def dollars_text(amount: float) -> str:
 
 def dollars(text: str) -> float:
     """Parse an amount of US dollars: `2`, `0.50`, `$2`. Raises OptionError."""
-    found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
+    if match is None:
         raise OptionError(
             f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50"
         )
-    return float(found[1])
+    return float(match[1])
 
 
 def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:
     number = isinstance(value, bool) and int in kinds  # bool is a subclass of int
     if value is not None and (number or not isinstance(value, kinds)):
-        words = " or ".join(kind.__name__ for kind in kinds)
-        raise OptionError(f"{name} must be {words}, not {value!r}")
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise OptionError(f"{name} must be {names}, not {value!r}")
 
 
 def _items(name: str, value: object) -> tuple[Any, ...]:
@@ -751,7 +752,7 @@ def _names(name: str, value: object) -> tuple[str, ...]:
     denied. `name`: the option's name.
     """
     items = _items(name, value)
-    bad = next((at for at, each in enumerate(items) if not isinstance(each, str)), None)
+    bad = next((at for at, item in enumerate(items) if not isinstance(item, str)), None)
     if bad is not None:
         raise OptionError(f"{name}[{bad}] must be a name, not {items[bad]!r}")
     return items

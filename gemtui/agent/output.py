@@ -75,7 +75,7 @@ class NewEvents:
 
     def __init__(self, output: Path, *types: str, parse: Callable[[bytes], Any] = loads) -> None:
         self._output, self._types, self._parse = output, types, parse
-        self._words = [f'"{each}"'.encode() for each in types]
+        self._words = [f'"{type}"'.encode() for type in types]
         self._rest = b""
         self.size = 0
         """How many bytes of the output have been read."""
@@ -318,8 +318,8 @@ def meaningful_lines(text: str) -> str:
 
     Control characters are escaped. Only the last 2,000 characters are returned.
     """
-    said = _USAGE.split(clean(text))[0]
-    lines = (line.rstrip() for line in said.split("\n"))
+    message = _USAGE.split(clean(text))[0]
+    lines = (line.rstrip() for line in message.split("\n"))
     kept = dict.fromkeys(line for line in lines if line.strip() and not _NOISE.search(line))
     return "\n".join(kept)[-_WORDS:]
 

@@ -59,13 +59,13 @@ def by_run() -> dict[str, set[psutil.Process]]:
     This is one pass over the environments of the machine's processes, at about 0.1 ms each. Other
     users' processes are invisible.
     """
-    found: dict[str, set[psutil.Process]] = {}
+    processes: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             run_id = process.environ().get(RUN_TAG)
             if run_id is not None and process.pid != os.getpid() and is_alive(process):
-                found.setdefault(run_id, set()).add(process)
-    return found
+                processes.setdefault(run_id, set()).add(process)
+    return processes
 
 
 def tagged(run_id: str) -> set[psutil.Process]:
@@ -95,8 +95,8 @@ def inherited_processes(guardian: int) -> set[psutil.Process]:
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()
-    found = {each for each in descendants(guardian) if each.pid != guardian}
-    return found if guardian == os.getpid() else found - descendants(os.getpid())
+    inherited = {process for process in descendants(guardian) if process.pid != guardian}
+    return inherited if guardian == os.getpid() else inherited - descendants(os.getpid())
 
 
 def is_inside(folder: RunFolder, pid: int | None = None) -> bool:
@@ -181,23 +181,23 @@ def this_process() -> ProcessId:
 
 def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     """Return the processes that are still running; a reused pid does not count."""
-    found = set()
-    for each in ids:
+    running = set()
+    for id in ids:
         with suppress(psutil.Error, ValueError):  # a negative number is not a pid
-            process = psutil.Process(each.pid)
-            if abs(process.create_time() - each.began) < 1 and is_alive(process):
-                found.add(process)
-    return found
+            process = psutil.Process(id.pid)
+            if abs(process.create_time() - id.began) < 1 and is_alive(process):
+                running.add(process)
+    return running
 
 
 def group_members(group: int) -> set[psutil.Process]:
     """Return all living processes of a process group."""
-    found = set()
+    members = set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if os.getpgid(process.pid) == group and is_alive(process):
-                found.add(process)
-    return found
+                members.add(process)
+    return members
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -256,21 +256,21 @@ def end_processes(
     is sent first, then SIGKILL after `grace` seconds (0 means at once) or as soon as `at_once`
     returns true. Processes that survive SIGKILL for some seconds are left alone.
     """
-    known: set[psutil.Process] = set()
+    seen: set[psutil.Process] = set()
     began = time.monotonic()
     while (passed := time.monotonic() - began) < grace + _AFTER_KILL:
         roots = find()
-        left = alive(known) | roots.union(*map(_with_children, roots))
+        left = alive(seen) | roots.union(*map(_with_children, roots))
         if not left:
             break
         if passed >= grace or at_once():
             grace = min(grace, passed)
             send(left, signal.SIGKILL)
         else:
-            send(left - known, signal.SIGTERM)
-        known |= left
+            send(left - seen, signal.SIGTERM)
+        seen |= left
         time.sleep(_STEP)
-    return len(known) - len(alive(known))
+    return len(seen) - len(alive(seen))
 
 
 def end_tagged(run_id: str) -> int:

@@ -167,7 +167,9 @@ class Request:
         hidden = (self.about or {})["hidden"]
         if tool in hidden:
             return hidden[tool]
-        return next((words for each, words in hidden.items() if fnmatchcase(tool, each)), None)
+        return next(
+            (message for pattern, message in hidden.items() if fnmatchcase(tool, pattern)), None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,9 +272,9 @@ class RunFolder:
         folder because sockets are created in it, and a socket's path can't exceed about 100 bytes.
         Raises OSError.
         """
-        place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
-        (self.path / _TEMPORARY).symlink_to(place)
-        return place
+        folder = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
+        (self.path / _TEMPORARY).symlink_to(folder)
+        return folder
 
     def remove_temporary(self) -> None:
         """Remove a run's temporary files after all of its processes have ended.
@@ -281,11 +283,11 @@ class RunFolder:
         """
         link = self.path / _TEMPORARY
         with suppress(OSError):
-            place = link.readlink()
-            if self._is_ours(place):
-                for report in place.glob(_REPORTS):
+            folder = link.readlink()
+            if self._is_ours(folder):
+                for report in folder.glob(_REPORTS):
                     self._keep(report)
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
             link.unlink()
 
     @property
@@ -393,11 +395,11 @@ class RunFolder:
                 more.write(bytes(4096))
         except OSError as error:
             reserve.unlink(missing_ok=True)
-            words = (
+            message = (
                 f"\ngemtui: {reason_of(error)}: the rest of this run's output could not be saved\n"
             )
-            with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
-                said.write(words.encode())
+            with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as file:
+                file.write(message.encode())
 
     def finish(self, ended: Exit) -> None:
         """Write the exit record."""

@@ -46,7 +46,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
         return None
     if os.geteuid() != 0 and not os.path.lexists(path):
         return "Gemini CLI accepts a settings file for a single run only if root owns the file"
-    return next((word for place in _on_the_way(path) if (word := _unsafe(place))), None)
+    return next((word for folder in _on_the_way(path) if (word := _unsafe(folder))), None)
 
 
 def _on_the_way(path: Path) -> Iterator[Path]:
@@ -118,8 +118,8 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
     if None, variables are not replaced. Raises OSError, including when the file isn't a JSON
     object.
     """
-    found = object_of(without_comments(read_small(path)), path)
-    settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
+    values = object_of(without_comments(read_small(path)), path)
+    settings: dict[str, Any] = values if environ is None else _with_variables(values, environ)
     return settings
 
 
@@ -260,8 +260,8 @@ class CliSettings:
         """The approval mode of a run whose options don't set one; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")
-        known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
-        return ApprovalMode(usual) if usual in known else ApprovalMode.DEFAULT
+        modes = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
+        return ApprovalMode(usual) if usual in modes else ApprovalMode.DEFAULT
 
 
 def at(value: Any, *names: str) -> Any:
@@ -303,6 +303,6 @@ def admin_policy_files(named: Sequence[Path]) -> list[Path]:
     """
     system = system_settings_path({}).parent / "policies"
     with suppress(OSError):
-        if any(each.skipped is not SkipReason.CASE for each in policy_entries(system)):
+        if any(entry.skipped is not SkipReason.CASE for entry in policy_entries(system)):
             return [system]
     return [path for path in named if path_exists(path)]

@@ -311,13 +311,15 @@ class Stream:
         `event`: the error event. When a turn ends, gemtui's hook can pass the next queued prompt to
         the CLI, which reports this as an error and continues with the prompt.
         """
-        found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
-        return None if found is None else Prompted(content=found[1])
+        handed_over = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
+        return None if handed_over is None else Prompted(content=handed_over[1])
 
     def _error(self, event: Part) -> ErrorSaid:
-        said = wire.error(event)
-        message = said.message or string(mapping(event).get("type"))
-        self._last_error = ErrorSaid(message=message, code=said.code, recoverable=said.recoverable)
+        error = wire.error(event)
+        message = error.message or string(mapping(event).get("type"))
+        self._last_error = ErrorSaid(
+            message=message, code=error.code, recoverable=error.recoverable
+        )
         return self._last_error
 
     def _malformed(self, line: Malformed) -> None:
@@ -344,9 +346,9 @@ class Stream:
             message = "Gemini CLI ended without a result: the answer may be incomplete"
             yield ErrorSaid(message=message, code="GEMINI_NO_RESULT", recoverable=True)
         elif self._status(ending) is DoneStatus.ERROR:
-            words = f"Gemini CLI exited with code {ending.code} without a result event"
-            said = "" if signal_of(ending.code) else ending.stderr.strip()
-            message, code = said or words, "GEMINI_EXIT_ERROR"
+            reason = f"Gemini CLI exited with code {ending.code} without a result event"
+            stderr = "" if signal_of(ending.code) else ending.stderr.strip()
+            message, code = stderr or reason, "GEMINI_EXIT_ERROR"
             yield ErrorSaid(message=message, code=code, recoverable=False)
 
     def _result_error(self, result: wire.WireResult, ending: Ending) -> Iterator[ErrorSaid]:
@@ -420,13 +422,13 @@ class Stream:
     def _say(
         self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
     ) -> None:
-        said: Any = Event(
+        made: Any = Event(
             payload=payload,
             timestamp=self._clock() if at is None else at,
             session_id=self.session_id,
             metadata=metadata,
         )
-        self._said.append(said)
+        self._said.append(made)
 
 
 def _limit_words(ending: Ending) -> str:

@@ -178,12 +178,12 @@ class Supervisor:
         """Start, watch and end the run; write the exit record whatever happens."""
         began = datetime.now(UTC)
         try:
-            done = guarded(self._run)
+            task = guarded(self._run)
         except OSError as error:
             self._problem = _start_words(error, self.request)
             self._finish(None, began)
         else:
-            if not done:
+            if not task:
                 self._take_over(began)
 
     def _run(self) -> None:
@@ -355,12 +355,12 @@ class Supervisor:
         if self._budget is None or self._limit is not None:
             return
         try:
-            words = self._budget.exceeded()
+            exceeded = self._budget.exceeded()
         except Exception as error:  # whatever the error is, the cost is unknown
             self._write_down(error)
-            words = f"The cost of this run can't be determined: {message_of(error)}"
-        if words is not None:
-            self._limit, self._limit_words = Limit.BUDGET, words
+            exceeded = f"The cost of this run can't be determined: {message_of(error)}"
+        if exceeded is not None:
+            self._limit, self._limit_words = Limit.BUDGET, exceeded
 
     def _how(self) -> Abort | None:
         """Return how to end the run; None if its end has not been requested.

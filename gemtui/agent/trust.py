@@ -79,8 +79,8 @@ class TrustedFolder:
         if facts is None:
             return TrustState.GONE
         moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
-        known = (self.inode, self.owner) == (facts.st_ino, facts.st_uid)
-        return TrustState.SAME if known and not moved else TrustState.REPLACED
+        is_same = (self.inode, self.owner) == (facts.st_ino, facts.st_uid)
+        return TrustState.SAME if is_same and not moved else TrustState.REPLACED
 
 
 def trust_of(folder: Path, environ: Mapping[str, str] = os.environ) -> FolderTrust:
@@ -89,16 +89,16 @@ def trust_of(folder: Path, environ: Mapping[str, str] = os.environ) -> FolderTru
     The user's latest word counts: a folder in gemtui's list is not trusted if the CLI's list says
     that it must not be.
     """
-    said = _said_by_environment(environ)
-    if said is not None:
-        return FolderTrust.CLI if said else FolderTrust.FORBIDDEN
+    by_environment = _said_by_environment(environ)
+    if by_environment is not None:
+        return FolderTrust.CLI if by_environment else FolderTrust.FORBIDDEN
     settings = CliSettings.read(environ, None)  # a project can't declare itself trusted
     enabled = settings.get("security", "folderTrust", "enabled")
     level = _level_by_cli(folder, environ)
     if (enabled is not None and not enabled) or level in _TRUSTING:
         return FolderTrust.CLI
-    known = level != _DISTRUST and _is_listed(folder)
-    return FolderTrust.GEMTUI if known else FolderTrust.NOBODY
+    is_trusted = level != _DISTRUST and _is_listed(folder)
+    return FolderTrust.GEMTUI if is_trusted else FolderTrust.NOBODY
 
 
 def folder_settings(
@@ -128,12 +128,12 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
     Of several paths that match, the one with the longest text wins. With an unknown level in the
     list, the CLI refuses to start, so the list trusts no folder.
     """
-    place, longest, decisive, is_valid = resolved(folder), -1, None, True
+    path, longest, decisive, is_valid = resolved(folder), -1, None, True
     for name, level in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         written = os.path.abspath(name)  # noqa: PTH100 (`..` goes)
         is_valid = is_valid and level in (*_TRUSTING, _DISTRUST)
         root = resolved(Path(written).parent if level == _PARENT else Path(written))
-        if place.is_relative_to(root) and len(written) > longest:
+        if path.is_relative_to(root) and len(written) > longest:
             longest, decisive = len(written), level
     return decisive if is_valid or decisive == _DISTRUST else None
 
@@ -145,7 +145,9 @@ def _is_listed(folder: Path) -> bool:
     is resolved, so if it has been changed, its new target is not trusted either.
     """
     path = str(resolved(folder))
-    return any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
+    return any(
+        trusted.path == path and trusted.place is TrustState.SAME for trusted in trusted_folders()
+    )
 
 
 def trusted_folders() -> tuple[TrustedFolder, ...]:
@@ -154,11 +156,11 @@ def trusted_folders() -> tuple[TrustedFolder, ...]:
         value = orjson.loads(read_small(_file()))
     except (OSError, orjson.JSONDecodeError):
         return ()
-    found = []
-    for each in value if isinstance(value, list) else ():
+    folders = []
+    for entry in value if isinstance(value, list) else ():
         with suppress(msgspec.ValidationError):
-            found.append(msgspec.convert(each, TrustedFolder))
-    return tuple(found)
+            folders.append(msgspec.convert(entry, TrustedFolder))
+    return tuple(folders)
 
 
 def remember(folder: Path) -> None:
@@ -172,7 +174,7 @@ def remember(folder: Path) -> None:
     except UnicodeEncodeError:
         raise OptionError(f"{str(path)!a} is not valid UTF-8: rename it") from None
     facts = path.stat()
-    others = [each for each in trusted_folders() if each.path != str(path)]
+    others = [trusted for trusted in trusted_folders() if trusted.path != str(path)]
     _write([*others, TrustedFolder(str(path), facts.st_ino, facts.st_uid)])
 
 
@@ -183,9 +185,9 @@ def forget(folder: Path) -> bool:
     as well. Raises OSError.
     """
     named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
-    known = trusted_folders()
-    left = [each for each in known if each.path not in named]
-    if len(left) == len(known):
+    folders = trusted_folders()
+    left = [trusted for trusted in folders if trusted.path not in named]
+    if len(left) == len(folders):
         return False
     _write(left)
     return True
@@ -194,7 +196,7 @@ def forget(folder: Path) -> bool:
 def _write(folders: list[TrustedFolder]) -> None:
     path = _file()
     make_own_folder(path.parent)
-    listed = [asdict(each) if each.inode is not None else each.path for each in folders]
+    listed = [asdict(folder) if folder.inode is not None else folder.path for folder in folders]
     write_whole(path, (orjson.dumps(listed, option=orjson.OPT_INDENT_2),), durable=True)
 
 

@@ -101,10 +101,10 @@ def parse_line(line: bytes) -> Any:
     Fragments of an answer are parsed in half the time this way. Raises orjson.JSONDecodeError.
     """
     try:
-        found = _delta(line)
+        event = _delta(line)
     except ValueError:
         return loads(line)
-    return found if found.delta else loads(line)
+    return event if event.delta else loads(line)
 
 
 def time_ms(event: Part) -> int | None:
@@ -161,8 +161,8 @@ def is_refusal(result: WireToolResult, *, hidden: bool) -> bool:
         return True
     if result.error_type == "tool_not_registered":
         return hidden
-    words = "requires user confirmation, which is not supported"
-    return result.error_type == "unhandled_exception" and words in string(result.output)
+    phrase = "requires user confirmation, which is not supported"
+    return result.error_type == "unhandled_exception" and phrase in string(result.output)
 
 
 def error(event: Part) -> WireError:
@@ -227,9 +227,9 @@ def _done_status(event: Part, problem: WireError) -> DoneStatus:
     fatal = _FATAL.get(problem.code or "")
     if fatal is not None:
         return fatal
-    known = _STATUSES.get(string(event.get("status")).lower())
-    if known is not None:
-        return known
+    status = _STATUSES.get(string(event.get("status")).lower())
+    if status is not None:
+        return status
     return DoneStatus.ERROR if problem.message else DoneStatus.SUCCESS
 
 
@@ -252,11 +252,11 @@ def _tokens(stats: Part) -> Usage | None:
 
 
 def _result_status(layers: list[Part], error: Part) -> ResultStatus:
-    words = {string(layer.get("status")).lower() for layer in layers}
-    if "denied" in words:
+    statuses = {string(layer.get("status")).lower() for layer in layers}
+    if "denied" in statuses:
         return ResultStatus.DENIED
     flagged = any(layer.get(name) is True for layer in layers for name in ("isError", "is_error"))
-    if flagged or words & {"error", "failed", "failure"} or error:
+    if flagged or statuses & {"error", "failed", "failure"} or error:
         return ResultStatus.ERROR
     return ResultStatus.SUCCESS
 
@@ -280,8 +280,8 @@ def _first(layers: list[Part], names: tuple[str, ...]) -> Any:
 
 
 def _word(layers: list[Part], names: tuple[str, ...]) -> str:
-    found = (string(layer.get(name)) for name in names for layer in layers)
-    return next((word for word in found if word), "")
+    values = (string(layer.get(name)) for name in names for layer in layers)
+    return next((word for word in values if word), "")
 
 
 def _input(value: object) -> Mapping[str, Any]:

@@ -59,8 +59,8 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
     packaged = files("gemtui.extension") / "files"
     manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
     if mcp:
-        program, *words = python("-m", "gemtui", "mcp")
-        manifest[_SERVERS] = {NAME: {"command": program, "args": words}}
+        program, *arguments = python("-m", "gemtui", "mcp")
+        manifest[_SERVERS] = {NAME: {"command": program, "args": arguments}}
     hooks = {event: [{"hooks": [_hook(event, folder)]}] for event in EVENTS}
     return {
         _MANIFEST: encode(manifest),
@@ -167,14 +167,14 @@ def _starter() -> bytes:
 
     The script contains the path of gemtui's settings and the command to run.
     """
-    program, *words = python("-m", _MODULE)
+    program, *arguments = python("-m", _MODULE)
     return "\n".join(
         (
             f"{_CONFIG}={shlex.quote(str(config_file()))}",
             f"{_PROGRAM}={shlex.quote(program)}",
             f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
             (
-                f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} "$1" '
+                f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(arguments)} "$1" '
                 f'"${_CONFIG}" "$2"; }}'
             ),
             "",
@@ -207,18 +207,18 @@ def starter_problem(folder: Path) -> str | None:
 
 def _values(text: str) -> dict[str, str]:
     """Return the variables that the shell would set when sourcing `text`."""
-    found = {}
+    values = {}
     for line in text.split("\n"):
         name, sign, value = line.partition("=")
         with suppress(ValueError):
             if sign and name.isidentifier():
-                found[name] = "".join(shlex.split(value)[:1])
-    return found
+                values[name] = "".join(shlex.split(value)[:1])
+    return values
 
 
 def _has_gemtui(program: str) -> bool:
     try:
-        done = subprocess.run(
+        finished = subprocess.run(
             [program, "-P", "-c", f"import {_MODULE}"],
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
@@ -228,4 +228,4 @@ def _has_gemtui(program: str) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return finished.returncode == 0

@@ -109,12 +109,12 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
     """
     what = f"gemini extensions {words[0]}"
     path = os.pathsep.join((os.fspath(program.parent), environ.get("PATH", os.defpath)))
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 [program, "extensions", *words],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=Path.home() if is_folder(Path.home()) else FOLDER,
                 env={**environ, "PATH": path, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
@@ -130,8 +130,8 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        said.seek(0)
-        lines = said.read(_LONGEST).decode(errors="replace").split("\n")
+        output.seek(0)
+        lines = output.read(_LONGEST).decode(errors="replace").split("\n")
     if code != 0:
         why = clean_line(
             next((line for line in reversed(lines) if line.strip()), "no reason given")

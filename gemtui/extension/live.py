@@ -160,12 +160,12 @@ class LiveFolder:
         """
         files = dict(_files(self.folder))
         self._records = {pid: self._read(pid, facts) for pid, facts in files.items()}
-        found = (
-            _session(pid, files[pid].st_mtime, told, self._asked(pid))
-            for pid, (_, told) in self._records.items()
-            if told is not None
+        sessions = (
+            _session(pid, files[pid].st_mtime, record, self._asked(pid))
+            for pid, (_, record) in self._records.items()
+            if record is not None
         )
-        return tuple(sorted(_of_each(found), key=_urgency))
+        return tuple(sorted(_of_each(sessions), key=_urgency))
 
     def _asked(self, pid: int) -> bool:
         """Return whether a CLI process has asked the user anything since the last prompt."""
@@ -173,9 +173,9 @@ class LiveFolder:
 
     def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _LiveRecord | None]:
         stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-        known = self._records.get(pid)
-        if known is not None and known[0] == stamp:
-            return known
+        cached = self._records.get(pid)
+        if cached is not None and cached[0] == stamp:
+            return cached
         return stamp, _read_record(self.folder / str(pid), facts.st_size)
 
     def claim(self, live: LiveSession) -> bool:
@@ -185,14 +185,14 @@ class LiveFolder:
         False if another program has already claimed the state. Returns True if that can't be
         determined, because a duplicate notification is better than none.
         """
-        place = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
+        path = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
         with suppress(OSError):
             try:
-                place.touch(mode=0o600, exist_ok=False)
+                path.touch(mode=0o600, exist_ok=False)
             except FileExistsError:
                 return False
             for old in self.folder.glob(f".{live.pid}.*.told"):
-                if old != place:
+                if old != path:
                     old.unlink()
         return True
 
@@ -200,8 +200,8 @@ class LiveFolder:
         """Delete the files of CLI processes that ended long ago. Never raises."""
         now = time.time()
         for pid, facts in _files(self.folder):
-            _, told = self._read(pid, facts)
-            ended = told is not None and told.event == "SessionEnd"
+            _, record = self._read(pid, facts)
+            ended = record is not None and record.event == "SessionEnd"
             old = now - facts.st_mtime > (KEPT_ENDED if ended else KEPT)
             if old and not _is_running(pid, facts.st_mtime):
                 with suppress(OSError):
@@ -256,11 +256,11 @@ def _fields(data: bytes) -> Part:
     If a field occurs twice, the first one counts, which is the hook's own: hooks write their fields
     before those of the CLI.
     """
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
         with suppress(ValueError):
-            found.setdefault(name.decode(), loads(value))
-    return found
+            values.setdefault(name.decode(), loads(value))
+    return values
 
 
 def _record_of(value: Part) -> _LiveRecord | None:
@@ -450,10 +450,10 @@ def _began_something(pid: int, since: float) -> bool:
 def _of_each(found: Iterable[LiveSession]) -> Iterable[LiveSession]:
     """Return one entry per session: that of a living process, or else the latest one."""
     best: dict[str, LiveSession] = {}
-    for each in found:
-        key = each.session or str(each.pid)
-        if key not in best or _standing(best[key]) < _standing(each):
-            best[key] = each
+    for live in found:
+        key = live.session or str(live.pid)
+        if key not in best or _standing(best[key]) < _standing(live):
+            best[key] = live
     return best.values()
 
 

@@ -92,9 +92,9 @@ def extension_state(
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
-    source, here = source_of(link), cwd or current_folder()
-    settings = folder_settings(here, environ, for_run=for_run)
-    problems = _problems(environ, here, settings, link, source)
+    source, current = source_of(link), cwd or current_folder()
+    settings = folder_settings(current, environ, for_run=for_run)
+    problems = _problems(environ, current, settings, link, source)
     state, problem = next(problems, (HookState.READY, None))
     return ExtensionState(state=state, folder=folder, link=link, source=source, problem=problem)
 
@@ -154,7 +154,7 @@ def _problems(
                 "there"
             ),
         )
-    yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(settings, source))
+    yield from ((HookState.HOOKS_OFF, problem) for problem in _switched_off(settings, source))
 
 
 def _is_ours(source: Path) -> bool:
@@ -175,9 +175,9 @@ def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
     with suppress(OSError):
         listed = read_object(gemini_home(environ) / "extensions" / "extension-enablement.json")
         rules = at(listed, NAME, "overrides")
-    enabled, here = True, f"{str(resolved(cwd)).rstrip('/')}/"
+    enabled, current = True, f"{str(resolved(cwd)).rstrip('/')}/"
     for rule in rules if isinstance(rules, list) else ():
-        if isinstance(rule, str) and _rule(rule.removeprefix("!")).fullmatch(here):
+        if isinstance(rule, str) and _rule(rule.removeprefix("!")).fullmatch(current):
             enabled = not rule.startswith("!")
     return enabled
 
@@ -191,13 +191,15 @@ def _switched_off(settings: CliSettings, source: Path) -> Iterator[str]:
 
     For a setting with a single value, only the file with the highest priority counts.
     """
-    enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
+    enabled = [value for value in settings.each("hooksConfig", "enabled") if _is(value, bool)]
     if enabled and not enabled[-1][1]:
         yield f"{enabled[-1][0]} turns hooks off: remove hooksConfig.enabled from it"
-    for place, names in settings.each("hooksConfig", "disabled"):
+    for file, names in settings.each("hooksConfig", "disabled"):
         if isinstance(names, list) and NAME in names:
-            yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled in it"
-    allowed = [each for each in settings.each("security", "allowedExtensions") if _is(each, list)]
+            yield f"{file} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled in it"
+    allowed = [
+        value for value in settings.each("security", "allowedExtensions") if _is(value, list)
+    ]
     if allowed and allowed[-1][1] and not _matches(allowed[-1][1], resolved(source)):
         yield (
             f"{allowed[-1][0]} allows only other extensions: change security.allowedExtensions in "
@@ -217,7 +219,7 @@ def _matches(patterns: list[object], source: Path) -> bool:
     """
     from gemtui.policy.match.patterns import compile_pattern
 
-    texts = (each for each in patterns if isinstance(each, str))
+    texts = (pattern for pattern in patterns if isinstance(pattern, str))
     with suppress(GemtuiError):
-        return any(compile_pattern(each).matches(str(source)) for each in texts)
+        return any(compile_pattern(pattern).matches(str(source)) for pattern in texts)
     return False

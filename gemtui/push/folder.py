@@ -111,11 +111,11 @@ class PushFolder:
         `day`: the day's folder.
         """
         try:
-            found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
-            whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
+            stored = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
+            whole = (day / DATA).stat().st_size == stored.bytes and stored.schema == SCHEMA
         except (OSError, msgspec.DecodeError):
             return Sources()
-        return found if whole else Sources()
+        return stored if whole else Sources()
 
     def write_day(
         self,
@@ -137,8 +137,8 @@ class PushFolder:
         write_whole(day / DATA, compressed(self._merged(day / DATA, changed)), durable=True)
         size = (day / DATA).stat().st_size
         held = {
-            id: msgspec.structs.replace(each, rows=rows.get(id, each.rows))
-            for id, each in sorted(sources.items())
+            id: msgspec.structs.replace(source, rows=rows.get(id, source.rows))
+            for id, source in sorted(sources.items())
         }
         value = msgspec.to_builtins(Sources(bytes=size, sessions=held))
         write_whole(day / SOURCES, [msgspec.json.encode(value, order="sorted")], durable=True)
@@ -195,11 +195,11 @@ class PushFolder:
 
     def _make(self, folder: Path) -> None:
         """Create a subfolder without following links. Raises OSError, PushError."""
-        place = self.path
+        path = self.path
         for part in folder.relative_to(self.path).parts:
-            place /= part
-            self._require_no_link(place)
-            make_folder(place)
+            path /= part
+            self._require_no_link(path)
+            make_folder(path)
 
     def _require_no_link(self, path: Path) -> None:
         if path.is_symlink():
@@ -218,19 +218,19 @@ def open_push_folder(
     """
     if path.is_symlink():
         raise PushError(f"{path} is a symbolic link: name its target instead")
-    place = resolved(path)
-    if place.is_relative_to(resolved(home)):
+    target = resolved(path)
+    if target.is_relative_to(resolved(home)):
         raise PushError(f"{path} belongs to Gemini CLI: name a folder somewhere else")
-    if place.exists() and not (place / _LOCK).exists():
-        _require_ours(place)
-    make_folder(place)
-    with _alone(place / _LOCK, waiting):
-        _require_ours(place)
-        _remove_unfinished(place)
-        manifest = _manifest(place)
+    if target.exists() and not (target / _LOCK).exists():
+        _require_ours(target)
+    make_folder(target)
+    with _alone(target / _LOCK, waiting):
+        _require_ours(target)
+        _remove_unfinished(target)
+        manifest = _manifest(target)
         if manifest is None:
             manifest = Manifest(redact=redact)
-            write_whole(place / MANIFEST, [msgspec.json.encode(manifest)], durable=True)
+            write_whole(target / MANIFEST, [msgspec.json.encode(manifest)], durable=True)
         if manifest.schema > FOLDER:
             raise PushError(f"{path} was written by a newer gemtui: update gemtui")
         if manifest.schema < FOLDER:
@@ -243,7 +243,7 @@ def open_push_folder(
             raise PushError(
                 f"{path} contains sessions pushed {state} --redact: name another folder"
             )
-        yield PushFolder(place, manifest)
+        yield PushFolder(target, manifest)
 
 
 @contextmanager
@@ -259,7 +259,7 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 def _require_ours(place: Path) -> None:
     """Raise PushError for a folder whose contents were not written by a push."""
-    names = {each.name for each in place.iterdir()}
+    names = {entry.name for entry in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
         raise PushError(
@@ -296,8 +296,8 @@ def _safe(name: str) -> str:
 
 
 def _session_of(line: bytes) -> str:
-    found = _SESSION.match(line)
-    value: Any = msgspec.json.decode(found[1]) if found else ""
+    match = _SESSION.match(line)
+    value: Any = msgspec.json.decode(match[1]) if match else ""
     return str(value)
 
 

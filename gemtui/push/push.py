@@ -69,12 +69,12 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
     `since`: return only sessions used since then; None returns all.
     """
     return [
-        each
-        for each in sessions
-        if each.kind is not SessionKind.CHECKPOINT
-        and not each.is_copy
-        and Flag.EMPTY not in each.flags
-        and (since is None or each.when >= since)
+        session
+        for session in sessions
+        if session.kind is not SessionKind.CHECKPOINT
+        and not session.is_copy
+        and Flag.EMPTY not in session.flags
+        and (since is None or session.when >= since)
     ]
 
 
@@ -86,35 +86,35 @@ def push_sessions(
     `progress`: called with the number of sessions processed. An unreadable session is reported as a
     problem, and its old rows are kept. Raises OSError and PushError if the folder can't be written.
     """
-    done = Pushed()
+    pushed = Pushed()
     for (project, day), group in sorted(_by_day(sessions).items()):
-        _push_day(folder, project, day, group, done)
-        done.sessions += len(group)
-        progress(done.sessions)
-    return done
+        _push_day(folder, project, day, group, pushed)
+        pushed.sessions += len(group)
+        progress(pushed.sessions)
+    return pushed
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
     """Map (project, UTC day) to the sessions that started on that day, by session id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
-    for each in sessions:
-        began = each.started or each.updated
+    for session in sessions:
+        began = session.started or session.updated
         day = UNKNOWN_DAY if began is None else f"{began.astimezone(UTC):%Y-%m-%d}"
-        days.setdefault((each.project_key, day), {}).setdefault(each.id, each)
+        days.setdefault((session.project_key, day), {}).setdefault(session.id, session)
     return days
 
 
 def _push_day(
     folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed
 ) -> None:
-    place = folder.day(_project_name(folder, project), day)
-    known = dict(folder.sources(place).sessions)
+    path = folder.day(_project_name(folder, project), day)
+    stored = dict(folder.sources(path).sessions)
     changed: dict[str, Callable[[], Iterable[bytes]]] = {}
     rows: dict[str, int] = {}
     for id, summary in group.items():
         try:
             now = _state(summary)
-            before = known.get(id)
+            before = stored.get(id)
             if before is not None and (before.size, before.modified) == (now.size, now.modified):
                 continue
             SessionLog.read(summary.path).close()
@@ -126,12 +126,12 @@ def _push_day(
         except UNREADABLE as error:
             done.problems.append(problem_of(summary.path, error))
             continue
-        known[id] = PushedFile(size=now.size, modified=now.modified, rows=0, raw=raw)
+        stored[id] = PushedFile(size=now.size, modified=now.modified, rows=0, raw=raw)
         changed[id] = partial(_rows, folder, summary, raw, rows)
     if changed:
-        folder.write_day(place, changed, known, rows)
+        folder.write_day(path, changed, stored, rows)
         done.changed += len(changed)
-        done.days.append(str((place / DATA).relative_to(folder.path)))
+        done.days.append(str((path / DATA).relative_to(folder.path)))
 
 
 def _state(summary: Summary) -> PushedFile:
@@ -208,13 +208,15 @@ def _columns(message: Message) -> dict[str, Any]:
         "prompt": message.prompt,
         "dropped": None if message.dropped is None else message.dropped.value,
         "model": message.model,
-        "text": "\n\n".join(each.text for each in blocks if isinstance(each, Text | Notice)),
+        "text": "\n\n".join(block.text for block in blocks if isinstance(block, Text | Notice)),
         "thoughts": "\n\n".join(
-            f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)
+            f"{block.subject}: {block.description}"
+            for block in blocks
+            if isinstance(block, Thought)
         ),
-        "attachments": [each.name for each in blocks if isinstance(each, Attachment)],
+        "attachments": [block.name for block in blocks if isinstance(block, Attachment)],
         "tokens": asdict(usage),
-        "calls": [_call(each) for each in blocks if isinstance(each, ToolCall)],
+        "calls": [_call(block) for block in blocks if isinstance(block, ToolCall)],
     }
 
 
@@ -244,5 +246,5 @@ def _sound(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode() if not value.isascii() else value
     if isinstance(value, dict):
-        return {_sound(key): _sound(each) for key, each in value.items()}
-    return [_sound(each) for each in value] if isinstance(value, list) else value
+        return {_sound(key): _sound(item) for key, item in value.items()}
+    return [_sound(item) for item in value] if isinstance(value, list) else value

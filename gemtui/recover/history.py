@@ -69,19 +69,21 @@ def recover_file(
     moved together with its project. Then the sessions of projects that no longer exist are searched
     for a file at the same place in a project of the same name.
     """
-    every = [each for session in sessions for each in (session, *session.copies)]
-    every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
+    every = [summary for session in sessions for summary in (session, *session.copies)]
+    every = [session for session in every if session.kind is not SessionKind.CHECKPOINT]
     needle = max(_WORD.findall(path.name), key=len, default="").encode()
-    every = [each for each in every if _mentions(each.path, needle)]
+    every = [session for session in every if _mentions(session.path, needle)]
     records, problems = _records(every, _Named(path), cancelled)
     notes: tuple[str, ...] = ()
     if not records:
-        moved = [each for each in every if each.project and not is_folder(Path(each.project))]
+        moved = [
+            session for session in every if session.project and not is_folder(Path(session.project))
+        ]
         records, _ = _records(moved, _Moved(path), cancelled)
-        records = [replace(each, certain=False) for each in records]
+        records = [replace(record, certain=False) for record in records]
         if records:
             notes = ("the file's project was moved, so every line is a guess",)
-    rebuilt = rebuild(each for each in records if at is None or each.source.time <= at)
+    rebuilt = rebuild(record for record in records if at is None or record.source.time <= at)
     if rebuilt is None and at is not None and (later := _before_later(records)) is not None:
         rebuilt = rebuild([later])
         notes = (
@@ -116,7 +118,7 @@ class _Named:
     """Tests whether a path is one of a file's names."""
 
     def __init__(self, path: Path) -> None:
-        self._names = {recorded_path(each) for each in (str(path), *folder_names(path))}
+        self._names = {recorded_path(name) for name in (str(path), *folder_names(path))}
 
     def __call__(self, _project: str | None, path: PurePath) -> bool:
         return path in self._names
@@ -165,7 +167,7 @@ class _Names:
 def _records(
     sessions: Sequence[Summary], is_it: _IsIt, cancelled: Callable[[], bool]
 ) -> tuple[list[CallEvidence], list[Problem]]:
-    found: dict[tuple[str, datetime, str], CallEvidence] = {}
+    records: dict[tuple[str, datetime, str], CallEvidence] = {}
     problems = []
     for session in sessions:
         if cancelled():
@@ -174,9 +176,9 @@ def _records(
         if isinstance(read, Problem):
             problems.append(read)
             continue
-        for each in read:
-            found.setdefault((each.source.call, each.source.time, each.source.tool), each)
-    return list(found.values()), problems
+        for record in read:
+            records.setdefault((record.source.call, record.source.time, record.source.tool), record)
+    return list(records.values()), problems
 
 
 def _mentions(path: Path, needle: bytes) -> bool:
@@ -201,17 +203,17 @@ def _of_log(log: SessionLog, session: Summary, is_it: _IsIt) -> list[CallEvidenc
 
     Rewound and failed calls are included, because they may have changed the file.
     """
-    found = []
+    evidence = []
     names = _Names(is_it, session.project)
     transcript = transcript_of(log, dropped=True, in_flight=False)
-    for place, outline in enumerate(transcript.outlines):
+    for position, outline in enumerate(transcript.outlines):
         if not outline.calls:
             continue
-        message = transcript.read(place)
+        message = transcript.read(position)
         for call in (block for block in message.blocks if isinstance(block, ToolCall)):
             if (seen := _seen(call, names)) is not None:
-                found.append(_record(call, message, seen, session.owner, session.when))
-    return found
+                evidence.append(_record(call, message, seen, session.owner, session.when))
+    return evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,8 +255,8 @@ def _of_write(call: ToolCall, kind: ToolKind, names: _Names) -> _Seen | None:
     change = call.display if isinstance(call.display, DiffDisplay) else None
     made = call.status is ToolStatus.SUCCESS
     recorded = change is not None and not is_rebuilt(change)
-    told = change.path if change is not None and recorded else ""
-    if not (names.literally(told) or names.to_cli(asked_path(call.args))):
+    name = change.path if change is not None and recorded else ""
+    if not (names.literally(name) or names.to_cli(asked_path(call.args))):
         return None
     if not made:
         if change is None or not recorded or change.original is None:
@@ -304,8 +306,8 @@ def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
     )
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
-    place = folder if isinstance(folder, str) else ""
-    shown = _shown_by(command, output, lambda word: names.literally(str(PurePath(place, word))))
+    directory = folder if isinstance(folder, str) else ""
+    shown = _shown_by(command, output, lambda word: names.literally(str(PurePath(directory, word))))
     return None if shown is None else _Seen(shown=shown, certain=False)
 
 
@@ -327,13 +329,13 @@ def _shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown 
     `names`: returns whether a word of the command names the file, relative to the command's folder.
     """
     try:
-        (words,) = [[word.text for word in each] for each in plain_commands(command)]
+        (command_words,) = [[word.text for word in plain] for plain in plain_commands(command)]
     except (Unclear, ValueError):
         return None
-    if not output.strip() or len(words) < 2:
+    if not output.strip() or len(command_words) < 2:
         return None
     lines = tuple(output.removesuffix("\n").split("\n"))
-    program, *rest = words
+    program, *rest = command_words
     if program == "git":
         return _of_git(rest, output, lines, names)
     if not names(rest[-1]):
@@ -351,9 +353,9 @@ def _shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown 
                 return Whole(text="\n".join((*lines, "")))
             return RecordedLines(first=0, lines=(*lines, ""))
         case "sed" if len(options) == 2 and options[0] == "-n":
-            found = _LINES.fullmatch(options[1])
+            match = _LINES.fullmatch(options[1])
             return (
-                None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
+                None if match is None else RecordedLines(first=max(1, int(match[1])), lines=lines)
             )
     return None
 
@@ -363,8 +365,8 @@ def _count(options: Sequence[str]) -> int | None:
     if not options:
         return _DEFAULT
     text = "".join(options) if options[0] == "-n" and len(options) == 2 else options[0]
-    found = _COUNT.fullmatch(text) if len(options) == 1 or options[0] == "-n" else None
-    return None if found is None else int(found[1] or found[2])
+    match = _COUNT.fullmatch(text) if len(options) == 1 or options[0] == "-n" else None
+    return None if match is None else int(match[1] or match[2])
 
 
 def _of_git(

@@ -166,12 +166,14 @@ class Rebuilt:
     @property
     def spans(self) -> tuple[LineRange, ...]:
         """The lines, grouped into ranges with the same source."""
-        found, at = [], 1
-        for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
+        spans, at = [], 1
+        for (is_known, source), lines in groupby(
+            self.listed, lambda line: (line.known, line.source)
+        ):
             last = at + len(list(lines)) - 1
-            found.append(LineRange(first=at, last=last, known=known, source=source))
+            spans.append(LineRange(first=at, last=last, known=is_known, source=source))
             at = last + 1
-        return tuple(found)
+        return tuple(spans)
 
 
 def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
@@ -291,9 +293,9 @@ class _FileState:
             lines = tuple(line.removesuffix("\n") for line in hunk.added)
             if lines:
                 part = RecordedLines(first=max(1, hunk.new_first), lines=lines)
-                known = [line.known for line in self.lines]
+                certain = [line.known for line in self.lines]
                 self._part(part, record)
-                self._know_again(known, record)
+                self._know_again(certain, record)
 
     def _know_again(self, known: Sequence[bool], record: CallEvidence) -> None:
         """Mark lines from earlier hunks of the same diff as known again.
@@ -327,14 +329,14 @@ class _FileState:
 
     def _edit(self, shown: RecordedEdit, record: CallEvidence) -> None:
         texts = self._texts()
-        found = None
+        position = None
         if texts and None not in texts:
             whole = "\n".join(text or "" for text in texts)
-            found = edited(whole, shown.old, shown.new, several=shown.several)
-        if found is None or not found.exact or (found.count > 1 and not shown.several):
+            position = edited(whole, shown.old, shown.new, several=shown.several)
+        if position is None or not position.exact or (position.count > 1 and not shown.several):
             self.notes.append(_unplaced(record))
             return
-        lines = _lines(found.after)
+        lines = _lines(position.after)
         same = _same_ends(texts, lines)
         old = [replace(line, known=False) for line in self.lines]
         middle = lines[same[0] : len(lines) - same[1]]

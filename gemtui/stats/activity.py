@@ -151,20 +151,20 @@ def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Ans
 
     `outlines`: the conversation's messages. `otherwise`: the time for answers that have none.
     """
-    found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
+    by_kind: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:
         if line.author is Author.MODEL:
             long = line.usage is not None and (line.usage.input or 0) > LONG_PROMPT
             slot, dropped = _slot(line.time, otherwise), line.dropped is not None
             usage = None if slot == UNKNOWN_TIME else line.usage
-            found.setdefault((slot, line.model or "", long, dropped), []).append(usage)
-    for key, usages in found.items():
+            by_kind.setdefault((slot, line.model or "", long, dropped), []).append(usage)
+    for key, usages in by_kind.items():
         unknown = sum(usage is None or None in (usage.input, usage.output) for usage in usages)
         yield Answers(*key, len(usages), unknown, usage_sum(usages))
 
 
 def _slot(time: datetime | None, otherwise: datetime) -> int:
-    for each in (time, otherwise):
-        if each is not None and _FIRST <= each < _LAST:
-            return int(each.timestamp() // SLOT)
+    for moment in (time, otherwise):
+        if moment is not None and _FIRST <= moment < _LAST:
+            return int(moment.timestamp() // SLOT)
     return UNKNOWN_TIME

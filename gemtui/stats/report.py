@@ -145,15 +145,19 @@ class Stats:
         for slot, prompts in activity.prompts if id == session.id else ():
             for sums in self._groups(slot, id, project):
                 sums.prompts += prompts
-        for each in activity.answers:
-            model = each.model or UNKNOWN_MODEL
+        for answers in activity.answers:
+            model = answers.model or UNKNOWN_MODEL
             prices = self.prices
-            cost = None if prices is None else prices.cost(each.model, each.usage, long=each.long)
-            for sums in self._groups(each.slot, id, project, model=model):
-                sums.add_answers(each, model, cost)
-            if each.slot > UNKNOWN_TIME and each.slot >= self._first and not each.dropped:
-                day, hour = self._time(each.slot)
-                self.week[day.weekday(), hour] += each.count
+            cost = (
+                None
+                if prices is None
+                else prices.cost(answers.model, answers.usage, long=answers.long)
+            )
+            for sums in self._groups(answers.slot, id, project, model=model):
+                sums.add_answers(answers, model, cost)
+            if answers.slot > UNKNOWN_TIME and answers.slot >= self._first and not answers.dropped:
+                day, hour = self._time(answers.slot)
+                self.week[day.weekday(), hour] += answers.count
         for call in activity.calls:
             for sums in self._groups(call.slot, id, project, tool=call.tool):
                 sums.calls[call.ended] += call.count
@@ -196,7 +200,7 @@ class Stats:
             "totals": self.total.to_dict(),
             "projects": _rows("project", self.projects),
             "models": _rows("model", self.models),
-            "days": _rows("day", {str(day): each for day, each in self.days.items()}),
+            "days": _rows("day", {str(day): sums for day, sums in self.days.items()}),
             "tools": _rows("tool", self.tools),
             "hours": _rows("hour", self.hours),
             "prices": prices and {"date": str(prices.date), "models": sorted(prices.models)},
@@ -211,7 +215,7 @@ def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[
     """
     folders = None if project is None else ProjectFolders(project)
     counted = filter(_counts, sessions)
-    return [each for each in counted if folders is None or each.project in folders]
+    return [session for session in counted if folders is None or session.project in folders]
 
 
 def _counts(session: Summary) -> bool:
@@ -246,7 +250,7 @@ def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | Non
 
     This is at least the last answer and its input. Returns None if their tokens are unknown.
     """
-    last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
+    last = next((outline for outline in reversed(outlines) if outline.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
         return None
     used = last.usage.input + (last.usage.output or 0)
@@ -262,10 +266,10 @@ def sums_since(
     without recorded tokens.
     """
     stats = Stats(prices, since=start, zone=None)
-    recent = [each for each in counted_sessions(sessions, None) if each.when >= start]
-    for session, found in activities(recent, home=home, cache=cache):
-        if isinstance(found, FileActivity):
-            stats.add(session, found)
+    recent = [session for session in counted_sessions(sessions, None) if session.when >= start]
+    for session, activity in activities(recent, home=home, cache=cache):
+        if isinstance(activity, FileActivity):
+            stats.add(session, activity)
         else:
             stats.total.unknown += 1
     return stats.total
@@ -292,7 +296,7 @@ def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
     because they have their own sessions.
     """
     sums = Sums()
-    for each in answers_of(tuple(outlines), now):
-        cost = prices.cost(each.model, each.usage, long=each.long)
-        sums.add_answers(each, each.model or UNKNOWN_MODEL, cost)
+    for answers in answers_of(tuple(outlines), now):
+        cost = prices.cost(answers.model, answers.usage, long=answers.long)
+        sums.add_answers(answers, answers.model or UNKNOWN_MODEL, cost)
     return sums
