@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,7 @@ from gemtui.agent.events import (
     Done,
     DoneStatus,
     ErrorSaid,
-    Init,
-    Prompted,
     ResultStatus,
-    TextDelta,
-    TextSaid,
     ToolResult,
     ToolUse,
 )
@@ -28,8 +24,6 @@ from gemtui.agent.run_folder import Limit
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.wire import WireDelta, parse_line
 from tests.rows import each_row, table
-
-TABLES = table("agent/stream.json")
 
 STREAMS = Path(__file__).parent.parent / "data/streams"
 Object = dict[str, Any]
@@ -72,49 +66,44 @@ def result(id: str = "t1", status: str = "success", **more: Any) -> Object:
     return {"type": "tool_result", "tool_id": id, "status": status} | more
 
 
-def test_every_kind_of_event_in_order() -> None:
-    said = events(
-        [
-            INIT,
-            {"type": "message", "content": "Hi"},
-            use(),
-            result(),
-            {"type": "error", "severity": "warning", "message": "slow"},
-            {"type": "result", "status": "max_turns", "stats": {"duration_ms": 222}},
-        ],
-        EXITED,
-    )
-    assert types(said) == ["init", "text", "tool_use", "tool_result", "error", "done"]
-    assert (done(said).status, done(said).duration_ms) == (DoneStatus.MAX_TURNS, 222)
-    assert {event.session_id for event in said} == {"s1"}
+BUILDERS: dict[str, Callable[[Any], Object]] = {
+    "INIT": lambda more: INIT | more,
+    "OK": lambda more: OK | more,
+    "DELTA": delta,
+    "USE": lambda more: use(**more),
+    "RESULT": lambda more: result(**more),
+}
 
 
-def test_the_answer_is_deltas_and_then_one_text() -> None:
-    said = events(
-        [INIT, {"type": "message", "role": "user", "content": "echo"}, delta("Part 1. "), use()],
-        EXITED,
-    )
-    assert [event.payload for event in said[1:4]] == [
-        TextDelta(delta="Part 1. "),
-        TextSaid(content="Part 1. "),
-        ToolUse(tool_name="write_file", tool_use_id="t1", input={}),
-    ]
-    whole = events([INIT, delta("Part 1. "), delta("Part 2."), OK], EXITED)
-    assert whole[-2].payload == TextSaid(content="Part 1. Part 2.")
-    assert done(whole).result == "Part 1. Part 2."
+def built(row: Object) -> Object:
+    """What a table tells as `{"USE": {"tool_name": "glob"}}`."""
+    name = next(iter(row), "")
+    return BUILDERS[name](row[name]) if name in BUILDERS else row
 
 
-def test_a_stream_without_init_gets_one_first() -> None:
-    said = events(["no object", {"type": "mystery"}, OK], EXITED, model="m", session_id="asked")
-    assert types(said) == ["init", "error", "done"]
-    assert said[0].payload == Init(model="m", cwd="/project")
-    assert said[0].session_id == "asked"
+TABLES = table("agent/stream.json", built)
 
 
-def test_later_inits_are_dropped_and_their_session_counts() -> None:
-    said = events([INIT, INIT | {"session_id": "s2"}, OK], EXITED, resumed="old")
-    assert types(said) == ["init", "done"]
-    assert done(said).resume_token == "s2"
+@each_row("promise, objects, options, expected, payloads", TABLES["streams"])
+def test_a_stream_becomes_the_events_that_are_promised(
+    promise: str,
+    objects: list[object],
+    options: Object,
+    expected: list[str],
+    payloads: dict[str, Object],
+) -> None:
+    options = dict(options)
+    said = events(objects, ending_of(options.pop("ending")), **options)
+    assert types(said) == expected, promise
+    for index, fields in payloads.items():
+        event = said[int(index)].to_dict()
+        told = event["payload"] | {"sessionId": event["sessionId"]}
+        assert {name: told.get(name) for name in fields} == fields, promise
+
+
+def ending_of(data: Object) -> Ending:
+    """How the process of a row ended."""
+    return Ending(**{**data, "limit": Limit(data["limit"])}) if "limit" in data else Ending(**data)
 
 
 @each_row("event", TABLES["a tool use in all its forms"])
@@ -137,65 +126,6 @@ def test_how_a_tool_ended(more: Object, status: ResultStatus) -> None:
     assert (payload.status, payload.tool_name) == (status, "write_file")
 
 
-def test_a_tool_that_never_existed_is_an_error_not_a_refusal() -> None:
-    missing = result(status="error", error={"type": "tool_not_registered", "message": "none"})
-    said = events([INIT, use(name="frobnicate"), missing, OK], EXITED)
-    payload = said[2].payload
-    assert isinstance(payload, ToolResult)
-    assert (payload.status, payload.output) == (ResultStatus.ERROR, "none")
-
-
-def test_a_result_without_its_use_still_shows() -> None:
-    response = {"functionResponse": {"name": "t", "id": "i", "response": {"output": "o"}}}
-    said = events([INIT, {"type": "tool_result"} | response, OK], EXITED)
-    payload = said[1].payload
-    assert isinstance(payload, ToolResult)
-    assert (payload.tool_name, payload.tool_use_id) == ("t", "i")
-    assert payload.output == {"output": "o"}
-
-
-def test_an_error_result_says_why_before_the_end() -> None:
-    failed = {"type": "result", "status": "failed", "error": {"message": "no quota", "type": "q"}}
-    said = events([INIT, failed], Ending(code=173))
-    assert types(said) == ["init", "error", "done"]
-    assert first_error(said) == ErrorSaid(message="no quota", code="q", recoverable=False)
-
-
-def test_a_failed_run_s_result_is_the_error() -> None:
-    failed = {"type": "result", "status": "error", "error": {"message": "no quota"}}
-    assert done(events([INIT, delta("Half"), failed], Ending(code=173))).result == "no quota"
-    named = {"type": "error", "severity": "error", "message": "empty answer"}
-    nameless = {"type": "result", "status": "error"}
-    assert done(events([INIT, named, nameless], EXITED)).result == "empty answer"
-    assert done(events([INIT, delta("Half")], Ending(code=1, stderr="why"))).result == "why"
-    assert done(events([INIT, delta("Half"), OK], EXITED)).result == "Half"
-
-
-def test_the_models_that_were_asked_are_told() -> None:
-    stats = {"models": {"gemini-2.5-flash-lite": {}, "gemini-2.5-pro": {"total_tokens": 9}}}
-    said = events([INIT, OK | {"stats": stats}], EXITED)
-    assert done(said).models == ("gemini-2.5-flash-lite", "gemini-2.5-pro")
-    assert said[-1].to_dict()["payload"]["models"] == ["gemini-2.5-flash-lite", "gemini-2.5-pro"]
-    unknown = events([INIT, OK | {"stats": {"models": []}}], EXITED)[-1]
-    assert "models" not in unknown.to_dict()["payload"]
-
-
-def test_an_error_result_without_words_is_shown_itself() -> None:
-    said = events([INIT, {"type": "result", "status": "error"}], EXITED)
-    assert '"status":"error"' in first_error(said).message
-
-
-def test_nothing_after_the_result_counts() -> None:
-    said = events([INIT, OK, delta("late"), {"type": "result", "status": "error"}], EXITED)
-    assert types(said) == ["init", "done"]
-    assert done(said).status is DoneStatus.SUCCESS
-
-
-def ending_of(data: dict[str, Any]) -> Ending:
-    """How the process of a row ended."""
-    return Ending(**{**data, "limit": Limit(data["limit"])}) if "limit" in data else Ending(**data)
-
-
 @each_row("ending, status, code", table("agent/endings.json", ending_of))
 def test_ends_without_a_result(ending: Ending, status: str, code: str | None) -> None:
     said = events([], ending)
@@ -204,27 +134,6 @@ def test_ends_without_a_result(ending: Ending, status: str, code: str | None) ->
     assert said[-1].metadata == {"complete": False, "exitCode": ending.code}
     if code:
         assert first_error(said).code == code
-
-
-def test_the_words_of_an_end_without_a_result() -> None:
-    assert "code 42" in first_error(events([], Ending(code=42))).message
-    assert first_error(events([], Ending(code=42, stderr="no prompt\n"))).message == "no prompt"
-    limit = Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10)
-    assert "timed out after 10s" in first_error(events([], limit)).message
-
-
-def test_an_abort_wins_over_a_result_that_was_not_delivered() -> None:
-    failed = {"type": "result", "status": "error", "error": {"message": "x"}}
-    said = events([INIT, delta("partial"), failed], Ending(code=0, aborted=True, stderr="noise"))
-    assert types(said) == ["init", "text_delta", "text", "done"]
-    assert done(said).status is DoneStatus.INTERRUPTED
-    assert (done(said).result, done(said).resume_token) == (None, "s1")
-
-
-def test_the_token_to_resume_is_the_cli_s_else_the_one_resumed_else_none() -> None:
-    assert done(events([INIT], EXITED, session_id="asked")).resume_token == "s1"
-    assert done(events([], EXITED, resumed="old")).resume_token == "old"
-    assert done(events([], EXITED, session_id="asked")).resume_token is None
 
 
 def test_json_has_camel_case_names() -> None:
@@ -363,18 +272,3 @@ def test_any_objects_give_one_init_and_one_done(
     assert types(said).count("init") == types(said).count("done") == 1
     assert (said[0].type, said[-1].type) == ("init", "done")
     assert all(orjson.dumps(event.to_dict()) for event in said)
-
-
-HANDED_OVER = {
-    "type": "error",
-    "severity": "warning",
-    "message": "Agent execution blocked: and\nthen?",
-}
-
-
-def test_the_next_prompt_of_a_run_that_asks_is_no_error() -> None:
-    said = events([INIT, HANDED_OVER, delta("Then.")], EXITED, asks=True)
-    assert [each.payload for each in said if isinstance(each.payload, Prompted)] == [
-        Prompted(content="and\nthen?")
-    ]
-    assert "prompt" not in types(events([INIT, HANDED_OVER], EXITED))
