@@ -1,36 +1,34 @@
-"""The text of a tool call: the arguments and results that are displayed.
+"""What a card of a tool call shows: the request, the person's answer, and the result.
 
-`call_text` returns everything a tool card shows, and search covers the same text. The other
-functions return the parts of it that cards and exports render.
+`call_text` returns all of it, and searches cover the same text. The other functions return the
+parts of it that cards and exports draw.
 """
 
 from __future__ import annotations
-
-import re
-from itertools import groupby
-from typing import assert_never
 
 from gemtui.calls.paths import asked_path
 from gemtui.transcript.displays import content_diff, hunks
 from gemtui.transcript.media import image_text
 from gemtui.transcript.model import (
-    Activity,
-    AgentDisplay,
     Consent,
     DiffDisplay,
     Display,
-    FilesDisplay,
-    JsonDisplay,
-    Match,
-    MatchesDisplay,
-    ScreenDisplay,
-    TableDisplay,
     TextDisplay,
     TodosDisplay,
     ToolCall,
     ToolStatus,
 )
-from gemtui.transcript.parts import pretty, string
+from gemtui.transcript.parts import string
+from gemtui.transcript.result_rows import (
+    Row,
+    RowRole,
+    changed_lines,
+    joined_lines,
+    plain_text,
+    result_rows,
+    searched_text,
+    unescaped,
+)
 from gemtui.transcript.tool_output import FileLines, lines_read, requested_lines
 from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target
 
@@ -44,8 +42,6 @@ _LONG = 300
 _LINES = frozenset({"start_line", "end_line", "offset", "limit"})
 """The arguments with which a call requests lines of a file."""
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
-_ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
-_ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
 
 
 # --- whole text ----------------------------------------------------------------------------------
@@ -58,38 +54,34 @@ def call_text(call: ToolCall) -> str:
     hit. The names of a built-in tool and of its arguments are left out, because they are the same
     in every call to the tool. Line numbers and gemtui's own words are left out, too.
     """
-    asked, gave, line = _asked_text(call), only_reason(call), ""
-    if not gave and (shown := shown_display(call)) is not None:
-        gave, line = _drawn_text(shown), replaced_line(call, shown)
-    about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
-    rest = (gave, asked) if call.status.failed else (asked, gave)
-    images = map(image_text, call.images)
-    end = (shown_rule(call), shown_reason(call), line)
-    return _lines(*about, *_original_texts(call), *rest, *images, *end)
+    request = _request_text(call)
+    result = only_reason(call) or searched_text(call_rows(call))
+    return joined_lines(
+        (
+            "" if is_builtin(call.name) else call.name,
+            target(call),
+            lines_asked(call),
+            _original_text(call),
+            *((result, request) if call.status.failed else (request, result)),
+            *map(image_text, call.images),
+            shown_rule(call),
+            shown_reason(call),
+        )
+    )
 
 
-def _asked_text(call: ToolCall) -> str:
+def _request_text(call: ToolCall) -> str:
     """Return, as text, the arguments that a card's first line and result may not show.
 
     The lines that a read requested are among them if the first line words them differently: a
     narrow card has no room for them there.
     """
     repeated = repeated_arguments(call) - _LINES
-    texts = {name: _plain(value) for name, value in call.args.items() if name not in repeated}
+    texts = {name: unescaped(value) for name, value in call.args.items() if name not in repeated}
     if not is_builtin(call.name):
-        return _lines(*(f"{name}: {text}" for name, text in texts.items()))
+        return joined_lines(f"{name}: {text}" for name, text in texts.items())
     elsewhere = {target(call), *lines_asked(call).split("-")}
-    return _lines(*(text for text in texts.values() if text.strip() and text not in elsewhere))
-
-
-def _plain(value: object) -> str:
-    """Return an argument as text: strings unchanged, others as JSON without escapes.
-
-    The result is for display and search, and need not be valid JSON.
-    """
-    if isinstance(value, str):
-        return value
-    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
+    return joined_lines(text for text in texts.values() if text.strip() and text not in elsewhere)
 
 
 # --- the user's answer ---------------------------------------------------------------------------
@@ -132,13 +124,12 @@ def difference_from_original(call: ToolCall) -> DiffDisplay | None:
     return None
 
 
-def _original_texts(call: ToolCall) -> tuple[str, ...]:
-    if call.answer is None or call.answer.asked is None:
-        return ()
-    if (command := original_command(call)) is not None:
-        return (command,)
+def _original_text(call: ToolCall) -> str:
+    command = original_command(call)
+    if command is not None:
+        return command
     difference = difference_from_original(call)
-    return () if difference is None else (_changes(difference.diff),)
+    return "" if difference is None else changed_lines(difference.diff)
 
 
 # --- request -------------------------------------------------------------------------------------
@@ -149,14 +140,13 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 
     The first line of the card or the call's result shows them in full.
     """
-    match call.display:
-        case DiffDisplay() if hunks(call.display.diff) and not only_reason(call):
-            return _FILE_TEXTS
-        case TodosDisplay() if not only_reason(call):
-            return frozenset({"todos"})
-        case TextDisplay() if kind_of(call.name) is ToolKind.TOPIC:
-            shown = call.display.text
-            return frozenset(name for name, value in call.args.items() if string(value) in shown)
+    display = call.display
+    if isinstance(display, DiffDisplay) and hunks(display.diff) and not only_reason(call):
+        return _FILE_TEXTS
+    if isinstance(display, TodosDisplay) and not only_reason(call):
+        return frozenset({"todos"})
+    if isinstance(display, TextDisplay) and kind_of(call.name) is ToolKind.TOPIC:
+        return frozenset(name for name, value in call.args.items() if string(value) in display.text)
     if lines_asked(call):
         return _LINES
     return frozenset()
@@ -211,17 +201,28 @@ def shown_display(call: ToolCall) -> Display | None:
     return TextDisplay(text=output, markdown=markdown)
 
 
-def replaced_line(call: ToolCall, shown: Display | None) -> str:
+def call_rows(call: ToolCall) -> list[Row]:
+    """Return the rows of a call's result, as `shown_display` chooses it."""
+    shown = shown_display(call)
+    if shown is None:
+        return []
+    rows = list(result_rows(shown))
+    line = _replaced_line(call, shown)
+    return [*rows, Row(RowRole.NOTE, line, plain="")] if line else rows
+
+
+def _replaced_line(call: ToolCall, shown: Display) -> str:
     """Return the line that a card shows below its result; "" if there is none.
 
     That is the line that the CLI displayed if the card shows a longer text instead. Below todos, it
-    is what the model received besides them. `shown`: the call's `shown_display`.
+    is what the model received besides them.
     """
     if isinstance(shown, TodosDisplay):
         return _besides(shown, call.output or "")
-    line = call.display.text if isinstance(call.display, TextDisplay) else ""
-    text = shown.text if isinstance(shown, TextDisplay) else ""
-    return line if line != text and "\n" in text.strip() else ""
+    if isinstance(shown, TextDisplay) and "\n" in shown.text.strip():
+        line = call.display.text if isinstance(call.display, TextDisplay) else ""
+        return line if line != shown.text else ""
+    return ""
 
 
 def _besides(todos: TodosDisplay, output: str) -> str:
@@ -255,105 +256,4 @@ def file_lines(call: ToolCall) -> FileLines | None:
 
 def output_text(call: ToolCall) -> str:
     """Return a call's output as raw plain text, its error first; "" if there is none."""
-    display = shown_display(call)
-    pieces = (call.error or "", "" if display is None else display_text(display))
-    return "\n".join(piece for piece in pieces if piece)
-
-
-def display_text(display: Display) -> str:
-    """Return a displayed result as raw plain text.
-
-    Each match, file, todo, or table row has its own line. Table cells are separated by tabs.
-    """
-    match display:
-        case TextDisplay():
-            return display.text
-        case DiffDisplay():
-            return hunks(display.diff)
-        case MatchesDisplay():
-            return _lines(display.summary, *map(_match, display.matches))
-        case FilesDisplay():
-            skipped = (f"skipped: {path} {reason}".rstrip() for path, reason in display.skipped)
-            return _lines(display.summary, *display.files, *skipped)
-        case AgentDisplay():
-            state = " ".join(filter(None, (display.agent, display.state, display.reason)))
-            return _lines(state, *map(_activity, display.activities), display.result or "")
-        case TodosDisplay():
-            return _lines(*(f"{todo.status}: {todo.text}" for todo in display.items))
-        case ScreenDisplay():
-            return "\n".join("".join(span.text for span in line) for line in display.lines)
-        case TableDisplay():
-            return _lines("\t".join(display.columns), *map("\t".join, display.rows))
-        case JsonDisplay():
-            return pretty(display.value)
-        case _:
-            assert_never(display)
-
-
-def _drawn_text(display: Display) -> str:
-    """Return the text of a displayed result as it appears on a card.
-
-    Unlike in `display_text`, parts that the card omits or puts into other words are left out.
-    """
-    match display:
-        case DiffDisplay():
-            return _changes(display.diff)
-        case MatchesDisplay(matches=()):
-            return display.summary
-        case MatchesDisplay():
-            groups = groupby(display.matches, key=lambda match: match.path)
-            return _lines(*(_lines(path, *(each.text for each in some)) for path, some in groups))
-        case AgentDisplay():
-            steps = (f"{_words(step.kind)}  {step.text}" for step in display.activities)
-            return _lines(*steps, display.result or "", display.reason or "")
-        case TodosDisplay():
-            return _lines(*(f"{todo.text}  {_todo_state(todo.status)}" for todo in display.items))
-        case JsonDisplay():
-            return _plain(display.value)
-        case FilesDisplay():
-            skipped = (f"{path}  skipped: {reason}" for path, reason in display.skipped)
-            return _lines(*display.files, *skipped, display.summary)
-        case TextDisplay() | ScreenDisplay() | TableDisplay():
-            return display_text(display)
-        case _:
-            assert_never(display)
-
-
-def _todo_state(status: str) -> str:
-    """Return a todo's status in words; "" if a card shows it as a symbol."""
-    return "" if status in ("completed", "pending") else _words(status)
-
-
-def _changes(diff: str) -> str:
-    """Return a unified diff's changed and unchanged lines as plain text.
-
-    The signs before the lines, the file names, and the line numbers are left out.
-    """
-    from gemtui.transcript.diffs import (
-        GAP,
-        diff_lines,
-        is_diff_text,
-    )  # slow, so not imported earlier
-
-    lines = [line for line in diff_lines(diff.split("\n")) if line.sign != GAP]
-    if not lines:
-        return diff if any(map(is_diff_text, diff.split("\n"))) else ""
-    return "\n".join(line.text for line in lines)
-
-
-def _lines(*lines: str) -> str:
-    return "\n".join(line for line in lines if line)
-
-
-def _match(match: Match) -> str:
-    place = match.path if match.line is None else f"{match.path}:{match.line}"
-    return f"{place}: {match.text}"
-
-
-def _activity(activity: Activity) -> str:
-    words = (_words(activity.kind), activity.text, activity.status)
-    return " ".join(filter(None, words))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return joined_lines((call.error or "", plain_text(call_rows(call))))

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any, assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, shown_display
+from gemtui.transcript.call_text import call_rows
 from gemtui.transcript.displays import hunks
 from gemtui.transcript.export_words import (
     ExportHeading,
@@ -36,20 +36,15 @@ from gemtui.transcript.model import (
     AnsiSpan,
     Attachment,
     Block,
-    DiffDisplay,
-    Display,
     Image,
     Message,
     Notice,
-    ScreenDisplay,
-    TableDisplay,
     Text,
-    TextDisplay,
     Thought,
-    TodosDisplay,
     ToolCall,
     Transcript,
 )
+from gemtui.transcript.result_rows import Row, RowRole, plain_text
 from gemtui.transcript.tool_output import BASIC
 from gemtui.transcript.untrusted_markdown import highlighted, rendered
 
@@ -169,8 +164,9 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield _argument(name, value)
     if call.error:
         yield f'<p class="note">Error:</p>\n{_pre(call.error)}'
-    if (display := shown_display(call)) is not None:
-        yield _display(display)
+    rows = call_rows(call)
+    if rows:
+        yield _result(rows)
     for image in call.images:
         yield _image(image, "Binary result")
     yield "</details>\n"
@@ -204,24 +200,24 @@ def _argument(name: Clean, value: Clean) -> str:
     return f"{label} <code>{escape(value)}</code></p>\n"
 
 
-def _display(display: Display) -> str:
-    match display:
-        case TextDisplay(markdown=True):
-            return _markdown(display.text)
-        case DiffDisplay():
-            return _diff(visible(display.diff))
-        case TableDisplay():
-            return _table(display)
-        case TodosDisplay():
-            items = (
-                f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items
-            )
-            return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>\n"
-        case ScreenDisplay():
-            lines = ("".join(map(_span, line)) for line in display.lines)
+def _result(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    match first.role:
+        case RowRole.PROSE:
+            return _markdown(first.text)
+        case RowRole.DIFF:
+            return _diff(visible(first.source.diff))
+        case RowRole.COLUMNS:
+            cells = (_table_row(row.source, "td") for row in rows if row.role is RowRole.CELLS)
+            return f"<table>{_table_row(first.source, 'th')}{''.join(cells)}</table>\n"
+        case RowRole.TODO:
+            items = (escape(clean_line(row.plain or "")) for row in rows if row.plain)
+            return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>\n"
+        case RowRole.SCREEN:
+            lines = ("".join(map(_span, line)) for line in first.source)
             return f"<pre>{chr(10).join(lines)}</pre>\n"
         case _:
-            return _pre(display_text(display))
+            return _pre(plain_text(rows))
 
 
 def _diff(diff: Clean) -> str:
@@ -235,12 +231,7 @@ def _diff_line(line: str) -> str:
     return f"<{tag}>{escape(line)}</{tag}>" if tag else f"{escape(line)}\n"
 
 
-def _table(table: TableDisplay) -> str:
-    head = _row(table.columns, "th")
-    return f"<table>{head}{''.join(_row(row, 'td') for row in table.rows)}</table>\n"
-
-
-def _row(cells: Sequence[str], tag: str) -> str:
+def _table_row(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(clean(cell))}</{tag}>' for cell in cells)}</tr>"
 
 

@@ -8,11 +8,11 @@ untrusted text is put in code blocks or code spans, or is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, shown_display
+from gemtui.transcript.call_text import call_rows
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
@@ -28,19 +28,15 @@ from gemtui.transcript.media import image_words
 from gemtui.transcript.model import (
     Attachment,
     Block,
-    DiffDisplay,
-    Display,
     Image,
-    JsonDisplay,
     Message,
     Notice,
-    TableDisplay,
     Text,
-    TextDisplay,
     Thought,
     ToolCall,
     Transcript,
 )
+from gemtui.transcript.result_rows import Row, RowRole, plain_text
 from gemtui.transcript.untrusted_markdown import defused, fenced, longest_run
 
 
@@ -99,8 +95,9 @@ def _call(call: ToolCall) -> Iterator[str]:
     if call.error:
         yield "Error:"
         yield fenced(clean(call.error))
-    if (display := shown_display(call)) is not None:
-        yield from _display(display)
+    rows = call_rows(call)
+    if rows:
+        yield _result(rows)
     for image in call.images:
         yield f"*Binary result: {escaped(image_words(image))}*"
 
@@ -113,28 +110,24 @@ def _long(name: Clean, value: Clean) -> str:
     return f"- {escaped(name)}:\n\n{fenced(value)}"
 
 
-def _display(display: Display) -> Iterator[str]:
-    match display:
-        case TextDisplay(markdown=True):
-            yield _quoted(defused(clean(display.text)))
-        case TableDisplay():
-            yield _table(display)
-        case DiffDisplay():
-            yield fenced(visible(display.diff), "diff")
-        case JsonDisplay():
-            yield fenced(clean(display_text(display)), "json")
+def _result(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    match first.role:
+        case RowRole.PROSE:
+            return _quoted(defused(clean(first.text)))
+        case RowRole.DIFF:
+            return fenced(visible(first.source.diff), "diff")
+        case RowRole.COLUMNS:
+            rule = " | ".join("---" for _ in first.source)
+            names, *cells = [_cells(row.source) for row in rows if row.source]
+            return "\n".join(f"| {line} |" for line in (names, rule, *cells))
         case _:
-            yield fenced(clean(display_text(display)))
+            language = "json" if first.role is RowRole.JSON else ""
+            return fenced(clean(plain_text(rows)), language)
 
 
-def _table(table: TableDisplay) -> str:
-    rows = (table.columns, ("---",) * len(table.columns), *table.rows)
-    lines = (" | ".join(_cell(cell, row is rows[1]) for cell in row) for row in rows)
-    return "\n".join(f"| {line} |" for line in lines)
-
-
-def _cell(text: str, is_rule: bool) -> str:
-    return text if is_rule else escaped(clean_line(text))
+def _cells(texts: Iterable[str]) -> str:
+    return " | ".join(escaped(clean_line(text)) for text in texts)
 
 
 # --- foreign text in Markdown ----------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, shown_display
+from gemtui.transcript.call_text import call_rows
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
@@ -37,6 +37,7 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
+from gemtui.transcript.result_rows import RowRole, plain_text
 
 INDENT = "  "
 
@@ -95,9 +96,10 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield from _labelled(f"Argument {name}", value)
     if call.error:
         yield from _labelled("Error", call.error)
-    if (display := shown_display(call)) is not None:
-        cleaned = visible if isinstance(display, DiffDisplay) else clean
-        yield from _labelled(_label(call), cleaned(display_text(display)))
+    rows = call_rows(call)
+    if rows:
+        cleaned = visible if rows[0].role is RowRole.DIFF else clean
+        yield from _labelled(_label(call), cleaned(plain_text(rows)))
     for image in call.images:
         yield f"Binary result: {image_words(image)}"
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from gemtui.text import clean
-from gemtui.transcript.call_text import display_text, output_text
+from gemtui.transcript.call_text import output_text
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_text import to_text
 from gemtui.transcript.model import AnsiSpan, Author, Message, ScreenDisplay, Transcript
+from gemtui.transcript.result_rows import plain_text, result_rows
 from gemtui.transcript.tool_output import BASIC, coloured
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
@@ -48,7 +49,7 @@ def test_a_colour_lasts_over_line_ends() -> None:
 def test_any_text_keeps_what_is_no_colour(text: str) -> None:
     screen = coloured(text)
     if screen is not None:
-        assert clean(display_text(screen)).strip("\n") == clean(text).strip("\n")
+        assert clean(plain_text(result_rows(screen))).strip("\n") == clean(text).strip("\n")
 
 
 def test_text_without_colours_is_text() -> None:

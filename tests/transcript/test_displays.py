@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from gemtui.transcript import model
-from gemtui.transcript.call_text import display_text
 from gemtui.transcript.displays import display_of
 from gemtui.transcript.model import AnsiSpan, ScreenDisplay, TextDisplay
+from gemtui.transcript.result_rows import plain_text, result_rows
 from tests.rows import each_row, table
 from tests.transcript.raw_calls import json_values
 
@@ -23,7 +23,7 @@ SHAPE_KEYS += ["skipped", "text", "summary", "filePath", "result", "lineNumber"]
 def test_no_value_makes_it_raise_and_all_can_be_said_in_text(value: Any) -> None:
     display = display_of(value)
     if display is not None:
-        assert isinstance(display_text(display), str)
+        assert isinstance(plain_text(result_rows(display)), str)
 
 
 @given(st.lists(st.lists(st.dictionaries(st.sampled_from(["text", "fg", "bold"]), json_values))))

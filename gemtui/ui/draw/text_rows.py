@@ -180,19 +180,6 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
     return Body(lines=tuple(lines), hidden=hidden, cut=cut, more=cut + hidden > 0)
 
 
-def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int) -> Body:
-    """Render the first `keep` rows if folded; otherwise all rows, up to `LINES`.
-
-    A folded card's rows are cut to one line each.
-    """
-    if folded:
-        return preview(rows[:keep], look, total=len(rows))
-    lines = list(wrapped_rows(rows[:LINES], look))
-    if len(rows) > LINES:
-        lines.append(left_out_line(len(rows) - LINES, look))
-    return Body(lines=tuple(lines))
-
-
 def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
     """Return a card's body with all lines or, if folded, the first few.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, islice, takewhile
-from typing import Any, assert_never
+from typing import Any
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -12,38 +12,29 @@ from rich.cells import cell_len
 from gemtui.calls.paths import asked_path
 from gemtui.text import HOLDS_CONTROLS, clean, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import (
+    call_rows,
     difference_from_original,
     file_lines,
     lines_asked,
     only_reason,
     original_command,
     repeated_arguments,
-    replaced_line,
-    shown_display,
     shown_reason,
     shown_rule,
 )
 from gemtui.transcript.media import image_words
 from gemtui.transcript.model import (
-    Activity,
-    AgentDisplay,
     AnsiSpan,
     Answer,
     Beyond,
     Consent,
     DiffDisplay,
-    FilesDisplay,
     Image,
-    JsonDisplay,
-    MatchesDisplay,
-    ScreenDisplay,
-    TableDisplay,
-    TextDisplay,
-    TodosDisplay,
     ToolCall,
     ToolStatus,
 )
 from gemtui.transcript.parts import string
+from gemtui.transcript.result_rows import Row, RowRole
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.code import highlight, language_of
@@ -80,7 +71,6 @@ from gemtui.ui.draw.text_rows import (
     line_count,
     note_line,
     preview,
-    some_rows,
     styled,
     text_rows,
     wrapped_rows,
@@ -516,65 +506,64 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Render a tool's result, or the reason it failed, as the body of its card."""
     if reason := only_reason(call):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
-    match call.display:
-        case DiffDisplay():
-            return draw_diff(call.display, look, folded=folded)
-        case MatchesDisplay():
-            return _matches(call.display, look, folded=folded)
-        case FilesDisplay():
-            return _files(call.display, look, folded=folded)
-        case AgentDisplay():
-            return _agent(call.display, look, folded=folded)
-        case TodosDisplay():
-            return _todos(call, call.display, look, folded=folded)
-        case ScreenDisplay():
-            return _screen(call, call.display, look, folded=folded)
-        case TableDisplay():
-            return _table(call.display, look, folded=folded)
-        case JsonDisplay():
-            text = as_json(call.display.value)
+    rows = call_rows(call)
+    counts = [row.label for row in rows if row.role is RowRole.COUNT]
+    notes = [f"{row.label} {row.text}" for row in rows if row.role is RowRole.NOTE]
+    facts = [Piece(count, look[Role.MUTED]) for count in counts]
+    if call.exit_code:
+        gap = "  " if facts else ""
+        facts.append(Piece(f"{gap}exit {call.exit_code}", look[Role.ERROR]))
+    content = [row for row in rows if row.role not in _BESIDE]
+    body = _result(call, content, look, folded=folded) if content else Body()
+    return replace(
+        body,
+        facts=body.facts or tuple(facts),
+        note=body.note or flat(" ".join(notes)),
+    )
+
+
+_BESIDE = (RowRole.SUMMARY, RowRole.COUNT, RowRole.NOTE)
+"""Rows that are drawn in a card's first or last line, or not at all."""
+
+
+def _result(call: ToolCall, rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
+    first = rows[0]
+    match first.role:
+        case RowRole.TEXT | RowRole.PROSE:
+            return _text(call, first.text, look, folded=folded)
+        case RowRole.JSON:
+            text = as_json(first.source)
             return text_rows(text, look, folded=folded, head=OTHER, language="json")
-        case TextDisplay() | None:
-            return _text(call, look, folded=folded)
+        case RowRole.DIFF:
+            return draw_diff(first.source, look, folded=folded)
+        case RowRole.SCREEN:
+            return _screen(call, first.source, look, folded=folded)
+        case RowRole.COLUMNS:
+            return _table(first.source, rows[1:], look, folded=folded)
+        case RowRole.STEP | RowRole.ANSWER | RowRole.END:
+            return _progress(rows, look, folded=folded)
         case _:
-            assert_never(call.display)
+            return _listed(rows, look, folded=folded)
 
 
 # --- text ----------------------------------------------------------------------------------------
 
 
-def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Render a result's text, either as displayed by the CLI or as sent to the model.
-
-    The model often receives more than the CLI displays; `shown_display` decides which is shown.
-    """
-    kind, display = kind_of(call.name), shown_display(call)
-    text = display.text if isinstance(display, TextDisplay) else ""
+def _text(call: ToolCall, text: str, look: Look, *, folded: bool) -> Body:
+    """Render a result's text, either as displayed by the CLI or as sent to the model."""
+    kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
-        body = text_rows(
-            text, look, folded=folded, tail=_last_lines(call), language=_output_language(text)
-        )
-        return replace(body, facts=_exit(call, look))
-    note = flat(replaced_line(call, display))
+        tail, language = _last_lines(call), _output_language(text)
+        return text_rows(text, look, folded=folded, tail=tail, language=language)
     lines = file_lines(call)
     if lines is not None and text == lines.text:
         language = language_of(flat(asked_path(call.args)[-200:]))
-        body = text_rows(lines.text, look, folded=folded, language=language, first=lines.first)
-        return replace(body, note=note)
-    if kind in _PROSE and not _is_data(text):
-        return replace(_prose(text, look, folded=folded, keep=_kept(kind)), note=note)
-    path = flat(target(call)[-200:]) if kind is ToolKind.READ else ""
-    language = "json" if kind in _PROSE else language_of(path)
-    body = text_rows(text, look, folded=folded, head=_kept(kind), language=language)
-    return replace(body, note=note)
-
-
-def _kept(kind: ToolKind) -> int:
-    return 0 if kind in _QUIET else OTHER
-
-
-def _is_data(text: str) -> bool:
-    return text.lstrip()[:1] in ("{", "[", "<")
+        return text_rows(text, look, folded=folded, language=language, first=lines.first)
+    keep = 0 if kind in _QUIET else OTHER
+    if kind not in _PROSE:
+        path = flat(target(call)[-200:]) if kind is ToolKind.READ else ""
+        return text_rows(text, look, folded=folded, head=keep, language=language_of(path))
+    return _prose_or_data(text, look, folded=folded, keep=keep)
 
 
 def _output_language(text: str) -> str:
@@ -585,8 +574,10 @@ def _output_language(text: str) -> str:
     return "json" if text[:1] + text[-1:] in ("{}", "[]") else ""
 
 
-def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
-    """Render Markdown or, if folded, only its first `keep` non-empty lines."""
+def _prose_or_data(text: str, look: Look, *, folded: bool, keep: int) -> Body:
+    """Render Markdown, or data as it stands; if folded, only the first `keep` non-empty lines."""
+    if text.lstrip()[:1] in ("{", "[", "<"):
+        return text_rows(text, look, folded=folded, head=keep, language="json")
     if folded and not keep:
         hidden = line_count(text)
         return Body(hidden=hidden, more=hidden > 0)
@@ -598,27 +589,25 @@ def _last_lines(call: ToolCall) -> int:
     return FAILED_OUTPUT if call.exit_code else OUTPUT
 
 
-def _exit(call: ToolCall, look: Look) -> tuple[Piece, ...]:
-    if not call.exit_code:
-        return ()
-    return (Piece(f"exit {call.exit_code}", look[Role.ERROR]),)
-
-
-def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool) -> Body:
-    lines, keep = display.lines, _last_lines(call) if folded else LINES
-    head = 0 if folded else len(lines) if len(lines) <= LINES else LINES // 2
+def _screen(
+    call: ToolCall, lines: Sequence[Sequence[AnsiSpan]], look: Look, *, folded: bool
+) -> Body:
+    keep = _last_lines(call) if folded else LINES
+    if folded:
+        head = 0
+    elif len(lines) <= LINES:
+        head = len(lines)
+    else:
+        head = LINES // 2
     first = bounded(lines[:head], size=_size)
     last = bounded(reversed(lines[max(head, len(lines) - keep + head) :]), size=_size)[::-1]
     missing = len(lines) - len(first) - len(last)
     before, after = ([GutterRow((), _spans(line, look)) for line in some] for some in (first, last))
-    facts = _exit(call, look)
     if folded:
-        return replace(preview(after, look, total=len(lines)), facts=facts)
+        return preview(after, look, total=len(lines))
     gap = (left_out_line(missing, look),) if missing else ()
     cut = (cut_lines(look),) if any(_size(line) > LONG_LINE for line in (*first, *last)) else ()
-    return Body(
-        lines=(*wrapped_rows(before, look), *gap, *wrapped_rows(after, look), *cut), facts=facts
-    )
+    return Body(lines=(*wrapped_rows(before, look), *gap, *wrapped_rows(after, look), *cut))
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
@@ -644,110 +633,102 @@ def flat_spaces(text: str) -> str:
     return clean(text).replace("\n", " ")
 
 
-# --- searches, lists ---------------------------------------------------------------------
+# --- lists, steps, tables ------------------------------------------------------------------------
 
 
-def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
-    number = len(display.matches)
-    facts = (Piece(counted(number, "match", "matches"), look[Role.MUTED]),)
-    files = len({match.path for match in display.matches})
-    note = f"in {counted(files, 'file')}" if files else flat(display.summary)
-    rows = list(_match_rows(display, look)) if not folded else []
-    body = some_rows(rows, look, folded=folded, keep=0)
-    return Body(lines=body.lines, more=folded and number > 0, facts=facts, note=note)
-
-
-def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[GutterRow]:
-    for path, group in groupby(display.matches[:LINES], key=lambda match: match.path):
-        yield GutterRow((), styled(flat(path), look[Role.HEADING]))
-        matches = list(group)
-        code = "\n".join(flat_spaces(match.text.rstrip()) for match in matches)
-        lines = highlight(code, language_of(flat(path[-200:])), look)
-        for match, pieces in zip(matches, lines, strict=True):
-            number = "" if match.line is None else str(match.line)
-            yield GutterRow(styled(f"{number:>5}  ", look[Role.MUTED]), pieces)
-
-
-def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(counted(len(display.files), "entry", "entries"), look[Role.MUTED]),)
-    rows = [
-        GutterRow((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]
+def _listed(rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
+    """Render matches, files or todos; a folded card shows only todos."""
+    if folded and rows[0].role is not RowRole.TODO:
+        return Body(more=True)
+    kept = rows[: TODOS if folded else LINES]
+    drawn = [
+        line
+        for role, group in groupby(kept, key=lambda row: row.role)
+        for line in _rows(role, list(group), look)
     ]
-    for name, reason in display.skipped[:LINES]:
-        text = f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}"
-        rows.append(GutterRow((), styled(text, look[Role.WARNING])))
-    body = some_rows([] if folded else rows, look, folded=folded, keep=0)
-    note = flat(display.summary)
-    return Body(lines=body.lines, more=folded and bool(rows), facts=facts, note=note)
-
-
-def _todos(call: ToolCall, display: TodosDisplay, look: Look, *, folded: bool) -> Body:
-    done = sum(item.status == "completed" for item in display.items)
-    facts = (Piece(f"{done} of {len(display.items)} done", look[Role.MUTED]),)
-    rows = [_todo(flat(item.text), item.status, look) for item in display.items]
-    note = flat(replaced_line(call, display))
-    return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts, note=note)
-
-
-def _todo(text: str, status: str, look: Look) -> GutterRow:
-    glyphs = look.glyphs
-    sign, role, word = {
-        "completed": (glyphs.done, Role.SUCCESS, ""),
-        "in_progress": (glyphs.doing, Role.ACCENT, "in progress"),
-        "pending": (glyphs.pending, Role.MUTED, ""),
-        "cancelled": (glyphs.denied, Role.MUTED, "cancelled"),
-    }.get(status, (glyphs.pending, Role.MUTED, flat(status)))
-    mark = f"[{sign}] " if glyphs.ascii else f"{sign} "
-    faded = look[Role.MUTED] if status in ("completed", "cancelled") else look[Role.TEXT]
-    after = (Piece(f"  {word}", look[Role.MUTED]),) if word else ()
-    return GutterRow((Piece(mark, look[role]),), (Piece(tabless(text), faded), *after))
-
-
-# --- agents, tables ------------------------------------------------------------------------------
-
-
-def _agent(display: AgentDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(counted(len(display.activities), "step"), look[Role.MUTED]),)
-    result = _result(display.result or "", look, folded=folded)
     if folded:
-        more = result.more or bool(display.activities)
-        return replace(result, more=more, facts=facts)
-    steps = [line for step in display.activities[:LINES] for line in _step(step, look)]
-    gap = [BLANK] if steps and result.lines else []
-    note = flat(f"ended: {display.reason}") if display.reason else ""
-    return Body(lines=(*steps, *gap, *result.lines), facts=facts, note=note)
+        return preview(drawn, look, total=len(rows))
+    lines = list(wrapped_rows(drawn, look))
+    if len(rows) > LINES:
+        lines.append(left_out_line(len(rows) - LINES, look))
+    return Body(lines=tuple(lines))
 
 
-def _step(step: Activity, look: Look) -> list[Line]:
+def _rows(role: RowRole, rows: Sequence[Row], look: Look) -> Iterator[GutterRow]:
+    match role:
+        case RowRole.MATCH:
+            texts = [flat_spaces(row.text.rstrip()) for row in rows]
+            language = language_of(flat(rows[0].source[-200:]))
+            lines = list(highlight("\n".join(texts), language, look))
+            if len(lines) != len(texts):  # empty lines at the end
+                lines = [styled(text, look[Role.TEXT]) for text in texts]
+            for row, pieces in zip(rows, lines, strict=True):
+                yield GutterRow(styled(f"{row.label:>5}  ", look[Role.MUTED]), pieces)
+        case RowRole.PATH:
+            for row in rows:
+                yield GutterRow((), styled(flat(row.text), look[Role.HEADING]))
+        case RowRole.SKIPPED:
+            for row in rows:
+                reason = flat(row.aside).removeprefix("skipped:") or " no reason given"
+                text = f"{flat(row.text)}  skipped:{reason}"
+                yield GutterRow((), styled(text, look[Role.WARNING]))
+        case RowRole.TODO:
+            for row in rows:
+                yield _todo(row, look)
+        case _:
+            for row in rows:
+                yield GutterRow((), styled(flat(row.text), look[Role.TEXT]))
+
+
+def _todo(row: Row, look: Look) -> GutterRow:
+    glyphs = look.glyphs
+    sign, role = {
+        "completed": (glyphs.done, Role.SUCCESS),
+        "in_progress": (glyphs.doing, Role.ACCENT),
+        "cancelled": (glyphs.denied, Role.MUTED),
+    }.get(row.source, (glyphs.pending, Role.MUTED))
+    mark = f"[{sign}] " if glyphs.ascii else f"{sign} "
+    over = row.source in ("completed", "cancelled")
+    text = Piece(tabless(flat(row.text)), look[Role.MUTED if over else Role.TEXT])
+    state = (Piece(f"  {flat(row.aside)}", look[Role.MUTED]),) if row.aside else ()
+    return GutterRow((Piece(mark, look[role]),), (text, *state))
+
+
+def _progress(rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
+    """Render a subagent's steps, and its answer; a folded card shows only the answer."""
+    steps = [row for row in rows if row.role is RowRole.STEP]
+    answer = "".join(row.text for row in rows if row.role is RowRole.ANSWER)
+    body = _prose_or_data(answer, look, folded=folded, keep=RESULT)
+    if folded:
+        return replace(body, more=body.more or bool(steps))
+    lines = [line for step in steps[:LINES] for line in _step(step, look)]
+    gap = [BLANK] if lines and body.lines else []
+    reasons = [flat(f"ended: {row.text}") for row in rows if row.role is RowRole.END]
+    return Body(lines=(*lines, *gap, *body.lines), note="".join(reasons))
+
+
+def _step(step: Row, look: Look) -> list[Line]:
     glyphs = look.glyphs
     sign, role = {
         "completed": (glyphs.ok, Role.SUCCESS),
         "running": (glyphs.running, Role.ACCENT),
         "error": (glyphs.failed, Role.ERROR),
         "cancelled": (glyphs.denied, Role.WARNING),
-    }.get(step.status, (glyphs.bullet, Role.MUTED))
-    words = flat(step.kind.replace("_", " "))
+    }.get(step.source, (glyphs.bullet, Role.MUTED))
     pieces = (
         Piece(f"{sign} ", look[role]),
-        Piece(f"{words}  ", look[Role.MUTED]),
+        Piece(f"{flat(step.aside)}  ", look[Role.MUTED]),
         Piece(flat(step.text[:1000]), look[Role.TEXT]),
     )
     return wrap(pieces, look.width)
 
 
-def _result(text: str, look: Look, *, folded: bool) -> Body:
-    if _is_data(text):
-        return text_rows(text, look, folded=folded, head=RESULT, language="json")
-    return _prose(text, look, folded=folded, keep=RESULT)
-
-
-def _table(display: TableDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(counted(len(display.rows), "row"), look[Role.MUTED]),)
-    shown = display.rows[: OTHER if folded else TABLE]
-    head = [styled(flat(name), look[Role.TEXT]) for name in display.columns]
-    rows = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row] for row in shown]
-    hidden = len(display.rows) - len(shown)
-    lines = tuple(draw_table(head, rows, look))
+def _table(names: Sequence[str], rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
+    shown = rows[: OTHER if folded else TABLE]
+    head = [styled(flat(name), look[Role.TEXT]) for name in names]
+    cells = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row.source] for row in shown]
+    hidden = len(rows) - len(shown)
+    lines = tuple(draw_table(head, cells, look))
     if folded:
-        return Body(lines=lines, hidden=hidden, more=hidden > 0, facts=facts)
-    return Body(lines=(*lines, left_out_line(hidden, look)) if hidden else lines, facts=facts)
+        return Body(lines=lines, hidden=hidden, more=hidden > 0)
+    return Body(lines=(*lines, left_out_line(hidden, look)) if hidden else lines)
