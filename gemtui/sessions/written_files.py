@@ -99,8 +99,8 @@ def recorded_writes(
     `cache`, and `cancelled`: as in `read_cached`. `progress`: called with the number of sessions
     read and the total.
     """
-    wrote = [each for each in sessions if _may_have_written(each, since)]
-    found = read_cached(
+    wrote = [session for session in sessions if _may_have_written(session, since)]
+    results = read_cached(
         wrote,
         WRITES,
         lambda log, _: _without_changes(log),
@@ -110,11 +110,11 @@ def recorded_writes(
         progress=lambda done: progress(done, len(wrote)),
         cancelled=cancelled,
     )
-    for session, writes in found:
+    for session, writes in results:
         if isinstance(writes, Problem):
             yield writes
         else:
-            yield from _since(since, (_recorded(each, session) for each in writes))
+            yield from _since(since, (_recorded(write, session) for write in writes))
 
 
 def serve(parent: Parent) -> None:
@@ -138,16 +138,18 @@ def recorded_changes(
     Yields a Problem for each session that can't be read. Every session with writes is read, without
     using the cache. The arguments are the same as for `recorded_writes`.
     """
-    wrote = [each for each in sessions if _may_have_written(each, since)]
-    for done, session in enumerate(wrote, 1):
+    wrote = [session for session in sessions if _may_have_written(session, since)]
+    for number, session in enumerate(wrote, 1):
         if cancelled():
             return
-        found = read_log(session.path, lambda log: list(_writes(log)), cancelled)
-        if isinstance(found, Problem):
-            yield found
+        changes = read_log(session.path, lambda log: list(_writes(log)), cancelled)
+        if isinstance(changes, Problem):
+            yield changes
         else:
-            yield from _since(since, (_recorded(each, session, change) for each, change in found))
-        progress(done, len(wrote))
+            yield from _since(
+                since, (_recorded(write, session, change) for write, change in changes)
+            )
+        progress(number, len(wrote))
 
 
 def change_of(
@@ -159,8 +161,10 @@ def change_of(
     """
 
     def change(log: SessionLog) -> DiffDisplay | None:
-        found = _writes(log, of_message=write.message)
-        return next((change for each, change in found if each.block == write.block), None)
+        writes = _writes(log, of_message=write.message)
+        return next(
+            (change for candidate, change in writes if candidate.block == write.block), None
+        )
 
     return read_log(write.source.path, change, cancelled)
 
@@ -170,12 +174,12 @@ def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[Recor
 
     Files without a successful write are left out.
     """
-    found: dict[PurePath, list[RecordedWrite]] = {}
-    for each in writes:
-        found.setdefault(each.path, []).append(each)
-    for tries in found.values():
+    by_path: dict[PurePath, list[RecordedWrite]] = {}
+    for recorded in writes:
+        by_path.setdefault(recorded.path, []).append(recorded)
+    for tries in by_path.values():
         tries.sort(key=lambda write: write.when)
-    written = (tries for tries in found.values() if any(each.written for each in tries))
+    written = (tries for tries in by_path.values() if any(attempt.written for attempt in tries))
     latest = sorted(written, key=lambda tries: tries[-1].when, reverse=True)
     return {tries[0].path: tries for tries in latest}
 
@@ -200,7 +204,7 @@ def _may_have_written(session: Summary, since: datetime | None) -> bool:
 
 
 def _since(since: datetime | None, writes: Iterable[RecordedWrite]) -> Iterator[RecordedWrite]:
-    return (each for each in writes if since is None or each.when >= since)
+    return (write for write in writes if since is None or write.when >= since)
 
 
 def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None) -> RecordedWrite:
@@ -230,9 +234,9 @@ def _writes(
     inherited are left out, because they belong to the original session.
     """
     transcript = transcript_of(log)
-    for place, outline in enumerate(transcript.outlines):
+    for position, outline in enumerate(transcript.outlines):
         if outline.calls and of_message in (None, outline.id):
-            message = transcript.read(place)
+            message = transcript.read(position)
             for number, block in enumerate(message.blocks):
                 if isinstance(block, ToolCall) and kind_of(block.name) in WRITING:
                     change = block.display if isinstance(block.display, DiffDisplay) else None
@@ -289,17 +293,17 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
 
     `files`: all files of the patch. `problems`: parts of the sessions that could not be read.
     """
-    found: dict[str, list[str]] = {}
+    by_file: dict[str, list[str]] = {}
     for problem in problems:
-        found.setdefault(problem.what, []).append(str(problem.path))
-    for each in files:
-        if each.unknown:
-            found.setdefault(f"left out: {each.unknown}", []).append(str(each.path))
-    for each in files:
-        if each.gaps:
-            found.setdefault(_CHANGED_BETWEEN, []).append(str(each.path))
+        by_file.setdefault(problem.what, []).append(str(problem.path))
+    for file in files:
+        if file.unknown:
+            by_file.setdefault(f"left out: {file.unknown}", []).append(str(file.path))
+    for file in files:
+        if file.gaps:
+            by_file.setdefault(_CHANGED_BETWEEN, []).append(str(file.path))
     return [
-        Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()
+        Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in by_file.items()
     ]
 
 
@@ -326,24 +330,24 @@ class ProjectPatch:
         """Yield each file's patch, sorted by path."""
         names, folders = set[PurePath](), set[PurePath]()
         for path, changes in sorted(self._files.items(), key=lambda item: str(item[0])):
-            folder = next((each for each in self._folders if path.is_relative_to(each)), None)
+            folder = next((parent for parent in self._folders if path.is_relative_to(parent)), None)
             if folder is None:
                 yield FilePatch(path=path, unknown=f"not in {self._root}")
                 continue
             name = path.relative_to(folder)
-            found = changes.patch(path, name.as_posix())
-            if found.text and (name in names | folders or not names.isdisjoint(name.parents)):
-                found = FilePatch(
+            patch = changes.patch(path, name.as_posix())
+            if patch.text and (name in names | folders or not names.isdisjoint(name.parents)):
+                patch = FilePatch(
                     path=path,
                     unknown=(
                         "another file in the patch has the same name, or its name is also the "
                         "name of a folder"
                     ),
                 )
-            elif found.text:
+            elif patch.text:
                 names.add(name)
                 folders.update(name.parents)
-            yield found
+            yield patch
 
 
 class _Step(NamedTuple):
@@ -373,7 +377,7 @@ class _Changes:
 
         `name`: the path to use in the patch, relative to the project and with slashes.
         """
-        first, last = (each.change for each in self._ends)
+        first, last = (write.change for write in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="its contents after the write are not recorded")
         try:

@@ -75,13 +75,13 @@ class Catalog:
         `stamp`: the file's current state. `whole`: accept only a summary for which the whole file
         was read, not just its beginning.
         """
-        known = self._files.get(path)
-        return known is not None and known[0] == stamp and not (whole and known[1].partial)
+        read = self._files.get(path)
+        return read is not None and read[0] == stamp and not (whole and read[1].partial)
 
     def file(self, path: str) -> Summary | None:
         """Return one file's own summary, before merging; None if it isn't in the catalog."""
-        known = self._files.get(path)
-        return None if known is None else known[1]
+        read = self._files.get(path)
+        return None if read is None else read[1]
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
         """Add one file's summary, replacing any earlier one.
@@ -100,16 +100,17 @@ class Catalog:
 
     def drop(self, path: str) -> None:
         """Remove the entry for a file that no longer exists."""
-        known = self._files.pop(path, None)
+        dropped = self._files.pop(path, None)
         self._partial.discard(path)
-        if known is not None:
-            self._groups[identity_of(known[1])].pop(path)
-            self._changed.add(identity_of(known[1]))
+        if dropped is not None:
+            self._groups[identity_of(dropped[1])].pop(path)
+            self._changed.add(identity_of(dropped[1]))
 
     def drop_all_but(self, paths: Container[str]) -> None:
         """Remove every entry except the ones for these files; nothing on disk is deleted."""
-        for path in [each for each in self._files if each not in paths]:
-            self.drop(path)
+        for path in tuple(self._files):
+            if path not in paths:
+                self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:
         """Return all sessions, newest first; each one lists its copies.
@@ -128,10 +129,10 @@ class Catalog:
         Files that are not in the catalog are ignored.
         """
         self._merge(now)
-        known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
-        files = {summary.name for summary in known}
-        sessions = chain.from_iterable(self._sessions[key] for key in set(map(identity_of, known)))
-        return newest_first(each for each in sessions if not files.isdisjoint(each.names))
+        read = [self._files[path][1] for path in paths if path in self._files]
+        files = {summary.name for summary in read}
+        sessions = chain.from_iterable(self._sessions[key] for key in set(map(identity_of, read)))
+        return newest_first(session for session in sessions if not files.isdisjoint(session.names))
 
     def _learn(self, summary: Summary) -> None:
         """Add a session's paths as candidates for projects known only by a hash.
@@ -164,20 +165,20 @@ class Catalog:
         groups = apart(files.values(), self._projects)
         sessions = tuple([merged(group, self._projects, now) for group in groups])
         if before:
-            old = {each.name: each for each in before}
-            sessions = tuple([_same(old.get(each.name), each) for each in sessions])
+            old = {session.name: session for session in before}
+            sessions = tuple([_same(old.get(session.name), session) for session in sessions])
         if sessions != before:
             self._listed = None
         self._sessions[key] = sessions
-        for each in sessions:
-            if Flag.LIVE in each.flags:
+        for session in sessions:
+            if Flag.LIVE in session.flags:
                 self._live.add(key)
-            if each.project is None:
+            if session.project is None:
                 self._homeless.add(key)
 
     def _still_live(self, key: Identity, now: datetime) -> bool:
-        live = [each for each in self._sessions.get(key, ()) if Flag.LIVE in each.flags]
-        return all(is_live(each, now) for each in live)
+        live = [session for session in self._sessions.get(key, ()) if Flag.LIVE in session.flags]
+        return all(is_live(session, now) for session in live)
 
 
 def _same(before: Summary | None, now: Summary) -> Summary:

@@ -109,7 +109,7 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
     return replace(
         first,
         project=project,
-        names=tuple(name for each in (first, *others) for name in each.names),
+        names=tuple(name for session in (first, *others) for name in session.names),
         copies=tuple(_copy(other, first, project) for other in others),
         flags=flags,
     )
@@ -122,15 +122,15 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
     doesn't change, so by its own file alone, the parent would not seem to be live.
     """
     busy: dict[str, datetime] = {}
-    for each in sessions:
-        if each.parent and each.started and Flag.LIVE in each.flags:
-            busy[each.parent] = max(each.started, busy.get(each.parent, each.started))
-    for each in sessions:
-        begun = busy.get(each.id)
-        if begun is not None and each.updated is not None and each.updated <= begun:
-            yield replace(each, flags=each.flags | {Flag.LIVE}, waits=True)
+    for session in sessions:
+        if session.parent and session.started and Flag.LIVE in session.flags:
+            busy[session.parent] = max(session.started, busy.get(session.parent, session.started))
+    for session in sessions:
+        begun = busy.get(session.id)
+        if begun is not None and session.updated is not None and session.updated <= begun:
+            yield replace(session, flags=session.flags | {Flag.LIVE}, waits=True)
         else:
-            yield each
+            yield session
 
 
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
@@ -168,11 +168,11 @@ def _undamaged_first(ranked: list[Summary]) -> list[Summary]:
     the file anew, it was then damaged. A version with fewer messages stays behind it.
     """
     first = ranked[0]
-    for at, each in enumerate(ranked):
-        saved = Flag.KEPT in each.flags and Flag.KEPT not in first.flags
-        fuller = each.spoken >= first.spoken and not supersedes(first, each)
-        if saved and fuller and place_in_store(each.path) == first.path:
-            return [each, *ranked[:at], *ranked[at + 1 :]]
+    for at, session in enumerate(ranked):
+        saved = Flag.KEPT in session.flags and Flag.KEPT not in first.flags
+        fuller = session.spoken >= first.spoken and not supersedes(first, session)
+        if saved and fuller and place_in_store(session.path) == first.path:
+            return [session, *ranked[:at], *ranked[at + 1 :]]
     return ranked
 
 

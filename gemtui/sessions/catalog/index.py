@@ -207,10 +207,10 @@ class Index:
         self._require_readable(store)
         places = self._scope(store, project, read=True)
         if wanted == LATEST:
-            found = newest_session(places, when=self._when, read=self.sessions_in, accept=accept)
-            if found is None:
+            session = newest_session(places, when=self._when, read=self.sessions_in, accept=accept)
+            if session is None:
                 raise nothing_stored(store, project)
-            return self._with_copies(found, store)
+            return self._with_copies(session, store)
         likely = [place for place in places if name_fits(place, wanted)]
         matches = with_id_prefix(self.sessions_in(likely), wanted)
         if not matches:
@@ -315,8 +315,11 @@ class Index:
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """Return a session with all its copies, reading the files that may be copies."""
         likely = [place for place in store.files() if name_fits(place, session.id)]
-        found = self.sessions_in(likely)
-        return next((each for each in found if set(session.names) <= set(each.names)), session)
+        sessions = self.sessions_in(likely)
+        return next(
+            (candidate for candidate in sessions if set(session.names) <= set(candidate.names)),
+            session,
+        )
 
     # --- scanning and reading ----------------------------------------------------------------
 
@@ -324,7 +327,7 @@ class Index:
         """Scan the store again, and forget files that no longer exist."""
         store = store_with_kept(self.home)
         projects = Projects(
-            self.home, {*store.keys(), *(each.project_key for each in store.files())}
+            self.home, {*store.keys(), *(file.project_key for file in store.files())}
         )
         projects.learn([*_here(), *self._asked])
         with self._lock:
@@ -372,14 +375,14 @@ class Index:
         `place`: the session's file. The time is in seconds since 1970. It is exact if the whole
         file has been read.
         """
-        known = self._catalog.file(place.name)
-        if known is None or known.partial:
+        read = self._catalog.file(place.name)
+        if read is None or read.partial:
             return latest_update(place)
-        return known.when.timestamp()
+        return read.when.timestamp()
 
     def _root_of(self, place: ChatFile) -> str | None:
-        known = self._catalog.file(place.name)
-        return None if known is None else self._projects.root_of("", known.project_hash)
+        read = self._catalog.file(place.name)
+        return None if read is None else self._projects.root_of("", read.project_hash)
 
     def _catch_up(
         self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
@@ -419,9 +422,9 @@ class Index:
         from gemtui.sessions.catalog.read_files import read_files
 
         unsaved: list[tuple[ChatFile, Known]] = []
-        for place, known in read_files(places, upto=upto, cancelled=cancelled):
-            self._take(place, known)
-            unsaved += worth_keeping(place, known)
+        for place, result in read_files(places, upto=upto, cancelled=cancelled):
+            self._take(place, result)
+            unsaved += worth_keeping(place, result)
             if len(unsaved) >= _SAVE:
                 self._cache.put(unsaved)
                 unsaved = []
@@ -449,14 +452,14 @@ class Index:
         from gemtui.sessions.read.session_log import SessionLog
 
         log = self._logs.pop(place.name, None) or SessionLog(path)
-        known = read_file(log, place, cancelled=cancelled)
+        result = read_file(log, place, cancelled=cancelled)
         if cancelled():
             log.close()
             return
         self._places[place.name] = place
-        self._take(place, known)
-        self._cache.put(worth_keeping(place, known))
-        if isinstance(known, Summary) and known.format == "jsonl":
+        self._take(place, result)
+        self._cache.put(worth_keeping(place, result))
+        if isinstance(result, Summary) and result.format == "jsonl":
             self._logs[place.name] = log
             if len(self._logs) > LOGS:
                 self._logs.popitem(last=False)[1].close()
@@ -538,8 +541,8 @@ class Index:
 
     def _is_head(self, path: str) -> bool:
         """Return whether only the first part of a file has been read."""
-        known = self._catalog.file(path)
-        return known is not None and known.partial
+        read = self._catalog.file(path)
+        return read is not None and read.partial
 
     def _forget(self, path: str) -> None:
         with self._lock:
@@ -553,18 +556,18 @@ class Index:
 
     def _visible(self, places: Iterable[ChatFile]) -> int:
         files = (self._catalog.file(place.name) for place in places)
-        return len({each.id for each in files if each is not None and not each.hidden})
+        return len({session.id for session in files if session is not None and not session.hidden})
 
     def _snapshot(self, store: Store) -> Snapshot:
         with self._lock:
             refused = sum(self._catalog.file(path) is None for path in self._unread)
-            done, total = len(self._catalog) + refused, len(self._places)
+            read, total = len(self._catalog) + refused, len(self._places)
             return Snapshot(
                 sessions=self._catalog.sessions(_now()),
-                done=done,
+                done=read,
                 total=total,
-                complete=done >= total and self._catalog.whole,
-                unreadable=(*store.problems, *(each[1] for each in self._unread.values())),
+                complete=read >= total and self._catalog.whole,
+                unreadable=(*store.problems, *(problem[1] for problem in self._unread.values())),
                 state=self._state(store),
                 looked=store.looked,
                 cache=self._cache.problem,

@@ -192,14 +192,16 @@ class ListQuery:
         asked = parse_query(_NOT.sub(_minus, text), now=now)
         self._fields = tuple(filter(can_tell, asked.fields))
         self._before, self._after = asked.before, asked.after
-        words = [(term.text, not term.excluded) for term in asked.terms]
-        others = (each for each in asked.fields if not can_tell(each))
-        of_messages = [(f"{each.field}:{each.value}", not each.excluded) for each in others]
-        words += of_messages
+        terms = [(term.text, not term.excluded) for term in asked.terms]
+        others = (field for field in asked.fields if not can_tell(field))
+        of_messages = [(f"{field.field}:{field.value}", not field.excluded) for field in others]
+        terms += of_messages
         self.note, self.of_messages = asked.note, tuple(word for word, _ in of_messages)
-        self.wanted = tuple(word for word, wanted in words if wanted)
-        self.unwanted = tuple(word for word, wanted in words if word and not wanted)
-        self._days = {each: day for each in self.wanted if (day := _day(each, now)) is not None}
+        self.wanted = tuple(word for word, wanted in terms if wanted)
+        self.unwanted = tuple(word for word, wanted in terms if word and not wanted)
+        self._days = {
+            wanted: day for wanted in self.wanted if (day := _day(wanted, now)) is not None
+        }
 
     def __bool__(self) -> bool:
         times = self._before or self._after
@@ -213,19 +215,21 @@ class ListQuery:
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """Return the entries that match, in their original order."""
         narrowed = self._fields or self._before or self._after
-        found = [each for each in entries if self._fits(each)] if narrowed else list(entries)
+        selected = [entry for entry in entries if self._fits(entry)] if narrowed else list(entries)
         for word in self.wanted:
             if word in self._days:
                 start, end = self._days[word]
-                has = {id(each) for each in _having(word, found, True)}
-                found = [
-                    each for each in found if start <= each.summary.when < end or id(each) in has
+                has = {id(entry) for entry in _having(word, selected, True)}
+                selected = [
+                    entry
+                    for entry in selected
+                    if start <= entry.summary.when < end or id(entry) in has
                 ]
             else:
-                found = _having(word, found, True)
+                selected = _having(word, selected, True)
         for word in self.unwanted:
-            found = _having(word, found, False)
-        return found
+            selected = _having(word, selected, False)
+        return selected
 
     def _fits(self, entry: ListEntry) -> bool:
         when, before, after = entry.summary.when, self._before, self._after
@@ -500,14 +504,16 @@ class Listing:
         """
         ordered = self._in_order(view)
         scoped = [entry for entry in ordered if self._in_scope(entry, view)]
-        found = _matching(scoped, view)
-        rows = _below_parents(found) if view.hidden else [SessionRow(entry) for entry in found]
+        matching = _matching(scoped, view)
+        rows = (
+            _below_parents(matching) if view.hidden else [SessionRow(entry) for entry in matching]
+        )
         return Rows(
             rows=tuple(_below_headings(rows, view, days)),
-            shown=len(found),
+            shown=len(matching),
             total=len(_open(ordered, view)),
             concealed=len(scoped) - len(_open(scoped, view)),
-            elsewhere=0 if found else len(_matching(ordered, view)),
+            elsewhere=0 if matching else len(_matching(ordered, view)),
         )
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
@@ -641,19 +647,19 @@ def _by_day(
     """
     tops = [at for at, row in enumerate(rows) if not row.depth]
     below: list[Row] = []
-    place = 0
-    while place < len(tops):
-        when = time(rows[tops[place]].entry)
+    position = 0
+    while position < len(tops):
+        when = time(rows[tops[position]].entry)
         name, after = "Time unknown", len(tops)
         if when is not None:
             span = days.span_of(when)
             name = span.name
             after = bisect_left(
-                tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
+                tops, True, position + 1, key=lambda at: time(rows[at].entry) not in span
             )
-        below.append(DayHeading(name, after - place))
-        below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
-        place = after
+        below.append(DayHeading(name, after - position))
+        below += rows[tops[position] : tops[after] if after < len(tops) else len(rows)]
+        position = after
     return below
 
 
@@ -671,15 +677,15 @@ def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount
     Pinned sessions are left out. `sort`: which time the list is sorted by. `tz`: the time zone, as
     for `Days`.
     """
-    found: dict[date, DayCount] = {}
+    counts: dict[date, DayCount] = {}
     for row in rows:
         if isinstance(row, SessionRow) and not row.depth and not row.entry.pinned:
             when = _PROPERTY[sort](row.entry)
             if when is not None:
                 day = when.astimezone(tz).date()
-                known = found.get(day) or DayCount(day, 0, row.key)
-                found[day] = DayCount(day, known.count + 1, known.first)
-    return list(found.values())
+                count = counts.get(day) or DayCount(day, 0, row.key)
+                counts[day] = DayCount(day, count.count + 1, count.first)
+    return list(counts.values())
 
 
 def _heading(entry: ListEntry) -> Clean:
@@ -710,9 +716,9 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
     """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]
-    known = [pair for pair in pairs if pair[0] is not None]
-    known.sort(key=lambda pair: pair[0], reverse=reverse is (sort in _A_FIRST))
-    return [entry for _, entry in known] + [entry for found, entry in pairs if found is None]
+    dated = [pair for pair in pairs if pair[0] is not None]
+    dated.sort(key=lambda pair: pair[0], reverse=reverse is (sort in _A_FIRST))
+    return [entry for _, entry in dated] + [entry for key, entry in pairs if key is None]
 
 
 # --- names -----------------------------------------------------------------------------------

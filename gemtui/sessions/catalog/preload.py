@@ -78,7 +78,7 @@ class StorePreload:
         return None
 
     def _read(self) -> _Read:
-        found = self.index.quick(project=self._project, limit=FIRST_ROWS)
-        if not found.sessions and self._project is not None:
-            found = self.index.quick(project=None, limit=FIRST_ROWS)
-        return found, self.index.known()
+        snapshot = self.index.quick(project=self._project, limit=FIRST_ROWS)
+        if not snapshot.sessions and self._project is not None:
+            snapshot = self.index.quick(project=None, limit=FIRST_ROWS)
+        return snapshot, self.index.known()

@@ -126,8 +126,8 @@ def parse_query(text: str, *, now: datetime) -> Query:
         return _parsed(text, now)
     except _Malformed as error:
         ends = not text[-1:].isspace()
-        found = text.replace('"', " ").split()
-        terms = [Term(text=word, prefix=ends and word is found[-1]) for word in found]
+        texts = text.replace('"', " ").split()
+        terms = [Term(text=word, prefix=ends and word is texts[-1]) for word in texts]
         return Query(text=text, terms=tuple(terms), note=f"{error} (searched as words)")
 
 
@@ -222,12 +222,12 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
     A day, month, or year starts at its midnight; a period such as `7d` starts that long before
     `now`. `field`: the field with this value, for the error message. Raises _Malformed.
     """
-    found = period(value, now)
-    if found is None:
+    moments = period(value, now)
+    if moments is None:
         raise _Malformed(
             f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d"
         )
-    return found[0]
+    return moments[0]
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -264,9 +264,9 @@ def fields_of_sessions(query: Query) -> tuple[Narrowed, ...]:
     If a query asks for nothing in a message, but only excludes calls, as `-tool:shell` does, it
     means the sessions without such a call.
     """
-    of_sessions = [each for each in query.fields if is_of_sessions(each)]
-    others = [each for each in query.fields if not is_of_sessions(each)]
-    if not query.terms and all(each.excluded and is_of_calls(each) for each in others):
+    of_sessions = [field for field in query.fields if is_of_sessions(field)]
+    others = [field for field in query.fields if not is_of_sessions(field)]
+    if not query.terms and all(field.excluded and is_of_calls(field) for field in others):
         of_sessions += others
     return tuple(of_sessions)
 
@@ -397,7 +397,7 @@ def query_completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[
         ways = [f"{field}:" for field in Field] if begun else []
     elif name.lower() in _FIELDS:
         field = Field(name.lower())
-        ways = list(CHOICES.get(field, ())) or [_quoted(each) for each in values.get(field, ())]
+        ways = list(CHOICES.get(field, ())) or [_quoted(value) for value in values.get(field, ())]
     else:
         return []
     head = text[: match.start("begun")]

@@ -66,7 +66,9 @@ def newest_session(
     while rest and (best is None or rest[0][0] > best.when.timestamp()):
         some, rest = rest[:count], rest[count:]
         listed = [
-            each for each in read([place for _, place in some]) if not each.hidden and accept(each)
+            session
+            for session in read([place for _, place in some])
+            if not session.hidden and accept(session)
         ]
         best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
         count *= 2
@@ -80,8 +82,8 @@ def latest_update(place: ChatFile) -> float:
     its last update at the end and a legacy file at the beginning. The modification time alone may
     be wrong, for example after restoring a backup or a git checkout.
     """
-    said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
-    return max([place.mtime_ns / 1e9, *said])
+    moments = [moment for text in _UPDATED.findall(_ends(place)) if (moment := _moment(text))]
+    return max([place.mtime_ns / 1e9, *moments])
 
 
 def _moment(text: bytes) -> float | None:
@@ -109,8 +111,8 @@ def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
 
     If an id equals `wanted`, only the sessions with that id are returned.
     """
-    found = [each for each in sessions if wanted and each.id.startswith(wanted)]
-    return [each for each in found if each.id == wanted] or found
+    matching = [session for session in sessions if wanted and session.id.startswith(wanted)]
+    return [session for session in matching if session.id == wanted] or matching
 
 
 def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
@@ -119,7 +121,7 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     `wanted`: the id or prefix that was searched, for the error message. Raises SessionNotFound or
     SessionAmbiguous.
     """
-    choice = [each for each in found if not each.hidden] or found
+    choice = [session for session in found if not session.hidden] or found
     if not choice:
         what = (
             f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"
@@ -127,14 +129,14 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
         raise SessionNotFound(what, searched=store.looked)
     if len(choice) == 1:
         return choice[0]
-    same = all(each.id == wanted for each in choice)
+    same = all(session.id == wanted for session in choice)
     message = (
         f"{len(choice)} projects have a session {wanted}: give its project or its file"
         if same
         else f"{len(choice)} sessions have an id that starts with {wanted}: give more characters"
     )
-    ids = Counter(each.id for each in choice)
-    names = (each.id if ids[each.id] == 1 else each.name for each in choice)
+    ids = Counter(session.id for session in choice)
+    names = (session.id if ids[session.id] == 1 else session.name for session in choice)
     raise SessionAmbiguous(message, candidates=tuple(names))
 
 
@@ -157,10 +159,10 @@ def require_readable(home: Path, state: StoreState, problems: Sequence[Problem])
             f"{home} can't be read: give yourself permission to read the folder", path=home
         )
     if state is StoreState.NO_FOLDER:
-        place = problems[0].path
+        path = problems[0].path
         raise StoreUnreadable(
-            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there",
-            path=place,
+            f"{path} is not a folder: move it away, because Gemini CLI stores sessions there",
+            path=path,
         )
 
 
@@ -192,15 +194,18 @@ def sessions_with_calls(
     parent session isn't listed come last.
     """
     subagents: dict[str | None, list[Summary]] = {}
-    for each in snapshot.sessions:
-        if each.kind is SessionKind.SUBAGENT and not each.is_copy:
-            subagents.setdefault(each.parent, []).append(each)
+    for listed in snapshot.sessions:
+        if listed.kind is SessionKind.SUBAGENT and not listed.is_copy:
+            subagents.setdefault(listed.parent, []).append(listed)
     if session is not None:
         return (session, *subagents.get(session.id, ()))
-    found: list[Summary] = []
-    for each in listed_sessions(snapshot, project=project, hidden=False):
-        if each.tool_calls or each.partial:
-            found += (each, *subagents.pop(each.id, ()))
+    mains: list[Summary] = []
+    for listed in listed_sessions(snapshot, project=project, hidden=False):
+        if listed.tool_calls or listed.partial:
+            mains += (listed, *subagents.pop(listed.id, ()))
     folders = None if project is None else ProjectFolders(project)
-    rest = (each for left in subagents.values() for each in left)
-    return (*found, *(each for each in rest if folders is None or each.project in folders))
+    rest = (subagent for left in subagents.values() for subagent in left)
+    return (
+        *mains,
+        *(subagent for subagent in rest if folders is None or subagent.project in folders),
+    )

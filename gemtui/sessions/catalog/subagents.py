@@ -15,8 +15,12 @@ def mains_by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary
 
     If several sessions have the same key, the newest one is used.
     """
-    mains = [each for each in sessions if each.kind is SessionKind.MAIN]
-    return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
+    mains = [session for session in sessions if session.kind is SessionKind.MAIN]
+    return {
+        (key, session.id): session
+        for session in reversed(mains)
+        for key in ("", session.project_key)
+    }
 
 
 def asker_of(
@@ -37,7 +41,7 @@ def calls_with_subagents(sessions: Sequence[Summary]) -> Mapping[str, tuple[Call
 
     `sessions`: sorted newest first. The keys are the paths of the sessions' files.
     """
-    subagents = [each for each in sessions if each.parent]
+    subagents = [session for session in sessions if session.parent]
     mains = mains_by_id(sessions) if subagents else {}
     calls: dict[str, tuple[CallFields, ...]] = {}
     for subagent in subagents:

@@ -86,7 +86,7 @@ def trees() -> list[Path]:
     """
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
-        return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
+        return [vault_dir() / name for name in (*map(str, numbers), COPIES)]
     return []
 
 

@@ -194,14 +194,14 @@ def records_and_unified(
 
 def _without_results(message: UnifiedMessage, replies: set[str], replay: Replay) -> UnifiedMessage:
     """Return a message without the results that stand beside their calls."""
-    known = {id for id in replies if id in replay.calls or id in replay.parts}
+    answered = {id for id in replies if id in replay.calls or id in replay.parts}
     content = message.content
-    if isinstance(content, str) or not known:
+    if isinstance(content, str) or not answered:
         return message
     left = [
         block
         for block in content
-        if block["type"] != "tool_result" or block["tool_use_id"] not in known
+        if block["type"] != "tool_result" or block["tool_use_id"] not in answered
     ]
     return message_with(message, content=tuple(left))
 
@@ -338,8 +338,8 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
     """Return the indexes of the record's replies whose call is nowhere in the log."""
     return [
-        place
-        for place, reply in enumerate(entry.facts.replies)
+        position
+        for position, reply in enumerate(entry.facts.replies)
         if reply.id not in replay.calls and reply.id not in replay.parts
     ]
 
@@ -348,19 +348,19 @@ def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int] | Non
     outline = replay.outline(entry)
     calls = None
     if entry.facts.kind is RecordKind.REPLY:
-        calls_of_others = [entry.facts.replies[place] for place in _orphans(entry, replay)]
+        calls_of_others = [entry.facts.replies[position] for position in _orphans(entry, replay)]
         outline = replace(_of_calls(outline, calls_of_others), author=Author.MODEL)
     elif moved:
         calls = frozenset(range(len(entry.facts.calls))) - moved
         outline = _of_calls(outline, _at(entry, calls))
     if outline is not entry.facts.outline:
-        known = tuple(id in replay.replies for id in entry.facts.part_ids)
-        outline = replay.intern(outline, known)
+        answered = tuple(id in replay.replies for id in entry.facts.part_ids)
+        outline = replay.intern(outline, answered)
     return _Item(entry=entry, outline=outline, calls=calls)
 
 
 def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay) -> _Item:
-    times = [time for place in places if (time := entry.facts.calls[place].time)]
+    times = [time for position in places if (time := entry.facts.calls[position].time)]
     outline = replace(
         entry.facts.outline, id=f"{entry.id}+{min(places)}", time=min(times), usage=None, excerpt=""
     )
@@ -369,7 +369,7 @@ def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay
 
 
 def _at(entry: ReplayedMessage, places: frozenset[int]) -> Sequence[CallFact]:
-    return [entry.facts.calls[place] for place in sorted(places)]
+    return [entry.facts.calls[position] for position in sorted(places)]
 
 
 def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
@@ -407,9 +407,9 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
         if not entry.facts.calls:
             continue
         followers: dict[int, set[int]] = {}
-        for place, call in enumerate(entry.facts.calls):
+        for position, call in enumerate(entry.facts.calls):
             if call.time is not None and (at := _follows(latest, index, call.time)) != index:
-                followers.setdefault(at, set()).add(place)
+                followers.setdefault(at, set()).add(position)
         for at, places in followers.items():
             late.after.setdefault(at, []).append((entry, frozenset(places)))
         if followers:
@@ -455,20 +455,20 @@ class _LogCalls:
 
     def call(self, id: str) -> Mapping[str, Any] | None:
         """Return the stored `toolCalls` entry with this id from its latest record."""
-        known = self.replay.calls.get(id)
-        if known is None or self.source is None:
+        line = self.replay.calls.get(id)
+        if line is None or self.source is None:
             return None
-        if self._found is None or self._found[0] != known.slot:
-            self._found = known.slot, _calls_by_id(self.source.at(known.slot) or {})
+        if self._found is None or self._found[0] != line.slot:
+            self._found = line.slot, _calls_by_id(self.source.at(line.slot) or {})
         return self._found[1].get(id)
 
     def reply(self, id: str) -> Mapping[str, Any] | None:
         """Return the functionResponse with this id."""
-        known = self.replay.replies.get(id)
-        if known is None or self.source is None:
+        line = self.replay.replies.get(id)
+        if line is None or self.source is None:
             return None
-        if self._replied is None or self._replied[0] != known.slot:
-            self._replied = known.slot, _replies_by_id(self.source.at(known.slot) or {})
+        if self._replied is None or self._replied[0] != line.slot:
+            self._replied = line.slot, _replies_by_id(self.source.at(line.slot) or {})
         return self._replied[1].get(id)
 
 
@@ -520,7 +520,8 @@ def _orphan_message(record: Mapping[str, Any], item: _Item, calls: _LogCalls) ->
         id=item.outline.id,
         author=Author.MODEL,
         blocks=tuple(
-            call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)
+            call_from_parts({}, replies[position])
+            for position in _orphans(item.entry, calls.replay)
         ),
         time=item.outline.time,
         dropped=item.outline.dropped,
@@ -548,9 +549,11 @@ def _message_of(
     """
     kind = record.get("type")
     if kind == "gemini":
-        found = _calls(record, calls, only, named=rest)
-        found = [call for call in found if call.id not in hidden]
-        return _model(record, id, tuple(_in_order(record, found) if rest else _by_time(found)))
+        calls_found = _calls(record, calls, only, named=rest)
+        calls_found = [call for call in calls_found if call.id not in hidden]
+        return _model(
+            record, id, tuple(_in_order(record, calls_found) if rest else _by_time(calls_found))
+        )
     if kind == "user" and not is_feedback(record):
         return _user(record, id)
     return Message(
@@ -582,11 +585,16 @@ def message_on_line(line: bytes, id: str) -> Message | None:
 
 
 def _user(record: Mapping[str, Any], id: str) -> Message:
-    said = typed(record)
-    blocks: list[Block] = [Text(text=said.text.rstrip("\n"))] if said.text.strip() else []
-    media = [(name, image) for name, part in said.media if (image := image_of(part)) is not None]
-    blocks += numbered([each if each.name else replace(each, name=name) for name, each in media])
-    blocks += [Attachment(name=name, text=text) for name, text in said.files]
+    prompt = typed(record)
+    blocks: list[Block] = [Text(text=prompt.text.rstrip("\n"))] if prompt.text.strip() else []
+    media = [(name, image) for name, part in prompt.media if (image := image_of(part)) is not None]
+    blocks += numbered(
+        [
+            attachment if attachment.name else replace(attachment, name=name)
+            for name, attachment in media
+        ]
+    )
+    blocks += [Attachment(name=name, text=text) for name, text in prompt.files]
     if not blocks:
         blocks = [Notice(level=NoticeLevel.INFO, text=NO_CONTENT)]
     return Message(
@@ -594,7 +602,7 @@ def _user(record: Mapping[str, Any], id: str) -> Message:
         author=Author.USER,
         blocks=tuple(blocks),
         time=instant(record.get("timestamp")),
-        prompt=said.prompt,
+        prompt=prompt.prompt,
         original=record,
     )
 
@@ -622,21 +630,21 @@ def _calls(
     """
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
-    found = [
+    made = [
         tool_call(raw, asked=asked)
-        for place, raw in enumerate(stored)
-        if only is None or place in only
+        for position, raw in enumerate(stored)
+        if only is None or position in only
     ]
-    return [*found, *_named_calls(record, stored, calls)] if named else found
+    return [*made, *_named_calls(record, stored, calls)] if named else made
 
 
 def _named_calls(
     record: Mapping[str, Any], stored: list[Mapping[str, Any]], calls: _LogCalls
 ) -> Iterable[ToolCall]:
-    known = {string(raw.get("id")) for raw in stored} - {""}
+    ids = {string(raw.get("id")) for raw in stored} - {""}
     for part in parts_of(record.get("content")):
         call = part.get("functionCall")
-        if isinstance(call, dict) and (id := string(call.get("id"))) not in known:
+        if isinstance(call, dict) and (id := string(call.get("id"))) not in ids:
             raw = calls.call(id)
             yield call_from_parts(call, calls.reply(id)) if raw is None else tool_call(raw)
 
@@ -647,10 +655,10 @@ def _by_time(calls: list[ToolCall]) -> list[ToolCall]:
     A call without a time stays after the call before it.
     """
     keys, last = [], 0.0
-    for place, call in enumerate(calls):
+    for position, call in enumerate(calls):
         last = call.time.timestamp() if call.time else last
-        keys.append((last, place))
-    return [calls[place] for _, place in sorted(keys)]
+        keys.append((last, position))
+    return [calls[position] for _, position in sorted(keys)]
 
 
 def _in_order(record: Mapping[str, Any], calls: list[ToolCall]) -> Iterable[Block]:

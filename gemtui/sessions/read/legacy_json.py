@@ -104,8 +104,8 @@ def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
 
 def entries_in(value: Mapping[str, Any]) -> int:
     """Return the number of entries in an object's message list, valid or not."""
-    found = value.get("messages", value.get("history"))
-    return len(found) if isinstance(found, list) else 0
+    entries = value.get("messages", value.get("history"))
+    return len(entries) if isinstance(entries, list) else 0
 
 
 class _Waiting:
@@ -156,8 +156,8 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
     for index, content in enumerate(contents):
         id = f"{name}-{index}"
         parts = [
-            _identified(part, f"{id}.{place}", waiting)
-            for place, part in enumerate(parts_of(content.get("parts")))
+            _identified(part, f"{id}.{position}", waiting)
+            for position, part in enumerate(parts_of(content.get("parts")))
         ]
         kind = "gemini" if content.get("role") == "model" else "user"
         records.append({"id": id, "type": kind, "content": parts})

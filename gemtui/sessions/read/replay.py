@@ -119,28 +119,28 @@ def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
 
 
 def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
-    said = typed(record)
-    prompt = said.prompt
+    typed_text = typed(record)
+    prompt = typed_text.prompt
     kind = RecordKind.MESSAGE
-    if not prompt and said.replies:
+    if not prompt and typed_text.replies:
         kind = RecordKind.REPLY
-    elif not prompt and (said.context or said.files):
+    elif not prompt and (typed_text.context or typed_text.files):
         kind = RecordKind.CONTEXT
-    replies = tuple([_reply(reply) for reply in said.replies])
+    replies = tuple([_reply(reply) for reply in typed_text.replies])
     return RecordFacts(
         outline=Outline(
             id=_id(record),
             author=Author.USER,
             time=instant(record.get("timestamp")),
             prompt=prompt,
-            excerpt=excerpt(said.text) or ("(image)" if said.media else ""),
+            excerpt=excerpt(typed_text.text) or ("(image)" if typed_text.media else ""),
             size=size,
         ),
         kind=kind,
         content=prompt,
-        digest=hash(("user", said.text, len(said.media), replies)),
+        digest=hash(("user", typed_text.text, len(typed_text.media), replies)),
         replies=replies,
-        attached=tuple([name for name, _ in (*said.media, *said.files) if name]),
+        attached=tuple([name for name, _ in (*typed_text.media, *typed_text.files) if name]),
         resumable=is_resumable(record),
     )
 
@@ -203,8 +203,8 @@ def _made(content: object) -> tuple[str, ...]:
 
 def _without(calls: tuple[CallFact, ...], ids: Iterable[str]) -> tuple[CallFact, ...]:
     """Return the calls that have none of these ids."""
-    known = set(ids) if calls else set()
-    return tuple([call for call in calls if call.id not in known]) if known else calls
+    ids_left = set(ids) if calls else set()
+    return tuple([call for call in calls if call.id not in ids_left]) if ids_left else calls
 
 
 def _call(raw: Mapping[str, Any]) -> CallFact:
@@ -513,8 +513,8 @@ class Replay:
         """
         if not entry.facts.part_ids:
             return entry.facts.outline
-        known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
-        return self.intern(self._with_parts(entry), known)
+        answered = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
+        return self.intern(self._with_parts(entry), answered)
 
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return the same object for equal outlines, because views compare by identity.
@@ -525,8 +525,8 @@ class Replay:
         return self._derived.setdefault((outline, known), outline)
 
     def _with_parts(self, entry: ReplayedMessage) -> Outline:
-        known = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
-        facts = [each.fact for each in known if each is not None]
+        lines = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
+        facts = [line.fact for line in lines if line is not None]
         outline = entry.facts.outline
         return replace(
             outline,

@@ -83,9 +83,9 @@ def legacy_message_ids(path: Path) -> set[str] | None:
     Raises OSError.
     """
     with open_regular(path) as file, suppress(orjson.JSONDecodeError):
-        found = loads(file.read())
-        if isinstance(found, dict):
-            return {str(each.get("id")) for each in objects(found.get("messages"))}
+        stored = loads(file.read())
+        if isinstance(stored, dict):
+            return {str(message.get("id")) for message in objects(stored.get("messages"))}
     return None
 
 
@@ -96,8 +96,8 @@ def adds_to(path: Path, kept: Path) -> bool:
     is no session has no messages. Returns True if either file can't be read.
     """
     try:
-        known = _messages(kept)
-        ids, times = {id for id, _ in known}, {time for _, time in known} - {None}
+        messages = _messages(kept)
+        ids, times = {id for id, _ in messages}, {time for _, time in messages} - {None}
         return any(id not in ids and time not in times for id, time in _messages(path))
     except (GemtuiError, OSError):
         return True
@@ -112,5 +112,5 @@ def _messages(path: Path) -> list[tuple[str, datetime | None]]:
 
     with SessionLog(path) as log, suppress(NotASession):
         log.refresh()
-        return [(each.id, each.time) for each in (*log.outlines, *log.dropped)]
+        return [(outline.id, outline.time) for outline in (*log.outlines, *log.dropped)]
     return []

@@ -135,8 +135,8 @@ def _planned_of_hash(
     """
     _require_no_sessions(home, registry, store, new, besides=key)
     steps = []
-    for place in ("history", "tmp"):
-        source, target = home / place / key, home / place / path_hash(new)
+    for folder in ("history", "tmp"):
+        source, target = home / folder / key, home / folder / path_hash(new)
         if is_folder(target):
             raise MoveFailed(f"{target} exists: {new} has files of its own")
         if is_folder(source):
@@ -160,11 +160,11 @@ def _require_no_sessions(
 def _chats(home: Path, key: str) -> tuple[Path, ...]:
     chats = home / "tmp" / key / "chats"
     unread: list[str] = []
-    found = list(files_below(str(chats), unread=unread)) if path_exists(chats) else []
+    files = list(files_below(str(chats), unread=unread)) if path_exists(chats) else []
     if unread:
         raise MoveFailed(f"{unread[0]} can't be read: give yourself permission to read it")
     return tuple(
-        sorted(Path(entry.path) for entry in found if entry.name.endswith((".json", ".jsonl")))
+        sorted(Path(entry.path) for entry in files if entry.name.endswith((".json", ".jsonl")))
     )
 
 

@@ -49,11 +49,11 @@ class Projects:
 
     def learn(self, paths: Iterable[str]) -> bool:
         """Add absolute paths as possible projects; return True if any of them is new."""
-        known = len(self._paths)
+        count = len(self._paths)
         for path in paths:
             if _is_absolute(path):
                 self._paths.setdefault(path)
-        return len(self._paths) > known
+        return len(self._paths) > count
 
     def says_the_same(self, other: Projects) -> bool:
         """Return whether `other` has equal `projects.json` contents and project markers."""
@@ -114,9 +114,9 @@ def _trusted(home: Path) -> Iterator[str]:
 
 
 def _marker(home: Path, key: str) -> str | None:
-    for place in ("tmp", "history"):
+    for folder in ("tmp", "history"):
         with suppress(OSError):
-            data = read_small(home / place / key / MARKER, ROOT_LIMIT)
+            data = read_small(home / folder / key / MARKER, ROOT_LIMIT)
             if root := os.fsdecode(data).strip("\r\n"):
                 return root
     return None
@@ -157,12 +157,12 @@ def ancestors(paths: Iterable[str]) -> list[str]:
 
     Invalid paths are left out, as are folders nested too deeply for a project.
     """
-    found: dict[str, None] = {}
+    all_folders: dict[str, None] = {}
     for path in paths:
         if _is_absolute(path):
             for folder in reversed(recorded_path(path).parents[-_DEEPEST:]):
-                found[str(folder)] = None
-    return list(found)
+                all_folders[str(folder)] = None
+    return list(all_folders)
 
 
 def registered(path: Path) -> Mapping[str, str] | None:
@@ -234,16 +234,16 @@ def repository_of(folder: str) -> str:
     """
     if is_windows(folder):
         return folder
-    place = Path(folder)
-    if is_file(place / ".git"):
+    path = Path(folder)
+    if is_file(path / ".git"):
         with suppress(OSError, UnicodeDecodeError):
-            return _named(place, read_small(place / ".git", _MOST).decode()) or folder
-    above = place.parent
+            return _named(path, read_small(path / ".git", _MOST).decode()) or folder
+    above = path.parent
     if above.name == "worktrees" and above.parent.name == ".gemini":
         return str(above.parent.parent)
     from gemtui.worktree_records import origin_of
 
-    return str(origin_of(place))
+    return str(origin_of(path))
 
 
 def _named(worktree: Path, text: str) -> str | None:

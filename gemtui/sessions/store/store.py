@@ -162,10 +162,10 @@ class Store:
 
     def _in_the_way(self) -> None:
         """Record a problem if something other than a folder is at the store's path."""
-        for place in (self.home, self.tmp):
-            if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
+        for folder in (self.home, self.tmp):
+            if os.path.exists(folder) and not os.path.isdir(folder):  # noqa: PTH110, PTH112
                 self._blocked = True
-                self._note(place, "is not a folder")
+                self._note(folder, "is not a folder")
                 return
 
     def _project(self, folder: os.DirEntry[str]) -> None:
@@ -174,11 +174,11 @@ class Store:
             return
         self._real.add(real)
         path = Path(folder.path)
-        found = len(self._files)
+        count = len(self._files)
         others = self._add(path, folder.name, SessionKind.CHECKPOINT)
         if any(entry.name == "chats" for entry in others):
             self._chats(path / "chats", folder.name)
-        elif found == len(self._files):
+        elif count == len(self._files):
             return
         self._folders[folder.name] = path
 
@@ -320,8 +320,8 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
             kind, parent = SessionKind.CHECKPOINT, None
         case _:
             return None
-    found = _NAMES[kind].fullmatch(name)
-    return None if found is None else (key, kind, found[1] or "", parent)
+    match = _NAMES[kind].fullmatch(name)
+    return None if match is None else (key, kind, match[1] or "", parent)
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -430,5 +430,5 @@ def project_folder(path: Path) -> Path | None:
 
 def _folders(place: Path) -> list[Path]:
     with suppress(OSError):
-        return [each for each in place.iterdir() if each.is_dir() and not each.is_symlink()]
+        return [folder for folder in place.iterdir() if folder.is_dir() and not folder.is_symlink()]
     return []

@@ -39,8 +39,8 @@ def typed_prompts(home: Path, id: str) -> list[TypedPrompt]:
     `home`: the CLI's folder. If an id equals `id`, only its prompts are returned. Unreadable files
     are skipped.
     """
-    found = [prompt for prompt in all_prompts(home) if prompt.session.startswith(id)]
-    return [prompt for prompt in found if prompt.session == id] or found
+    prompts = [prompt for prompt in all_prompts(home) if prompt.session.startswith(id)]
+    return [prompt for prompt in prompts if prompt.session == id] or prompts
 
 
 def all_prompts(home: Path) -> Iterator[TypedPrompt]:

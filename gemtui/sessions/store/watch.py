@@ -46,7 +46,9 @@ def network_file_system(path: Path) -> str | None:
         partitions = psutil.disk_partitions(all=True)
     except OSError:
         return None
-    mounts = [(each.mountpoint.rstrip("/") + "/", each.fstype) for each in partitions]
+    mounts = [
+        (partition.mountpoint.rstrip("/") + "/", partition.fstype) for partition in partitions
+    ]
     above = [mount for mount in mounts if (real + "/").startswith(mount[0])]
     kind = max(above, key=lambda mount: len(mount[0]), default=("", ""))[1]
     return kind if kind in _NETWORK else None
@@ -114,7 +116,7 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreCha
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
-    base, folder, known = root.resolve(), _identity(root), _identity(registry)
+    base, folder, listed = root.resolve(), _identity(root), _identity(registry)
     there = root == tmp
     first = True
     folders = await asyncio.to_thread(_folders, base) if there else [base]
@@ -123,8 +125,8 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreCha
             paths = {_named(tmp, path, base) for path in batch} if there else set()
             if first:
                 await asyncio.to_thread(_require_room, base)
-            if (now := _identity(registry)) != known:
-                known = now
+            if (now := _identity(registry)) != listed:
+                listed = now
                 paths.add(registry)
             moved = _nearest(tmp) != root or _identity(root)[:2] != folder[:2]
             others = any(_is_folder(path, home) for path in paths)
@@ -141,11 +143,11 @@ def _folders(tmp: Path) -> list[Path]:
     """Return the accessible folders whose entries make up the store."""
     if sys.platform == "darwin":
         return [tmp]  # on macOS, a watch includes all subfolders
-    found = [tmp]
+    folders = [tmp]
     for project in _inside(tmp):
         chats = project / "chats"
-        found += (project, chats, *_inside(chats)) if os.path.isdir(chats) else (project,)  # noqa: PTH112
-    return found
+        folders += (project, chats, *_inside(chats)) if os.path.isdir(chats) else (project,)  # noqa: PTH112
+    return folders
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -241,7 +243,10 @@ _IN_CREATE = 0x100
 
 def _nearest(path: Path) -> Path:
     """Return the path, or its nearest existing parent folder."""
-    return next((each for each in (path, *path.parents) if os.path.isdir(each)), Path("/"))  # noqa: PTH112
+    for ancestor in (path, *path.parents):
+        if os.path.isdir(ancestor):  # noqa: PTH112
+            return ancestor
+    return Path("/")
 
 
 def _identity(path: Path) -> tuple[int, ...]:
@@ -290,8 +295,8 @@ async def _set_within(stop: asyncio.Event, seconds: float) -> bool:
 
 
 def _look(home: Path) -> dict[Path, tuple[int, ...]]:
-    found: dict[Path, tuple[int, ...]] = {each.path: each.stamp for each in Store(home).files()}
-    return found | {home / "projects.json": _identity(home / "projects.json")}
+    stamps: dict[Path, tuple[int, ...]] = {file.path: file.stamp for file in Store(home).files()}
+    return stamps | {home / "projects.json": _identity(home / "projects.json")}
 
 
 def _differences(

@@ -80,7 +80,7 @@ async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
     If it doesn't, the reason is shown. `give`: the function that records the answer.
     """
     try:
-        given = await asyncio.to_thread(give)
+        outcome = await asyncio.to_thread(give)
     except ValueError as error:
         app.show_message(f"This call can't be allowed: {error}.", problem=True)
         return False
@@ -90,12 +90,12 @@ async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
     except OSError as error:
         app.show_message(f"Your answer could not be saved: {message_of(error)}", problem=True)
         return False
-    if not given:
+    if not outcome:
         app.show_message(ELSEWHERE)
-    elif given.problem:
-        words = f"Allowed for this run; the rule could not be saved: {given.problem}"
-        app.show_message(words, problem=True)
-    return bool(given) and not given.problem
+    elif outcome.problem:
+        text = f"Allowed for this run; the rule could not be saved: {outcome.problem}"
+        app.show_message(text, problem=True)
+    return bool(outcome) and not outcome.problem
 
 
 _KEPT = {
@@ -105,7 +105,7 @@ _KEPT = {
 
 
 def _back() -> str:
-    keys = (BY_ID[each].footer() for each in ("question.leave", "run.take_back"))
+    keys = (BY_ID[key].footer() for key in ("question.leave", "run.take_back"))
     return f"To revoke this, press {', then '.join(keys)}"
 
 
@@ -225,7 +225,7 @@ class Asking(RunPart):
 
     @staticmethod
     def _held(run: LiveRun) -> bool:
-        return any(each.holds for each in run.questions)
+        return any(question.holds for question in run.questions)
 
     # --- focus ---------------------------------------------------------------------------------
 
@@ -275,8 +275,8 @@ class Asking(RunPart):
         screen = self.screen
         still = Message().time - screen.gemtui.last_key > _PAUSE
         free = not self._written() if screen.focused is screen.prompt else screen.view.following
-        known = screen.focused in (None, screen.prompt, screen.view)
-        return still and free and known and not screen.asking
+        is_reading = screen.focused in (None, screen.prompt, screen.view)
+        return still and free and is_reading and not screen.asking
 
     def _written(self) -> str:
         """Return the typed prompt without repeats of the key that gave the last answer.

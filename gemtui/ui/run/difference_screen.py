@@ -68,23 +68,23 @@ async def show_differing(app: AppBase, run: LiveRun) -> None:
     call.
     """
     while True:
-        found = {str(each.number): each for each in run.differing}
+        differences = {str(difference.number): difference for difference in run.differing}
         rows = []
-        for number, each in found.items():
-            path = visible_line(each.path[-60:])
+        for number, difference in differences.items():
+            path = visible_line(difference.path[-60:])
             rows.append(Choice(f"view {number}", "View", path))
             rows.append(Choice(f"back {number}", "Restore the text from before the call", path))
-        words = "After an approved call, these files have contents that you did not approve."
-        about = (words,)
+        text = "After an approved call, these files have contents that you did not approve."
+        about = (text,)
         title = "Files that differ from what you approved"
         chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
         if chosen is None:
             return
         action, _, number = chosen.partition(" ")
         if action == "view":
-            await _view(app, found[number])
+            await _view(app, differences[number])
         else:
-            await _put_back(app, run, found[number])
+            await _put_back(app, run, differences[number])
 
 
 async def _view(app: AppBase, differs: approval.Difference) -> None:
@@ -110,6 +110,6 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
     `write`: the file, as listed among the changed files.
     """
-    found = await run.files.difference(Path(write.path))
+    difference = await run.files.difference(Path(write.path))
     row = write_row(write, run.cwd, app.glyphs)
-    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found))
+    await app.push_screen_wait(DifferenceScreen(row, write.path.name, difference))

@@ -108,8 +108,8 @@ def status_glyph(status: Status, glyphs: Glyphs) -> str:
 def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
     """Return a run's state as a symbol and words, in the state's colour."""
     if run.stage is Stage.STOPPING:
-        words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
-        return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
+        text = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
+        return Content.styled(f"{glyphs.interrupted} {text}", "$text-warning")
     if run.stage is Stage.KILLING:
         return Content.styled(
             f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
@@ -152,10 +152,10 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.seconds_since_event() >= WARN_AFTER and not run.waiting:
-        words = (
+        parts = (
             f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         )
-        yield Content.styled(words, "$text-warning")
+        yield Content.styled(parts, "$text-warning")
     elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
     if run.alive and run.retry:
@@ -193,8 +193,8 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
         lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
     lines += [held_prompts_text(run)] if run.queue_state.prompts and run.over else []
     lines += run.notes
-    said = Content.styled(f"{run_glyph(run, glyphs)} {heading}", f"bold $text-{role}")
-    return said, [clean(line) for line in lines]
+    text = Content.styled(f"{run_glyph(run, glyphs)} {heading}", f"bold $text-{role}")
+    return text, [clean(line) for line in lines]
 
 
 def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
@@ -202,10 +202,10 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
 
     `keys`: the ids of the keys that the message recommends.
     """
-    said = ending(run, glyphs)
-    if said is None:
+    text = ending(run, glyphs)
+    if text is None:
         return None
-    heading, lines = said
+    heading, lines = text
     leave = BY_ID["prompt.leave"].footer()
     hints = [
         Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
@@ -343,17 +343,17 @@ def option_parts(
     word = mode_word(options, usual)
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     danger = any(
-        each.dangerous(options.approval_mode)
-        for each in run_options()
-        if each.name == "approval_mode"
+        option.dangerous(options.approval_mode)
+        for option in run_options()
+        if option.name == "approval_mode"
     )
     needed.append(mode.stylize(_LOUD) if danger else mode)
-    needed += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
+    needed += [Content.styled(clean_line(text), _LOUD) for text in permissive_options(options)]
     if taken_away:
         turn = f"{counted(taken_away, 'setting')} here turn{'s' * (taken_away == 1)}"
         needed.append(Content.styled(f"{turn} off confirmations", _LOUD))
     others = unusual_options(options, but="ask" if word == ASK else "")
-    return needed, [Content(clean_line(each)) for each in others]
+    return needed, [Content(clean_line(text)) for text in others]
 
 
 def remembered_text(options: AgentOptions) -> str:
@@ -362,8 +362,8 @@ def remembered_text(options: AgentOptions) -> str:
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
     rest = unusual_options(options, but="ask" if word == ASK else "")
-    words = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
-    return clean_line(f"Remembered for this folder: {words}")
+    values = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
+    return clean_line(f"Remembered for this folder: {values}")
 
 
 _LOUD = "bold $text-warning"
@@ -401,16 +401,16 @@ def unusual_options(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 def _brief(option: RunOption, value: Any) -> str:
     """Return short words for an option with its value, for the prompt's frame."""
     if option.unit:
-        words = counted(value if isinstance(value, int) else len(value), option.unit)
+        count = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
-        words = seconds_text(value)
+        count = seconds_text(value)
     elif option.kind is OptionKind.DOLLARS:
-        words = dollars_text(value)
+        count = dollars_text(value)
     elif option.kind is OptionKind.PATHS:
-        words = ", ".join(path.stem for path in value)
+        count = ", ".join(path.stem for path in value)
     else:
-        words = str(value)
-    return option.brief.format(words)
+        count = str(value)
+    return option.brief.format(count)
 
 
 _LETTERS = {
@@ -448,12 +448,12 @@ def write_row(
             sign, style = glyphs.failed, "$text-error"
         case WriteStatus.UNCONFIRMED:
             sign, style = glyphs.ask, "$text-warning"
-    words = "dim" if write.written is WriteStatus.YES else style
+    note_style = "dim" if write.written is WriteStatus.YES else style
     parts: list[tuple[str, str]] = [(sign, style), (clean_line(str(path)), "")]
     for number in write.numbers:
         style = "$text-success" if number.startswith("+") else "$text-error"
         parts.append((number.replace("-", glyphs.removed), style))
-    parts.append(("asked" if waits else "queued" if in_turn else write.words, words))
+    parts.append(("asked" if waits else "queued" if in_turn else write.words, note_style))
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
 
 
@@ -462,5 +462,5 @@ def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
 
     Returns "" if there are none.
     """
-    words = totals(run.files.rows).words(glyphs.removed)
-    return f"at least {words}" if run.files.more else words
+    text = totals(run.files.rows).words(glyphs.removed)
+    return f"at least {text}" if run.files.more else text

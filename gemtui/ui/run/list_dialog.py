@@ -91,16 +91,16 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     @work
     async def _read_prompts(self) -> None:
         """Load all prompts and messages sent to the runs, so that searches cover them."""
-        folders = [each.folder for each in self._runs]
+        folders = [run.folder for run in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
         self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
         """Determine the outcomes of runs that ended while no gemtui process was watching."""
-        for place, run in enumerate(self._runs):
+        for index, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
-                self._runs[place] = await asyncio.to_thread(with_outcome, run)
+                self._runs[index] = await asyncio.to_thread(with_outcome, run)
                 self.searched.show(self._runs)
 
     # --- rows ----------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
 
 def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
-    return {each.id: "\n".join(_said(each)) for each in folders}
+    return {folder.id: "\n".join(_said(folder)) for folder in folders}
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
@@ -155,10 +155,10 @@ def _said(folder: RunFolder) -> Iterator[str]:
     `folder`: the run's folder.
     """
     queue = PromptQueue.of(folder)
-    sent = (each.text for each in queue.sent())
-    waiting = (each.text for each in queue.prompts())
-    words = (each.text for each in queue.messages())
-    for text in (folder.prompt_text(), *sent, *waiting, *words):
+    sent = (prompt.text for prompt in queue.sent())
+    waiting = (prompt.text for prompt in queue.prompts())
+    messages = (message.text for message in queue.messages())
+    for text in (folder.prompt_text(), *sent, *waiting, *messages):
         yield text[:_SEARCHED]
 
 
@@ -182,9 +182,9 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
     can also stop active runs and restore lost sessions.
     """
     search = ""
-    while found := await registry.find():
-        lost = {each.folder for each in await asyncio.to_thread(last_copies, registry.adapter.runs)}
-        screen = RunListScreen(found, only_copies=lost, search=search)
+    while runs := await registry.find():
+        lost = {copy.folder for copy in await asyncio.to_thread(last_copies, registry.adapter.runs)}
+        screen = RunListScreen(runs, only_copies=lost, search=search)
         wanted, search = await app.push_screen_wait(screen), screen.search
         if wanted is None:
             return None

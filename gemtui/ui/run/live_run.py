@@ -274,11 +274,11 @@ class LiveRun:
     @property
     def revision(self) -> tuple[int, Stage, bool, int, int, int]:
         """A value that changes whenever the screen has something new to paint."""
-        told = self.told is not None
+        has_stored = self.told is not None
         return (
             self._fold.revision,
             self.stage,
-            told,
+            has_stored,
             self.files.revision,
             self._asked,
             self._tools_changed,
@@ -296,7 +296,9 @@ class LiveRun:
         A call is missing while the id that belongs to its question isn't known yet.
         """
         calls = self._answered.calls
-        return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
+        return frozenset(
+            calls[question.number] for question in self.waiting if question.number in calls
+        )
 
     @property
     def queued(self) -> frozenset[str]:
@@ -317,7 +319,7 @@ class LiveRun:
         if not self.past:
             beside += [self.files.follow(before=see_files), self._follow_session()]
             beside += [self.files.see()] if see_files else []
-        tasks = [asyncio.create_task(each) for each in beside]
+        tasks = [asyncio.create_task(step) for step in beside]
         try:
             async for event in self.run.events():
                 self._take(event)
@@ -335,12 +337,12 @@ class LiveRun:
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
         await self.files.end(ended)
         await asyncio.to_thread(self.progress.settle, self.cwd, ended)
-        said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
-        self.stderr, self.retry = meaningful_lines(said), None
-        said = await asyncio.to_thread(self.run.stderr)
-        self.outcome = self.progress.outcome(said)
+        stderr = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
+        self.stderr, self.retry = meaningful_lines(stderr), None
+        stderr = await asyncio.to_thread(self.run.stderr)
+        self.outcome = self.progress.outcome(stderr)
         if not self.past:
-            await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, said)
+            await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, stderr)
         self.stage = Stage.ENDED
 
     def _take(self, event: AgentEvent) -> None:
@@ -381,10 +383,12 @@ class LiveRun:
         """Look in the session for calls that have ended; it has their exit codes and diffs."""
         if self._recorded is None or self.session is None or not self._unrecorded:
             return
-        found = await asyncio.to_thread(self._recorded.read, self.session, tuple(self._unrecorded))
-        if found:
-            self._unrecorded.difference_update(call.id for call in found)
-            self.progress.add_recorded(found)
+        recorded = await asyncio.to_thread(
+            self._recorded.read, self.session, tuple(self._unrecorded)
+        )
+        if recorded:
+            self._unrecorded.difference_update(call.id for call in recorded)
+            self.progress.add_recorded(recorded)
             self._tools_changed += 1
 
     @property
@@ -413,13 +417,13 @@ class LiveRun:
     async def refresh_questions(self) -> None:
         """Reload the run's questions and their answers."""
         async with self._reading:
-            found = await asyncio.to_thread(self.conversation.refresh)
+            questions = await asyncio.to_thread(self.conversation.refresh)
         await self.refresh_queue()
         if (unasked := self.conversation.unasked) is not self._unasked:
             self._unasked = unasked
             self._asked += 1
-        if found is not self.questions:
-            self.questions, self._waiting = found, self._in_order(found)
+        if questions is not self.questions:
+            self.questions, self._waiting = questions, self._in_order(questions)
             self._asked += 1
             self.asked(self)
 
@@ -432,12 +436,12 @@ class LiveRun:
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the unanswered questions, in the order of their calls."""
-        calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
+        calls = {call.id: index for index, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
             return calls.get(question.request.tool_use_id or "", len(calls)), question.number
 
-        return tuple(sorted((each for each in questions if each.waits), key=place))
+        return tuple(sorted((waiting for waiting in questions if waiting.waits), key=place))
 
     @property
     def accepts_messages(self) -> bool:
@@ -529,8 +533,11 @@ class LiveRun:
         while True:
             now = size_of(path)
             if now != size:
-                said = await asyncio.to_thread(stderr_end, path)
-                self.stderr, self.retry = meaningful_lines(said), retry_words(said[size - now :])
+                stderr = await asyncio.to_thread(stderr_end, path)
+                self.stderr, self.retry = (
+                    meaningful_lines(stderr),
+                    retry_words(stderr[size - now :]),
+                )
                 size = now
             await self._look_at_checkpoints()
             if self.pid is None:
@@ -564,8 +571,8 @@ class LiveRun:
         """This run's transcript, without the conversation that it continues."""
         state = self._fold.revision, self._tools_changed, self._asked, self.told
         if self._own is None or self._own[0] != state:
-            said = self.streamed if self.told is None else self.told
-            answered = self._answered.with_answers(said, self.questions, self._unasked)
+            transcript = self.streamed if self.told is None else self.told
+            answered = self._answered.with_answers(transcript, self.questions, self._unasked)
             self._own = state, with_messages(answered, self.queue_state, self._words)
         return self._own[1]
 
@@ -578,8 +585,10 @@ class LiveRun:
 
         This allows the messages of a run that continues this one to be appended.
         """
-        said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own_transcript)
-        return _after(self.before, Transcript.of(tuple(said)))
+        messages = (
+            replace(message, id=f"{self.id}.{message.id}") for message in self.own_transcript
+        )
+        return _after(self.before, Transcript.of(tuple(messages)))
 
     @property
     def resumes(self) -> str | None:
@@ -596,8 +605,8 @@ class LiveRun:
     def planned(self) -> bool:
         """Whether the run has successfully made a plan that can now be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
-        done = self.outcome is not None and self.outcome.status.is_done
-        return mode == ApprovalMode.PLAN and done and self.can_continue
+        is_done = self.outcome is not None and self.outcome.status.is_done
+        return mode == ApprovalMode.PLAN and is_done and self.can_continue
 
     def ends(self) -> Counter[ToolEnd]:
         """Return the number of this run's tool calls by state, as shown on their cards."""
@@ -612,7 +621,7 @@ class LiveRun:
 
         Gemini CLI calls these answers turns, and limits their number.
         """
-        return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
+        return sum(outline.author is Author.MODEL for outline in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
         """Return the seconds from the run's request to its end, or to `now` while active."""

@@ -115,16 +115,17 @@ class RunMode:
         Finished runs may need cleaning up, may wait for their quota, or may have left prompts in
         their queue.
         """
-        place = self._app.runs_dir
-        if await asyncio.to_thread(_may_run, place):
-            found = await self.registry.attach_running()
-            if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
+        folder = self._app.runs_dir
+        if await asyncio.to_thread(_may_run, folder):
+            found_runs = await self.registry.attach_running()
+            at_work = [run for run in found_runs if not await asyncio.to_thread(_asks, run)]
+            if at_work:
                 one = len(at_work) == 1
                 runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
                 self._app.show_message(f"{runs}: {self._way_to(at_work[-1])}, then ctrl+c to stop.")
             await self._say_orphans()
-        await asyncio.to_thread(_tidy, place)
-        if await asyncio.to_thread(_waiting, place):
+        await asyncio.to_thread(_tidy, folder)
+        if await asyncio.to_thread(_waiting, folder):
             await self.registry.attach_waiting()
         await self._say_waiting()
         await self._say_failures()
@@ -134,25 +135,25 @@ class RunMode:
 
         Each failure is reported only once.
         """
-        for words in await asyncio.to_thread(_untold):
-            self._app.show_message(words, problem=True)
+        for failure in await asyncio.to_thread(_untold):
+            self._app.show_message(failure, problem=True)
 
     async def _say_waiting(self) -> None:
         """Tell the user about prompts that were still queued when their run ended."""
-        place = self._app.runs_dir
-        if waits := await asyncio.to_thread(_waiting, place):
+        folder = self._app.runs_dir
+        if waits := await asyncio.to_thread(_waiting, folder):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
-            words = f"Finished runs left {what} unsent. Press ctrl+l in the run pane to find them."
-            self._app.show_message(words)
+            text = f"Finished runs left {what} unsent. Press ctrl+l in the run pane to find them."
+            self._app.show_message(text)
 
     async def _say_orphans(self) -> None:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
         if orphans:
             whose = "A run" if len(orphans) == 1 else f"{len(orphans)} runs"
-            words = (
+            text = (
                 f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
             )
-            self._app.show_message(words, problem=True)
+            self._app.show_message(text, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
         """Show the run pane; if a folder is given, get ready for a new run there."""
@@ -256,7 +257,7 @@ class RunMode:
 
         The user is notified of a new question.
         """
-        app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
+        app, new = self._app, {(run.id, question.number) for question in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
             from gemtui.ui.run.labels import question_notice
@@ -394,7 +395,7 @@ def _waiting(place: Path) -> int:
     `place`: the folder that contains the runs' folders.
     """
     try:
-        runs = [each for each in place.iterdir() if is_folder(each / "steering")]
+        runs = [folder for folder in place.iterdir() if is_folder(folder / "steering")]
     except OSError:
         return 0
     if not runs:

@@ -48,10 +48,10 @@ def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
     If the folder is itself a worktree, the options stay as they are, because runs there always work
     in it. `home`: the folder in which ctrl+n starts a run.
     """
-    here = worktree_of(options.cwd or current_folder())
-    if here is not None:
-        leave = "" if worktree_of(home) == here else " Press ctrl+n to leave the worktree."
-        app.show_message(f"Runs here use worktree {here.name}.{leave}")
+    worktree = worktree_of(options.cwd or current_folder())
+    if worktree is not None:
+        leave = "" if worktree_of(home) == worktree else " Press ctrl+n to leave the worktree."
+        app.show_message(f"Runs here use worktree {worktree.name}.{leave}")
         return options
     if options.worktree:
         app.show_message("The next run will work in the folder itself, not in a worktree.")
@@ -166,9 +166,10 @@ class NextRun(RunPart):
 
     async def wait_loaded(self) -> None:
         """Wait until the options remembered for the folder and its defaults are loaded."""
-        for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
-            with suppress(WorkerCancelled):
-                await worker.wait()
+        for worker in list(self.screen.workers):
+            if worker.group in (_KEPT, _USUAL):
+                with suppress(WorkerCancelled):
+                    await worker.wait()
 
     # --- permissions ---------------------------------------------------------------------------
 
@@ -273,8 +274,8 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
     The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
     mode = ApprovalMode.DEFAULT.value if name == ASK else name
-    found = next((each for each in _ORDER if each.value == mode), None)
-    return None if found is None else in_mode(options, found, can_ask=can_ask)
+    named = next((mode_of_order for mode_of_order in _ORDER if mode_of_order.value == mode), None)
+    return None if named is None else in_mode(options, named, can_ask=can_ask)
 
 
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
@@ -336,9 +337,9 @@ async def _remembered_options(app: AppBase, folder: Path) -> AgentOptions | None
     try:
         return await asyncio.to_thread(_remembered, folder)
     except OSError as error:
-        words = f"The options remembered for this folder can't be used: {reason_of(error)}"
-        words = f"{words} ({error.filename}). Press ctrl+o to set them again."
-        app.show_message(words, problem=True)
+        text = f"The options remembered for this folder can't be used: {reason_of(error)}"
+        text = f"{text} ({error.filename}). Press ctrl+o to set them again."
+        app.show_message(text, problem=True)
         return None
 
 

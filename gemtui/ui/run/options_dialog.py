@@ -139,7 +139,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             report = await asyncio.to_thread(before_run_report, self._wanted())
         except (OptionError, OSError, ValueError):  # action_take reports it
             return
-        lines = [clean_line(words) for words in report.lines()]
+        lines = [clean_line(line) for line in report.lines()]
         self.query_one("#told-before").display = bool(lines)
         self.query_one("#told-lines", Static).update(Content("\n").join(map(Content, lines)))
         summary = self.query_one("#told-summary", Static)
@@ -158,11 +158,11 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     def _say_hint(self) -> None:
         field = self.focused
         name = "" if field is None else field.id or ""
-        words: Words = _HINTS.get(name, "")
+        hint: Words = _HINTS.get(name, "")
         tools = name in _OPTIONS and _OPTIONS[name].kind is OptionKind.NAMES
         if tools and isinstance(field, Input) and field.value.strip():
-            words = tool_hint(field.value)
-        self.query_one("#hint", Static).update(words)
+            hint = tool_hint(field.value)
+        self.query_one("#hint", Static).update(hint)
 
     def _say_problem(self, error: OptionError) -> None:
         """Show a problem next to the field that it is about, and focus that field."""
@@ -223,8 +223,8 @@ def is_typed(option: RunOption) -> bool:
 def texts_of(options: AgentOptions) -> dict[str, str]:
     """Return the initial contents of each text field, by the option's name."""
     return {
-        each.name: visible_line(_text(each, option_value(options, each.name)).strip())
-        for each in filter(is_typed, run_options())
+        option.name: visible_line(_text(option, option_value(options, option.name)).strip())
+        for option in filter(is_typed, run_options())
     }
 
 

@@ -85,11 +85,11 @@ class WriteList(OptionList):
         self.shown, self._asked, self._queued = run.files.rows, asked, queued
         self.clear_options()
         rows = (
-            write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
-            for each in self.shown
+            write_row(write, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
+            for write in self.shown
         )
         self.add_options(map(Option, rows))
-        paths = [each.path for each in self.shown]
+        paths = [write.path for write in self.shown]
         if chosen is not None and chosen.path in paths:
             self.highlighted = paths.index(chosen.path)
         elif paths:
@@ -148,11 +148,11 @@ class RunSide(Vertical):
         writes.show(run)
         totals = write_totals(run, glyphs_of(self.app)) or "none yet"
         heading = Content.assemble(("Files changed", "bold"), "  ", (totals, "dim"))
-        said = heading, Content("\n").join(self._counters(run))
-        if said != self._said:
-            self._said = said
-            self.query_one("#writes-heading", Static).update(said[0])
-            self.query_one("#counters", Static).update(said[1])
+        lines = heading, Content("\n").join(self._counters(run))
+        if lines != self._said:
+            self._said = lines
+            self.query_one("#writes-heading", Static).update(lines[0])
+            self.query_one("#counters", Static).update(lines[1])
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
         ends, usage = run.ends(), None if run.done is None else run.done.tokens
@@ -165,14 +165,14 @@ class RunSide(Vertical):
         ]
         if usage is not None:
             named = (("in", usage.input), ("out", usage.output), ("cached", usage.cached))
-            known = (f"{name} {count:,}" for name, count in named if count is not None)
-            lines.append(Content(f"tokens {'  '.join(known)}"))
+            counts = (f"{name} {count:,}" for name, count in named if count is not None)
+            lines.append(Content(f"tokens {'  '.join(counts)}"))
         if run.misread:
             lines.append(Content(f"{counted(run.misread, 'output line')} not understood"))
         if run.stderr:
-            said = clean(run.stderr).split("\n")
+            stderr = clean(run.stderr).split("\n")
             lines += [Content(""), Content.styled("stderr", "bold")]
-            lines += [Content(line) for line in said[-_STDERR_LINES:]]
+            lines += [Content(line) for line in stderr[-_STDERR_LINES:]]
         return lines
 
 
@@ -234,7 +234,9 @@ class RunPanes(Horizontal):
         self._forget_checkpoints()
         self.remove_class("-ended")
         outlines = () if before is None else before.outlines
-        self._say_heading(name or next((each.excerpt for each in outlines if each.prompt), ""))
+        self._say_heading(
+            name or next((outline.excerpt for outline in outlines if outline.prompt), "")
+        )
         self.view.show(before or Transcript.of(()), fresh=True, end=True)
         if session is not None and before is not None:
             self._look_for_checkpoints(session, before)
@@ -266,7 +268,7 @@ class RunPanes(Horizontal):
         This is the case after a prompt, after the first answer to it, and at the end of the run.
         """
         outlines = transcript.outlines
-        number = sum(each.prompt for each in outlines)
+        number = sum(outline.prompt for outline in outlines)
         waits = bool(outlines) and outlines[-1].prompt
         wanted = run.id, session, number, waits, run.alive, run.told is not None
         if wanted != self._looked_for:
@@ -314,10 +316,10 @@ class RunPanes(Horizontal):
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
         glyphs, closed = glyphs_of(self.app), run.alive or self._ending_closed
-        said = None if closed else ending_text(run, keys, glyphs)
-        self.set_class(said is not None, "-ended")
-        if said is not None:
-            self.query_one("#ending", Static).update(said)
+        text = None if closed else ending_text(run, keys, glyphs)
+        self.set_class(text is not None, "-ended")
+        if text is not None:
+            self.query_one("#ending", Static).update(text)
 
     # --- navigation ----------------------------------------------------------------------------
 
@@ -354,12 +356,12 @@ class RunPanes(Horizontal):
     @on(WriteList.CallRequested)
     def _call(self, event: WriteList.CallRequested) -> None:
         run = self.run_shown
-        place = None if run is None else run.place_of(event.call)
-        if place is None:
+        position = None if run is None else run.place_of(event.call)
+        if position is None:
             return
         self.remove_class("-side")
         page = self.view.page
-        page.go(Cursor(*place))
+        page.go(Cursor(*position))
         page.fold(False)
         self.view.refresh_page()
         self.view.focus()

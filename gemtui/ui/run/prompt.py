@@ -103,7 +103,7 @@ class PromptArea(TextArea):
 
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
-        self.commands: Collection[str] = {each.name for each in OWN}
+        self.commands: Collection[str] = {command.name for command in OWN}
         """The names of all slash commands found so far."""
         self.offering = False
         """Whether completions are shown; enter, tab, the arrows and esc then act on them."""
@@ -190,8 +190,8 @@ class PromptArea(TextArea):
 
     def _recall(self, step: int) -> None:
         prompts = self._history.prompts
-        here = len(prompts) if self._at is None else self._at
-        there = here + step
+        position = len(prompts) if self._at is None else self._at
+        there = position + step
         if not 0 <= there <= len(prompts):
             return
         if self._at is None:
@@ -222,8 +222,8 @@ class PromptArea(TextArea):
         before = self.document.get_line(row)[:column]
         if row == 0 and (name := slash_word(before)) is not None:
             return name, True
-        found = _MENTION.search(before)
-        return (found[1].replace("\\", ""), False) if found else None
+        mention = _MENTION.search(before)
+        return (mention[1].replace("\\", ""), False) if mention else None
 
     def _is_whole(self) -> bool:
         """Return whether a slash command's name has been typed in full, so enter sends it."""
@@ -248,12 +248,12 @@ class PromptArea(TextArea):
     def mention(self, path: str) -> None:
         """Replace the `@…` before the cursor with this path."""
         row, column = self.cursor_location
-        found = _MENTION.search(self.document.get_line(row)[:column])
-        if found is None:
+        mention = _MENTION.search(self.document.get_line(row)[:column])
+        if mention is None:
             return
         more = path.endswith("/")
         escaped = re.sub(r"([\s\\,;()\[\]{}!?])", r"\\\1", path)
-        self.replace(f"@{escaped}{'' if more else ' '}", (row, found.start()), (row, column))
+        self.replace(f"@{escaped}{'' if more else ' '}", (row, mention.start()), (row, column))
 
 
 class PromptBox(Vertical):
@@ -326,14 +326,14 @@ class PromptBox(Vertical):
         offers = await self._known(slash=event.slash)
         if event.slash:
             self.area.commands = offers.keys()
-        found = _found(event.wanted, offers, slash=event.slash)
+        matching = _found(event.wanted, offers, slash=event.slash)
         offer = self._offer
         offer.clear_options()
-        offer.add_options(Option(_row(each, offers[each], slash=event.slash)) for each in found)
-        self._offered = found
-        offer.highlighted = 0 if found else None
-        self.set_class(bool(found), "-offering")
-        self.area.offering = bool(found)
+        offer.add_options(Option(_row(text, offers[text], slash=event.slash)) for text in matching)
+        self._offered = matching
+        offer.highlighted = 0 if matching else None
+        self.set_class(bool(matching), "-offering")
+        self.area.offering = bool(matching)
 
     async def _known(self, *, slash: bool) -> dict[str, str]:
         """Return all completions for this folder, each with its description.
@@ -343,9 +343,9 @@ class PromptBox(Vertical):
         folder, now = self.folder, time.monotonic()
         before = self._offers.get(slash)
         if before is None or before[0] != folder or now - before[1] > _FRESH:
-            found = await asyncio.to_thread(slash_offers if slash else _file_offers, folder)
-            self._offers[slash] = before = folder, now, found
-        return {each.text: each.words for each in before[2]}
+            offers = await asyncio.to_thread(slash_offers if slash else _file_offers, folder)
+            self._offers[slash] = before = folder, now, offers
+        return {offer.text: offer.words for offer in before[2]}
 
     @on(PromptArea.Chosen)
     def _choose(self, event: PromptArea.Chosen) -> None:

@@ -51,11 +51,11 @@ class History:
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
-        others = (each for each in _read(self.path) if each != prompt)
+        others = (earlier for earlier in _read(self.path) if earlier != prompt)
         self.prompts = [*others, prompt][-MOST_PROMPTS:]
         try:
             make_own_folder(self.path.parent)
-            lines = (orjson.dumps(each) + b"\n" for each in self.prompts)
+            lines = (orjson.dumps(saved) + b"\n" for saved in self.prompts)
             write_whole(self.path, lines, durable=True)
         except OSError:
             return
@@ -103,8 +103,8 @@ def _walk(folder: Path) -> Iterator[str]:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
+        with os.scandir(folder) as entries:
+            kept = [e for e in entries if not e.name.startswith(".") and e.name not in _PASSED_OVER]
     except (OSError, ValueError):  # ValueError: the path contains a NUL
         return []
     return sorted(kept, key=lambda entry: entry.name)
@@ -164,15 +164,15 @@ class PromptDrafts:
         if here in places:
             return text
         self._texts[here] = text
-        found = [self._texts.pop(place, "") for place in places]
-        return "\n\n".join(filter(None, found))
+        drafts = [self._texts.pop(run_id, "") for run_id in places]
+        return "\n\n".join(filter(None, drafts))
 
     def _places(self, run: LiveRun) -> list[str | None]:
         """Return the ids of the runs that share unsent prompts with this one.
 
         The oldest comes first.
         """
-        return [each.id for each in self._registry.runs if each.latest is run.latest]
+        return [attempt.id for attempt in self._registry.runs if attempt.latest is run.latest]
 
 
 _WORD = re.compile(r"/(\S*)")
@@ -255,8 +255,8 @@ def slash_word(line: str) -> str | None:
 
     `line`: the prompt's first line up to the cursor.
     """
-    found = _WORD.fullmatch(line)
-    return found[1] if found else None
+    match = _WORD.fullmatch(line)
+    return match[1] if match else None
 
 
 def slash_offers(folder: Path) -> tuple[Offer, ...]:
@@ -264,14 +264,14 @@ def slash_offers(folder: Path) -> tuple[Offer, ...]:
 
     Blocking: reads files.
     """
-    own = (Offer(each.name, each.help) for each in OWN)
+    own = (Offer(command.name, command.help) for command in OWN)
     return (*own, *_custom(folder))
 
 
 def _custom(folder: Path) -> Iterator[Offer]:
-    for each in custom_commands(folder):
-        if each.name not in _BY_NAME:
-            whose = "project" if each.project else "yours"
-            shell = ", runs shell commands" * each.runs_shell
-            said = clean_line(each.description)
-            yield Offer(each.name, f"{said} ({whose}{shell})".strip())
+    for command in custom_commands(folder):
+        if command.name not in _BY_NAME:
+            whose = "project" if command.project else "yours"
+            shell = ", runs shell commands" * command.runs_shell
+            description = clean_line(command.description)
+            yield Offer(command.name, f"{description} ({whose}{shell})".strip())

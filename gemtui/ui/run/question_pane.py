@@ -85,8 +85,8 @@ def draw_proposal(
     missing = [drawing.left_out] if drawing.left_out else []
     lines += drawing.lines
     for name, value in proposal.others():
-        words = visible(value[:_LONGEST_OTHER]).replace("\n", look.glyphs.line_end)
-        lines += wrap((Piece(visible(f"{name}: {words}"), look[Role.MUTED]),), look.width)
+        text = visible(value[:_LONGEST_OTHER]).replace("\n", look.glyphs.line_end)
+        lines += wrap((Piece(visible(f"{name}: {text}"), look[Role.MUTED]),), look.width)
         if len(value) > _LONGEST_OTHER:
             more = counted(len(value) - _LONGEST_OTHER, "more character")
             missing.append(visible_line(f"{more} of {name}"[:200]))
@@ -99,15 +99,21 @@ def draw_proposal(
 def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
     mark = look.glyphs.warning
     if len(cautions) > _FEW:
-        words = Piece(f"{mark} {counted(len(cautions), 'warning')}:", look[Role.ERROR] + BOLD)
-        yield from wrap((words,), look.width)
-    for each in cautions[:_MOST_CAUTIONS]:
-        why = look[Role.TEXT] if each.piece else look[Role.ERROR if each.danger else Role.WARNING]
-        sign = look[Role.ERROR] + BOLD if each.danger else look[Role.WARNING]
+        count = Piece(f"{mark} {counted(len(cautions), 'warning')}:", look[Role.ERROR] + BOLD)
+        yield from wrap((count,), look.width)
+    for caution in cautions[:_MOST_CAUTIONS]:
+        why = (
+            look[Role.TEXT]
+            if caution.piece
+            else look[Role.ERROR if caution.danger else Role.WARNING]
+        )
+        sign = look[Role.ERROR] + BOLD if caution.danger else look[Role.WARNING]
         pieces = [Piece(f"{mark} ", sign)]
-        if each.piece:
-            pieces.append(Piece(visible_line(each.piece), look[Role.ERROR]))
-        pieces.append(Piece(visible_line(f": {each.why}" if each.piece else each.why), why))
+        if caution.piece:
+            pieces.append(Piece(visible_line(caution.piece), look[Role.ERROR]))
+        pieces.append(
+            Piece(visible_line(f": {caution.why}" if caution.piece else caution.why), why)
+        )
         yield from wrap(tuple(pieces), look.width)
     if len(cautions) > _MOST_CAUTIONS:
         more = counted(len(cautions) - _MOST_CAUTIONS, "more warning")
@@ -126,8 +132,8 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))
     lines += draw_changes(changes, look, language=language)
-    for words in proposal.line_ends:
-        lines += wrap((Piece(f"  {words}", look[Role.WARNING]),), look.width)
+    for remark in proposal.line_ends:
+        lines += wrap((Piece(f"  {remark}", look[Role.WARNING]),), look.width)
     missing = [counted(shown.left_out, "more line")] if shown.left_out else []
     if shown.cut:
         missing.append("the ends of very long lines")
@@ -169,9 +175,9 @@ def _lines(pieces: Iterator[Piece]) -> Iterator[Pieces]:
     for text, style in pieces:
         first, *more = text.expandtabs(4).split("\n")
         line.append(Piece(first, style))
-        for each in more:
+        for rest in more:
             yield tuple(line)
-            line = [Piece(each, style)]
+            line = [Piece(rest, style)]
     yield tuple(line)
 
 
@@ -190,7 +196,7 @@ def _rest(text: str) -> str:
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
     """Return everything a call would do as one string, preceded by its warnings."""
-    lines: list[str] = [visible_line(each.text) for each in cautions]
+    lines: list[str] = [visible_line(caution.text) for caution in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]
         lines += proposal.line_ends
@@ -415,9 +421,9 @@ class QuestionPane(Vertical):
         """
         if tuple(waiting) == self.waiting:
             return
-        before = [each.number for each in self.waiting]
+        before = [question.number for question in self.waiting]
         self.waiting, self._conversation = tuple(waiting), conversation
-        numbers = [each.number for each in waiting]
+        numbers = [question.number for question in waiting]
         if self._number not in numbers:
             behind = before[before.index(self._number) + 1 :] if self._number in before else numbers
             after = (number for number in behind if number in numbers)
@@ -481,7 +487,7 @@ class QuestionPane(Vertical):
         self._fit()
 
     def _say_title(self) -> None:
-        at = [each.number for each in self.waiting].index(self._number or 0)
+        at = [question.number for question in self.waiting].index(self._number or 0)
         request = self.waiting[at].request
         who = "A subagent asks" if request.subagent else "Gemini asks"
         title = Content.styled(f" {glyphs_of(self.app).ask} {who} ", "bold reverse $text-warning")
@@ -490,10 +496,10 @@ class QuestionPane(Vertical):
         if self.shown is not None and self.shown.changed is not None:
             left.insert(1, Content.styled("changed by you", "bold $text-accent"))
         several = len(self.waiting) > 1
-        place = (
+        position = (
             Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
         )
-        self.query_one("#question-title", BarLine).show_parts(left, [place])
+        self.query_one("#question-title", BarLine).show_parts(left, [position])
 
     def show_progress(self) -> None:
         """Show how much of the call isn't visible, and whether its end has been seen."""
@@ -504,24 +510,24 @@ class QuestionPane(Vertical):
         )
 
     def _more(self) -> str:
-        yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
+        yes, whole = (BY_ID[key].footer() for key in ("question.yes", "question.whole"))
         if self.view.below:
-            words = f"{counted(self.view.below, 'more line')} below"
-            return words if self.view.reached_end else f"{words} ({yes} scrolls down)"
+            text = f"{counted(self.view.below, 'more line')} below"
+            return text if self.view.reached_end else f"{text} ({yes} scrolls down)"
         if self._left_out:
             return visible_line(f"not shown: {self._left_out}; press {whole} to see everything")
         return f"End ({counted(self.view.total, 'line')})"
 
     def _say_list(self) -> None:
         """If there are several questions, list those around the one on screen."""
-        rows, numbers = [], [each.number for each in self.waiting]
+        rows, numbers = [], [question.number for question in self.waiting]
         at = numbers.index(self._number or 0)
         first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
-        for place, each in enumerate(self.waiting[first : first + _MOST_LISTED], first):
-            here = place == at
-            words = visible_line(f"{each.request.tool_name} {each.about}"[:300])
-            sign = glyphs_of(self.app).cursor if here else " "
-            row = Content.styled(f"{sign}{place + 1} {words}", "bold" if here else "dim")
+        for index, question in enumerate(self.waiting[first : first + _MOST_LISTED], first):
+            is_shown = index == at
+            text = visible_line(f"{question.request.tool_name} {question.about}"[:300])
+            sign = glyphs_of(self.app).cursor if is_shown else " "
+            row = Content.styled(f"{sign}{index + 1} {text}", "bold" if is_shown else "dim")
             width = max(10, self.size.width - 3)
             rows.append(row.truncate(width, ellipsis=True))
         listed = self.query_one("#question-list", Static)
@@ -533,10 +539,10 @@ class QuestionPane(Vertical):
 
         For a call that the user has edited, show the original call instead of the similar ones.
         """
-        words = self.query_one("#question-words", Static)
+        label = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
-            words.update("reading…")
+            label.update("reading…")
             return
         because = shown.question.request.because
         lines = []
@@ -549,14 +555,14 @@ class QuestionPane(Vertical):
             lines.append(self._asked(shown))
         else:
             lines.append(self._similar(shown.similar))
-        words.update(Content("\n").join(lines))
+        label.update(Content("\n").join(lines))
 
     def _similar(self, similar: SimilarCalls) -> Content:
-        keys = "/".join(BY_ID[f"question.{each}"].footer() for each in _SIMILAR)
+        keys = "/".join(BY_ID[f"question.{key}"].footer() for key in _SIMILAR)
         if similar.rule is None:
             return Content.styled(visible_line(f"{keys} not available: {similar.words}"), "dim")
-        words = f" allow {visible_line(similar.words)}"
-        return Content.assemble((keys, "bold $text-accent"), words)
+        text = f" allow {visible_line(similar.words)}"
+        return Content.assemble((keys, "bold $text-accent"), text)
 
     def _asked(self, shown: Asked) -> Content:
         """Return a line with the call that the model originally requested.
@@ -575,8 +581,8 @@ class QuestionPane(Vertical):
         line = self.query_one("#question-keys", BarLine)
         if not self.view.has_focus:
             leave = BY_ID["prompt.leave"].footer()
-            words = f"Press {leave} to answer this question"
-            line.show_parts([Content.styled(words, "bold $text-warning")])
+            text = f"Press {leave} to answer this question"
+            line.show_parts([Content.styled(text, "bold $text-warning")])
             return
         ascii = glyphs_of(self.app).ascii
         hints = []
@@ -645,7 +651,7 @@ class QuestionPane(Vertical):
             self._tell("Ignored, because the question had only just appeared. Press the key again.")
 
     def _step(self, by: int) -> None:
-        numbers = [each.number for each in self.waiting]
+        numbers = [question.number for question in self.waiting]
         if self._number in numbers:
             self._go_to(numbers[(numbers.index(self._number) + by) % len(numbers)])
             self._say()

@@ -65,8 +65,8 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
 
     def _rows(self) -> list[Option]:
         return [
-            Option(clean_line(f"{at}  {each.text[:200]}"))
-            for at, each in enumerate(self._prompts, start=1)
+            Option(clean_line(f"{at}  {prompt.text[:200]}"))
+            for at, prompt in enumerate(self._prompts, start=1)
         ]
 
     def on_mount(self) -> None:
@@ -82,12 +82,12 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
         elif prompts != self._prompts:
-            ids, here = [each.id for each in prompts], self._prompts[self._here].id
+            ids, current = [prompt.id for prompt in prompts], self._prompts[self._here].id
             rows = self.query_one(OptionList)
             self._prompts = prompts
             rows.clear_options()
             rows.add_options(self._rows())
-            rows.highlighted = ids.index(here) if here in ids else 0
+            rows.highlighted = ids.index(current) if current in ids else 0
 
     @property
     def _here(self) -> int:
@@ -123,7 +123,7 @@ async def show_queue(
         if wanted.what == "send":
             return wanted.prompt.id
         try:
-            at, done = await _done(app, run, wanted)
+            at, result = await _done(app, run, wanted)
         except OSError as error:
             app.show_message(f"The queue was not changed: {message_of(error)}", problem=True)
             return None
@@ -131,7 +131,7 @@ async def show_queue(
             await edited(run)
             run = run.latest
         await run.refresh_queue()
-        if not done:
+        if not result:
             app.show_message("Too late: this prompt has already been sent.")
     if not run.queue_state.prompts:
         app.show_message("The queue is empty.")

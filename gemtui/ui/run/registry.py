@@ -114,9 +114,9 @@ class RunRegistry:
 
         They were started by other gemtui processes, which may have quit since.
         """
-        known = {run.id for run in self.runs}
-        found = [run for run in await self.find() if run.state is RunState.RUNNING]
-        attached = [await self.attach(run) for run in reversed(found) if run.id not in known]
+        ids = {run.id for run in self.runs}
+        running = [run for run in await self.find() if run.state is RunState.RUNNING]
+        attached = [await self.attach(run) for run in reversed(running) if run.id not in ids]
         return tuple(filter(None, attached))
 
     async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
@@ -125,9 +125,9 @@ class RunRegistry:
         `before`: the conversation that the run continues. If the run is already being followed, the
         existing object is returned.
         """
-        for known in self.runs:
-            if known.id == record.id:
-                return known
+        for attached in self.runs:
+            if attached.id == record.id:
+                return attached
         opened = await asyncio.to_thread(self._opened, record.folder)
         if opened is None:
             return None
@@ -171,9 +171,9 @@ class RunRegistry:
 
         These runs were started by earlier gemtui processes.
         """
-        known = {run.id for run in self.runs}
+        ids = {run.id for run in self.runs}
         for record in await self.find():
-            if record.state is RunState.ENDED and record.undelivered and record.id not in known:
+            if record.state is RunState.ENDED and record.undelivered and record.id not in ids:
                 request = await asyncio.to_thread(record.folder.request)
                 if request is not None and (request.about or {}).get("wait_for_quota"):
                     await self.attach(record)
@@ -220,7 +220,7 @@ class RunRegistry:
         except (GemtuiError, OSError) as error:
             run.held = message_of(error)
         if run.next is None and not run.past and (gone := await asyncio.to_thread(went_on, folder)):
-            records = [each for each in await self.find() if each.id == gone.id]
+            records = [record for record in await self.find() if record.id == gone.id]
             run.next = await self.attach(records[0], run.settled_transcript()) if records else None
         await run.refresh_queue()
 
@@ -249,15 +249,15 @@ def _unattended(options: AgentOptions) -> AgentOptions:
         raise OptionError(
             "settings or .env files have changed since you last saw them", option="cwd"
         )
-    known = trust_of(options.cwd)
-    if options.trust or known is FolderTrust.CLI:
+    trust = trust_of(options.cwd)
+    if options.trust or trust is FolderTrust.CLI:
         return options
-    if not known.is_trusted:
+    if not trust.is_trusted:
         raise OptionError("its folder is not trusted", option="trust")
     return replace(options, trust=True)
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
     """Return notes on what happened to the session that a run resumed."""
-    found = aftermath_of(folder)
-    return () if found is None else found.notes(folder)
+    aftermath = aftermath_of(folder)
+    return () if aftermath is None else aftermath.notes(folder)

@@ -95,8 +95,8 @@ class RunKeys(RunPart):
         from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
 
         app = self.screen.gemtui
-        if (found := self._stored_place()) is not None:
-            find, number = found
+        if (stored := self._stored_place()) is not None:
+            find, number = stored
             request = UndoRequest(folder=self.folder, home=app.start.home, find=find, number=number)
             await app.push_screen_wait(UndoScreen(request))
 
@@ -105,8 +105,8 @@ class RunKeys(RunPart):
         from gemtui.ui.undo.undo_screen import show_fork
 
         app = self.screen.gemtui
-        if (found := self._stored_place()) is not None:
-            await show_fork(app, *found, self.folder, app.start.home)
+        if (stored := self._stored_place()) is not None:
+            await show_fork(app, *stored, self.folder, app.start.home)
 
     @dialog
     async def action_redo(self) -> None:
@@ -193,8 +193,8 @@ async def _show_command(
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[str, ...]:
-        known = trust.trust_of(folder) is trust.FolderTrust.GEMTUI
-        wanted = replace(options, trust=options.trust or known)
+        is_trusted = trust.trust_of(folder) is trust.FolderTrust.GEMTUI
+        wanted = replace(options, trust=options.trust or is_trusted)
         made = adapter.command(prompt, wanted, id=id)
         where = options.worktree and worktree_of(folder) is None
         first = [f"# {NEW_WORKTREE}"] if where else []

@@ -200,8 +200,8 @@ class RunScreen(RunPane):
         `to`: the run that is shown next, or None. `resume`: if `to` is None, the id of the session
         that the next run continues, or None for a new one.
         """
-        here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
-        text = self._drafts.exchange(here, self.prompt.text, to, resume)
+        shown = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
+        text = self._drafts.exchange(shown, self.prompt.text, to, resume)
         if text != self.prompt.text:
             self.prompt.set_text(text)
 
@@ -394,11 +394,11 @@ class RunScreen(RunPane):
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.accepts_messages
-        words = prompt_words(run, self.options.resume)
+        text = prompt_words(run, self.options.resume)
         next_run, spent = self.next_run, self._spending.words()
         needed, unusual = option_parts(self.options, next_run.usual, next_run.taken_away)
         self.query_one(PromptBox).show_hint(
-            words, next_run.folder, needed, unusual, [*map(Content, spent)]
+            text, next_run.folder, needed, unusual, [*map(Content, spent)]
         )
 
     @on(TranscriptMoved)

@@ -83,7 +83,7 @@ def spent_words(
     """
     if prices is None:
         return
-    if shown is not None and any(each.author is Author.MODEL for each in shown):
+    if shown is not None and any(outline.author is Author.MODEL for outline in shown):
         use = context_use(shown, prices)
         percent = None if use is None else use.percent
         yield "context ?" if percent is None else f"context {percent}%"

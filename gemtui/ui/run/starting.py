@@ -39,9 +39,9 @@ async def trusted(
     trusted it before. `environ`: the environment variables of the run.
     """
     folder = options.cwd or current_folder()
-    known = await asyncio.to_thread(trust.trust_of, folder, environ)
-    if known is not trust.FolderTrust.NOBODY:
-        return known is trust.FolderTrust.GEMTUI
+    trust_level = await asyncio.to_thread(trust.trust_of, folder, environ)
+    if trust_level is not trust.FolderTrust.NOBODY:
+        return trust_level is trust.FolderTrust.GEMTUI
     report = await asyncio.to_thread(before_run_report, options, environ)
     about = (
         clean_line(str(folder)),
@@ -89,7 +89,9 @@ async def _agreed(
     the report. Returns whether they agree. `about`: lines to show above the report. `yes`: the
     option to agree.
     """
-    lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
+    lines = [
+        clean_line(line) for paragraph in report.lines() for line in textwrap.wrap(paragraph, 70)
+    ]
     rest = len(lines) - MOST_TOLD
     choices = [Choice("no", "Don't run", "the prompt is kept"), yes]
     if rest > 0:
@@ -118,7 +120,10 @@ async def show_trusted(app: AppBase) -> None:
     If the user chooses one and confirms, it is no longer trusted.
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
-        rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
+        rows = [
+            Choice(folder.path, clean_line(folder.path), _PLACES[folder.place])
+            for folder in folders
+        ]
         about = ("Runs started with gemtui trust these folders. Choose one to revoke its trust.",)
         chosen = await app.push_screen_wait(ChooseScreen("Trusted folders", about, rows))
         if chosen is None:

@@ -102,7 +102,7 @@ class WorktreeRow:
         """The number of changed files, or a note that all changes have been applied."""
         if self.changes is None:
             return "?"
-        if self.changes and all(each.is_applied for each in self.changes):
+        if self.changes and all(change.is_applied for change in self.changes):
             return "applied"
         return counted(len(self.changes), "file")
 
@@ -117,8 +117,8 @@ def draw_worktree(row: WorktreeRow, look: Look) -> Pieces:
     front = (Piece(f"{glyph} ", look[role]),)
     made, mark = made_at(row.worktree), look.glyphs.ellipsis
     age = "?" if made is None else relative(made, look.now)
-    words = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
-    right = (Piece(words, look[Role.MUTED]),)
+    end = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
+    right = (Piece(end, look[Role.MUTED]),)
     room = look.width - width_of(front) - width_of(right)
     name = fit_end(clean_line(row.worktree.name), max(0, room), mark)
     variant = fit_start(flat(row.variant), room - cell_len(name) - 2, mark)
@@ -129,8 +129,8 @@ def draw_worktree(row: WorktreeRow, look: Look) -> Pieces:
 
 def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> str:
     """Return the heading for a worktree: its branch, result, model and policies."""
-    words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
-    return clean_line(f" {glyphs.dot} ".join(filter(None, words)))
+    facts = [row.worktree.branch, row.run.word if row.run else "", row.variant]
+    return clean_line(f" {glyphs.dot} ".join(filter(None, facts)))
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
@@ -140,7 +140,7 @@ def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
         return (*head, note_line(row.why, look))
     if not row.changes:
         return (*head, note_line("No changes in this worktree.", look))
-    return (*head, *(line for each in row.changes for line in (*_file(each, look), BLANK)))
+    return (*head, *(line for change in row.changes for line in (*_file(change, look), BLANK)))
 
 
 def _words(words: str, look: Look, role: Role) -> Line:
@@ -239,11 +239,11 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         await self._read()
 
     async def _read(self) -> None:
-        found = await asyncio.to_thread(_rows)
+        rows = await asyncio.to_thread(_rows)
         self.rows.empty = (
             "No worktrees. Type /worktree in the run pane to create one for the next run."
         )
-        self.rows.show(found)
+        self.rows.show(rows)
         self._show_side(fresh=False)
         self.refresh_bindings()
 
@@ -307,8 +307,8 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
     async def action_each_policy(self) -> None:
         if (row := self.rows.chosen) is None:
             return
-        known = await asyncio.to_thread(list_policies)
-        ours = (each.path.stem for each in known if each.origin is Origin.OURS)
+        policies = await asyncio.to_thread(list_policies)
+        ours = (policy.path.stem for policy in policies if policy.origin is Origin.OURS)
         text = await self.app.push_screen_wait(
             AskScreen(
                 "Policies, separated by commas",
@@ -317,8 +317,8 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
             )
         )
         if text is not None:
-            found = tuple({"policies": (find_policy(name),)} for name in _names(text))
-            self._leave(Then.EACH, row, found)
+            variants = tuple({"policies": (find_policy(name),)} for name in _names(text))
+            self._leave(Then.EACH, row, variants)
 
     @work(exclusive=True, group=DIALOG)
     async def action_review(self) -> None:
@@ -370,10 +370,10 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         )
         if not sure:
             return
-        done = await self._applied(worktree, dry_run=False)
+        applied = await self._applied(worktree, dry_run=False)
         await self._read()
-        if done is not None:
-            self._tell(done)
+        if applied is not None:
+            self._tell(applied)
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply a worktree's changes to its repository, and return what was done.
@@ -400,12 +400,12 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
     def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
         back = "To reverse this, run gemtui redo in the repository."
-        words = f"Applied: {counted(changed, 'file')} changed. {back}"
+        text = f"Applied: {counted(changed, 'file')} changed. {back}"
         if not done.kept:
-            self.gemtui.show_message(words)
+            self.gemtui.show_message(text)
             return
         left = [f"{path}: {why}" for path, why in done.kept]
-        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
+        self.gemtui.show_message(f"{text} {left_alone(left)}", problem=True)
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
@@ -414,23 +414,23 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
         if worktree is None:
             return
         losses = await asyncio.to_thread(losses_of, worktree)
-        words = [clean_line(line) for line in losses.lines()]
+        lines = [clean_line(line) for line in losses.lines()]
         if losses.commits:
             stays = f"Branch {worktree.branch} is kept, because no other branch has its commits."
-            words.append(clean_line(stays))
+            lines.append(clean_line(stays))
         sure = await confirm(
             self.app,
             "Remove this worktree?",
             clean_line(worktree.name),
-            words or ["Nothing will be lost."],
+            lines or ["Nothing will be lost."],
             yes="Remove",
             no="Keep it",
         )
         if not sure:
             return
         with self.gemtui.reporting("Not removed"):
-            done = await asyncio.to_thread(remove_worktree, worktree)
-            self.gemtui.show_message("; ".join(["Removed", *done.notes]))
+            removed = await asyncio.to_thread(remove_worktree, worktree)
+            self.gemtui.show_message("; ".join(["Removed", *removed.notes]))
         await self._read()
 
     def can(self, action: str) -> bool:
@@ -451,17 +451,21 @@ def _rows() -> list[WorktreeRow]:
     Blocking: call this on a background thread.
     """
     runs, rows = list_runs(runs_dir()), list[WorktreeRow]()
-    for each in list_worktrees():
-        newest = next(iter(runs_of(each, runs)), None)
+    for worktree in list_worktrees():
+        newest = next(iter(runs_of(worktree, runs)), None)
         try:
-            rows.append(WorktreeRow(worktree=each, run=newest, changes=worktree_changes(each)))
+            rows.append(
+                WorktreeRow(worktree=worktree, run=newest, changes=worktree_changes(worktree))
+            )
         except (GemtuiError, OSError) as error:
-            rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=message_of(error)))
+            rows.append(
+                WorktreeRow(worktree=worktree, run=newest, changes=None, why=message_of(error))
+            )
     return rows
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (each.strip() for each in text.split(","))))
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def _policies_problem(text: str) -> str:
@@ -476,13 +480,13 @@ _DOES = {Action.RESTORE: "write", Action.REMOVE: "remove", Action.MERGE: "merge 
 
 def _planned_words(planned: AppliedWorktree) -> Sequence[str]:
     """Return one line per file that says what applying would do to it."""
-    words = [
+    lines = [
         clean_line(f"{does}  {path}")
         for action, does in _DOES.items()
         for path in planned.paths(action)
     ]
-    words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
-    return at_most(words, _MOST_LISTED)
+    lines += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
+    return at_most(lines, _MOST_LISTED)
 
 
 async def carry_out(
