@@ -75,7 +75,8 @@ class Show:
     def read_session(self, event: AgentEvent) -> None:
         """Report the commands that have failed since the last time. Blocking: reads the session.
 
-        `event`: the one that is shown next; before the last one, dropped calls are looked for.
+        `event`: the one that is shown next; before the last one, dropped calls are looked for, and
+        rules that denied calls.
         """
         progress = self._progress
         if progress.session is not None and progress.unrecorded:
@@ -86,6 +87,7 @@ class Show:
         self._looked = len(progress.unrecorded)
         if isinstance(event.payload, Done):
             progress.read_dropped(self._recorded)
+            progress.name_rules()
 
     def output(self, event: AgentEvent) -> bytes:
         """Return what to write to stdout for one event; print any progress to stderr."""

@@ -111,8 +111,11 @@ class RunProgress:
         """The message of the hook that stopped the run, if one did."""
         self.refused: dict[tuple[str, str], int] = {}
         """How many calls were denied, by (tool, reason)."""
-        self.denied: list[Mapping[str, str]] = []
-        """The denied calls in order, each with `toolUseId`, `toolName` and `reason`."""
+        self.denied: list[dict[str, str]] = []
+        """The denied calls in order, each with `toolUseId`, `toolName` and `reason`.
+
+        If a rule of the user's denied it, the reason names the rule, and `cliReason` is the CLI's.
+        """
         self.by_rule: set[str] = set()
         """The reasons for denials that name the user's own rule."""
         self.by_mode = {_NOT_PERMITTED, _NEEDS_APPROVAL}
@@ -211,14 +214,16 @@ class RunProgress:
         Files on disk are read for this. `folder`: the run's folder. `ended`: when the run ended;
         None means right now.
         """
-        self._name_rules(ended)
+        self.name_rules(ended)
         for call in self._open.values():
             path = _to_write(call)
             if path and (found := was_written(call, folder / path, ended=ended)) is not None:
                 self._landed[call.id] = found
 
-    def _name_rules(self, ended: datetime | None) -> None:
+    def name_rules(self, ended: datetime | None = None) -> None:
         """Find the rules that denied calls, unless a policy has changed since the run.
+
+        Blocking: reads the policies.
 
         `ended`: when the run ended; None means right now.
         """
@@ -239,12 +244,12 @@ class RunProgress:
         if rule is None:
             self.by_mode.add(why)
         elif rule.asks is (why == _NEEDS_APPROVAL):
-            self._by_rule(call.name, why, rule.place)
+            self._by_rule(call.id, call.name, why, rule.place)
 
-    def _by_rule(self, tool: str, why: str, rule: str) -> None:
+    def _by_rule(self, id: str, tool: str, why: str, rule: str) -> None:
         """Record which of the user's rules caused a denial, in place of the CLI's reason.
 
-        `why`: the CLI's reason. `rule`: the rule's place.
+        `id`, `tool`: the call's. `why`: the CLI's reason. `rule`: the rule's place.
         """
         wanted = "you chose" if rule == OPTIONS_PLACE else "your policy says"
         does = _HELD_BACK if why == _NEEDS_APPROVAL else "denied"
@@ -255,6 +260,9 @@ class RunProgress:
             if not self.refused[key]:
                 del self.refused[key]
         self.by_rule.add(named)
+        for call in self.denied:
+            if call["toolUseId"] == id:
+                call.update(reason=named, cliReason=why)
 
     @property
     def settled(self) -> Mapping[str, bool]:
@@ -298,7 +306,7 @@ class RunProgress:
         elif self.request is not None and why == _NOT_PERMITTED:
             with suppress(KeyError):
                 if rule := self.request.hides(tool):
-                    self._by_rule(tool, why, rule)
+                    self._by_rule(result.tool_use_id, tool, why, rule)
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
         """Return how the run ended; None if it is still running.

@@ -688,6 +688,10 @@ def test_a_call_that_a_rule_denied_is_told_as_the_rules_work(
     (denial,) = gemtui.json("runs show latest")["run"]["denials"]
     assert denial.startswith(told)
     assert "yolo" not in answer.err + shown.out
+    events = gemtui("run Write --json --policy", policy, "--approval-mode", mode).out
+    (denied,) = json.loads(events.splitlines()[-1])["metadata"]["deniedCalls"]
+    assert denied["reason"].startswith(told.removeprefix("write_file: "))
+    assert denied["cliReason"] == "denied by a policy"
 
 
 def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from gemtui.errors import UndoError
 from gemtui.runs.undo.shown_prompts import prompt_numbers
 from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import Author, Message, Text, ToolCall, ToolStatus, Transcript
+from gemtui.ui.undo.checkpoint_marks import prompt_at
 from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.stores import session, uuid
@@ -53,3 +57,14 @@ def test_each_prompt_on_the_screen_is_found_in_the_session_or_not_at_all(
     stored(home / ".gemini", turns_of(in_session))
     found = prompt_numbers(shown(prompts), Index(home / ".gemini", cache=None).find(uuid(1)))
     assert [found.get(2 * at) for at in range(len(prompts))] == numbers
+
+
+def test_undo_in_the_run_pane_means_the_prompt_of_a_message_after_one_sent_while_it_worked(
+    home: Path,
+) -> None:
+    stored(home / ".gemini", turns_of("a: c1, sent meanwhile, b: c2"))
+    session = Index(home / ".gemini", cache=None).find(uuid(1))
+    on_screen = shown(turns_of("a: c1, b: c2"))
+    assert [prompt_at(on_screen, message)(session) for message in range(4)] == [1, 1, 3, 3]
+    with pytest.raises(UndoError, match="not in the stored session"):
+        prompt_at(shown(turns_of("failed")), 0)(session)
