@@ -67,10 +67,9 @@ PANES = {
         Where.QUEUE,
     ),
     "Policies": (Where.POLICY, Where.RULES, Where.LEVELS, Where.RULE, Where.POLICY_FILES),
-    "Try, replay, suggest": (
+    "Try, history": (
         Where.TRY,
-        Where.REPLAY,
-        Where.SUGGEST,
+        Where.POLICY_HISTORY,
         Where.ROWS,
         Where.CALLS,
         Where.PICK,

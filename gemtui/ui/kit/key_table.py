@@ -43,11 +43,10 @@ class Where(StrEnum):
     ROWS = "Rows"
     DRAWING = "Text"
     TRY = "Try a call"
-    REPLAY = "Replay"
+    POLICY_HISTORY = "History against this policy"
     CALLS = "Calls"
     PICK = "Recorded calls"
     CALL = "Call details"
-    SUGGEST = "Suggest"
     PROMPT = "Prompt"
     WRITES = "Changed files"
     OPTIONS = "Options"
@@ -172,12 +171,6 @@ _PREVIOUS_PART = (
 _OPEN_FILE = ("open_file", "o", OPEN, "Edit file", "Open the file in your editor")
 _HISTORY = ("history", "W", OPEN, "History", "List every write to this file in all sessions")
 _WHICH = ("which", "w", VIEW, "Scope", "Choose the sessions and the period")
-_SCANS = (
-    _WHICH,
-    ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),
-    ("mode", "m", VIEW, "Mode", "Switch to the next approval mode"),
-    ("again", "r", CHANGE, "Again", "Read the sessions again"),
-)
 _BEFORE_PROMPT = (
     ("undo_to", "U", CHANGE, "Undo to here", "Undo to just before this prompt (preview first)"),
     ("redo", "R", CHANGE, "Redo", "Reverse the last undo (preview first)"),
@@ -525,8 +518,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("back", "escape", OPEN, "Back", "Return to the rules"),
         ("levels", "l", VIEW, "Levels", "Switch between the simple view and the rules"),
         ("try_call", "t", OPEN, "Try a call", "See what would happen to a call, and why"),
-        ("replay", "h", OPEN, "Replay", "Replay past tool calls under this policy"),
-        ("suggest", "s", OPEN, "Suggest", "Suggest rules from past sessions"),
+        ("history", "h", OPEN, "History", "Replay past calls: what each would get, and why"),
+        ("suggest", "s", OPEN, "Suggest", "Suggest rules that past calls would have needed"),
         ("mode", "m", CHANGE, "Mode", "Show decisions for the next approval mode"),
         ("preview", "v", VIEW, "TOML", "Show the command, changes and findings"),
         ("decisions", "p", VIEW, "Tools", "Show the decision for each tool"),
@@ -581,9 +574,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("keep", "ctrl+g", CHANGE, "Keep", "Add this call to the policy as an example"),
         ("close", "escape", OPEN, "Back", "Return to the policy"),
     ),
-    Where.REPLAY: (
-        ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and show the results so far"),
-        *_SCANS,
+    Where.POLICY_HISTORY: (
+        ("add", "a", CHANGE, "Add rule", "Add this rule to the policy without saving the file"),
+        ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and use the calls read so far"),
+        _WHICH,
+        ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),
+        ("mode", "m", VIEW, "Mode", "Switch to the next approval mode"),
+        ("again", "r", CHANGE, "Again", "Read the sessions again"),
         ("close", "escape,q", OPEN, "Back", "Return to the policy"),
     ),
     Where.CALLS: (
@@ -596,26 +593,18 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("session", "o", OPEN, "Session", "Open the session at this call"),
         ("close", "escape,q", OPEN, "Back", "Return to the calls"),
     ),
-    Where.SUGGEST: (
-        ("check", "space", CHANGE, "Select", "Select or deselect this rule"),
-        ("check_all", "c", CHANGE, "Select all", "Select all rules, or none"),
-        ("add", "a", CHANGE, "Add", "Add the selected rules without saving the file"),
-        *_SCANS,
-        ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and use the calls read so far"),
-        ("close", "escape,q", OPEN, "Back", "Return to the policy without adding rules"),
-    ),
 }
 
 FOOTER = (
     "levels.next", "levels.open", "rules.cursor_down", "rules.open", "policy.back", "policy.add",
-    "policy.delete", "policy.save", "policy.suggest", "policy.replay", "policy.try_call",
+    "policy.delete", "policy.save", "policy.suggest", "policy.history", "policy.try_call",
     "policy.run", "policy.undo", "policy.preview", "policy.levels", "policy.move_down",
-    "policy.decisions", "policy.files", "policy.copy_command", "replay.stop", "suggest.stop",
-    "rows.cursor_down", "drawing.scroll_down", "suggest.check", "suggest.add", "rows.open",
+    "policy.decisions", "policy.files", "policy.copy_command", "policy_history.stop",
+    "rows.cursor_down", "drawing.scroll_down", "policy_history.add", "rows.open",
     "try.recorded", "try.allow", "try.interactive", "try.mode", "call.allow", "call.session",
-    "calls.filter", "pick.which", "replay.which", "suggest.which", "drawing.copy", "try.close",
-    "replay.close", "calls.close", "call.close", "suggest.close", "replay.interactive",
-    "replay.mode", "suggest.mode", "replay.again", "suggest.check_all", "list.cursor_down",
+    "calls.filter", "pick.which", "policy_history.which", "drawing.copy", "try.close",
+    "policy_history.close", "calls.close", "call.close", "policy_history.interactive",
+    "policy_history.mode", "policy_history.again", "list.cursor_down",
     "transcript.cursor_down", "raw.scroll_down", "list.open", "waiting.next",
     "filter.open", "filter.done", "filter.clear", "transcript.fold", "find.next", "find.close",
     "list.filter", "transcript.find",

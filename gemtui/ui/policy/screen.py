@@ -400,16 +400,16 @@ class PolicyScreen(FullScreen[None]):
         self.action_try_call(Call(tool=event.tool))
 
     @work(exclusive=True, group=DIALOG)
-    async def action_replay(self) -> None:
-        from gemtui.ui.simulator.replay import ReplayScreen
+    async def action_history(self) -> None:
+        from gemtui.ui.simulator.history import PolicyHistoryScreen
 
-        await self._simulate(ReplayScreen)
+        await self._simulate(PolicyHistoryScreen)
 
     @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
-        from gemtui.ui.simulator.suggest import SuggestScreen
+        from gemtui.ui.simulator.history import PolicyHistoryScreen
 
-        await self._simulate(SuggestScreen)
+        await self._simulate(partial(PolicyHistoryScreen, at_rules=True))
 
     async def _simulate(self, screen: Callable[[Simulation, CallHistory], SimulatorScreen]) -> None:
         """Show a screen of the simulator, and add the rules accepted there in a single edit."""

@@ -7,7 +7,7 @@ policy engine sorts them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from rich.style import Style
@@ -23,8 +23,6 @@ from gemtui.policy.model.rules import (
     Severity,
     Tier,
 )
-from gemtui.policy.suggest.replay import POWERSHELL, ReplayCounts, ReplayDecision, RuleCount
-from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
 from gemtui.sessions.catalog.summary import Summary, project_name
 from gemtui.text import command_line, counted, ellipsis, relative, visible_line
@@ -211,51 +209,6 @@ VERDICT = 14
 
 
 @dataclass(frozen=True, slots=True)
-class RowHeading:
-    """A heading between rows; the cursor skips it.
-
-    `more`: words to show beside it.
-    """
-
-    text: str
-    more: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """How many of the replayed calls got a certain decision.
-
-    `of`: the total number of replayed calls.
-    """
-
-    decision: ReplayDecision
-    calls: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """How many replayed calls used a tool that the installed Gemini CLI doesn't have."""
-
-    tool: str
-    calls: int
-
-
-ReplayRow = RowHeading | Total | RuleCount | Missing
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalRow:
-    """A suggested rule, and whether the user has selected it."""
-
-    suggestion: Suggestion
-    chosen: bool
-
-
-SuggestRow = RowHeading | ProposalRow | LeftOut
-
-
-@dataclass(frozen=True, slots=True)
 class ToolRow:
     """What is decided for a tool, in headless and in interactive runs.
 
@@ -272,7 +225,7 @@ class ToolRow:
 # --- pieces ------------------------------------------------------------------------------------
 
 
-def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
+def both_ends(left: Pieces, right: Pieces, look: Look) -> Pieces:
     """Place pieces at both ends of a row.
 
     The left pieces are cut to fit. The right ones are left out if they would take up more than half
@@ -282,25 +235,9 @@ def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
     return two_ended(left, right if fits else (), look, Role.TEXT, gap=2 if fits else 0)
 
 
-def _muted(text: str, look: Look) -> Piece:
+def muted(text: str, look: Look) -> Piece:
+    """Return dim text."""
     return Piece(text, look[Role.MUTED])
-
-
-def draw_heading(row: RowHeading, look: Look) -> Pieces:
-    """Render a heading and the words beside it."""
-    return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
-
-
-def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
-    """Render a replayed call's decision as a symbol and a word."""
-    if found is ReplayDecision.NOT_OFFERED:
-        return hidden(look, room=VERDICT - 2)
-    if found is ReplayDecision.TOOL_REFUSES:
-        words = f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}"
-        return (Piece(words, look[Role.WARNING]),)
-    if found is ReplayDecision.NOT_CHECKED:
-        return (_muted(f"{look.glyphs.warning} {'not checked':<{VERDICT - 2}}", look),)
-    return decision_pieces(Decision(found.value), look, room=VERDICT - 2)
 
 
 # --- recorded calls ----------------------------------------------------------------------------
@@ -332,7 +269,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
         column(name, max(17, min(len(name), look.width // 4)), look[Role.TEXT] + BOLD, look),
         Piece(f"  {command_line(_from_project(call.argument, session))}", look[Role.TEXT]),
     )
-    return _both(left, _session(session, look), look)
+    return both_ends(left, _session(session, look), look)
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
@@ -344,87 +281,21 @@ def _from_project(argument: str, session: Summary | None) -> str:
 def _session(session: Summary | None, look: Look) -> Pieces:
     if session is None:
         return ()
-    age = _muted(f"  {relative(session.when, look.now):>3}", look)
+    age = muted(f"  {relative(session.when, look.now):>3}", look)
     if look.width < 90:
         return (age,)
-    return (*cut((_muted(flat(session.title), look),), look, 30), age)
+    return (*cut((muted(flat(session.title), look),), look, 30), age)
 
 
 def session_row(session: Summary, look: Look) -> Pieces:
     """Render a session: its title; at the right, its project, calls and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat(project_name(session.project or "", "")[:40])
-    right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
-    return _both((Piece(flat(session.title), look[Role.TEXT]),), (right,), look)
+    right = muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
+    return both_ends((Piece(flat(session.title), look[Role.TEXT]),), (right,), look)
 
 
-# --- replay ------------------------------------------------------------------------------------
-
-
-def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
-    """Return the rows that show a replay's result: totals, rules, missing tools."""
-    counts = {
-        ReplayDecision.ALLOW: found.allow,
-        ReplayDecision.ASK_USER: found.ask_user,
-        ReplayDecision.DENY: found.deny,
-        ReplayDecision.NOT_OFFERED: found.not_offered,
-    }
-    if found.tool_refuses:
-        counts[ReplayDecision.TOOL_REFUSES] = found.tool_refuses
-    if found.not_checked:
-        counts[ReplayDecision.NOT_CHECKED] = found.not_checked
-    rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
-    if found.by_rule:
-        rows += [RowHeading(""), RowHeading("By rule", "most calls first")]
-        rows += found.by_rule
-    if found.unknown:
-        more = "unknown to this Gemini CLI, but counted above"
-        rows += [RowHeading(""), RowHeading("Tools of other versions", more)]
-        rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
-    return rows
-
-
-def replay_row(row: ReplayRow, look: Look) -> Pieces:
-    """Render one row of a replay's result."""
-    match row:
-        case RowHeading():
-            return draw_heading(row, look)
-        case Total():
-            return _total(row, look)
-        case Missing():
-            return (_muted(f"{row.calls:>8,}  {flat(row.tool[:LONG])}", look),)
-        case _:
-            return _share(row, look)
-
-
-def _total(row: Total, look: Look) -> Pieces:
-    share = row.calls / row.of if row.of else 0.0
-    room = max(0, min(40, look.width - 40))
-    cells = max(bool(row.calls), round(share * room))
-    bar = ("█" if look.glyphs.name == "unicode" else "#") * (cells if room else 0)
-    style = draw_decision(row.decision, look)[0].style
-    return (
-        *draw_decision(row.decision, look),
-        Piece(f"{row.calls:>9,}", look[Role.TEXT] + BOLD if row.calls else look[Role.MUTED]),
-        _muted(f"  {share:>4.0%}  ", look),
-        Piece(bar, style),
-    )
-
-
-def _share(row: RuleCount, look: Look) -> Pieces:
-    front = (Piece(f"{row.calls:>8,}  ", look[Role.TEXT]), *draw_decision(row.decision, look))
-    rule = row.rule
-    if row.decision is ReplayDecision.TOOL_REFUSES:
-        return (*front, _muted("by the tool itself, under any policy", look))
-    if row.decision is ReplayDecision.NOT_CHECKED:
-        return (*front, _muted(POWERSHELL, look))
-    if rule is None:
-        return (*front, _muted("no rule applies, so the approval mode decides", look))
-    left = (*front, Piece(f"{tools_words(rule)}  {condition_words(rule)}", look[Role.TEXT]))
-    return _both(left, (_muted(_place(rule, look), look),), look)
-
-
-def _place(rule: Rule, look: Look) -> str:
+def rule_place(rule: Rule, look: Look) -> str:
     """Return a rule's source and priority.
 
     In a narrow window, only a short form of the source is returned.
@@ -435,46 +306,13 @@ def _place(rule: Rule, look: Look) -> str:
     return f"rule {rule.index}" if of_file else rule_source(rule)
 
 
-# --- suggestions -------------------------------------------------------------------------------
-
-
-def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Render a suggested rule with its checkbox, or calls that got no suggestion."""
-    match row:
-        case RowHeading():
-            return draw_heading(row, look)
-        case ProposalRow():
-            return _proposal(row, look)
-        case _:
-            left = (
-                Piece(
-                    f"{look.glyphs.warning} {command_line(row.what[:LONG])}",
-                    look[Role.WARNING],
-                ),
-                _muted(f"  {visible_line(row.why[:LONG])}", look),
-            )
-            return _both(left, (_muted(counted(row.calls, "call"), look),), look)
-
-
-def _proposal(row: ProposalRow, look: Look) -> Pieces:
-    rule, found = row.suggestion.rule, row.suggestion
-    box = "[x] " if row.chosen else "[ ] "
-    words = f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}"
-    left = (
-        Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
-        Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),
-    )
-    seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
-    return _both(left, (_muted(seen, look),), look)
-
-
 # --- tools -------------------------------------------------------------------------------------
 
 
 def tool_head(look: Look) -> Pieces:
     """Render the column headings for `tool_row`."""
     name = column("tool", tool_room(look), look[Role.MUTED], look)
-    return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
+    return (name, muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
 
 
 def tool_room(look: Look) -> int:
@@ -486,7 +324,7 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
     """Render a tool: its headless and interactive decisions, and the deciding rule."""
     return (
         column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
-        _muted("  ", look),
+        muted("  ", look),
         *outcome(row.headless, look, room=VERDICT - 2),
         *outcome(row.interactive, look, room=VERDICT - 2),
         *_deciding(row, look),
@@ -500,9 +338,9 @@ def _deciding(row: ToolRow, look: Look) -> Pieces:
     decide instead.
     """
     rule = row.headless.rule
-    place = _muted("no rule" if rule is None else _place(rule, look), look)
+    place = muted("no rule" if rule is None else rule_place(rule, look), look)
     if not row.rules:
         return (place,)
     more = "" if look.width < _ROOMY else " by arguments"
     conditional = Piece(f"+{counted(row.rules, 'rule')}{more}", look[Role.ACCENT])
-    return (conditional, _muted("  ", look), place)
+    return (conditional, muted("  ", look), place)

@@ -37,7 +37,6 @@ from gemtui.ui.kit.reading import Latest, Reading
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.rules.draw import session_row
-from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen, Taken
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -395,42 +394,3 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
             self.which = which
             self.show_scope()
             self.scan_again()
-
-
-class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
-    """A simulator screen that reads recorded calls."""
-
-    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
-        super().__init__(simulation)
-        self.history = history
-
-    def on_mount(self) -> None:
-        """Start reading the project's calls or, if it has none, all calls."""
-        self.situation_changed()
-
-    @property
-    def reading(self) -> bool:
-        """Whether calls are being read."""
-        return not self.progress.ended
-
-    def about(self) -> str:
-        """Return the scope (which calls are read), to show beside the heading."""
-        return self.scope_text
-
-    def show_scope(self) -> None:
-        """Show the scope (which calls are read) beside the heading."""
-        self.show_context()
-
-    def scan_again(self) -> None:
-        """Compute the decisions for the calls in the new scope."""
-        self.situation_changed()
-
-    def unreadable(self) -> None:
-        """Show that reading has ended, because nothing could be read."""
-        self.progress = ScanProgress(ended=True)
-        self.show_progress()
-
-    def action_again(self) -> None:
-        """Reload the sessions and read their calls again."""
-        self.history.forget()
-        self.situation_changed()

@@ -54,7 +54,7 @@ async def test_somebody_without_a_policy_learns_how_to_begin_and_levels_become_r
 ) -> None:
     async with planner(home, BOTH) as me:
         await me.sees("No policy yet.", "A policy says which tools")
-        await me.sees("s   Suggest rules from past sessions", "l   Switch between")
+        await me.sees("s   Suggest rules that past calls would have needed", "l   Switch between")
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
 

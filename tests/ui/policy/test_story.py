@@ -9,7 +9,7 @@ from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.policy.screen import PolicyScreen
 from gemtui.ui.simulator.calls import CallScreen
-from gemtui.ui.simulator.suggest import SuggestScreen
+from gemtui.ui.simulator.history import PolicyHistoryScreen
 from tests.ui.histories import Trier, write_history
 from tests.ui.people import BOTH, WIDE, person
 
@@ -30,13 +30,15 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
     async with person(home, BOTH, project=project) as somebody:
         me = Trier(somebody.app, somebody.pilot)
         await me.does("3", "No policy yet.")
-        await me.does("s", "Suggest", "files below src/", "8 calls in 2 sessions")
+        await me.does("s", "History", "files below src/", "8 calls in 2 sessions")
         await me.does("w down enter", "since yesterday", "7 calls in 1 session", "files below src/")
         await choose(me, "files below src/")
-        await me.press("space")
-        await choose(me, 'prefix "pytest"')
-        await me.does("space", "2 of 2 rules selected")
         await me.press("a")
+        await me.is_told("Added, not saved: allow replace, write_file")
+        await choose(me, '+ run_shell_command  prefix "pytest"')
+        await me.press("a")
+        await me.is_told("Added, not saved: allow run_shell_command")
+        await me.press("escape")
         pane = await me.on(PolicyScreen)
         await me.until(lambda: len(pane.draft.entries) == 2)
         assert pane.draft.changed
@@ -51,7 +53,7 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
         assert decided("write_file", file_path="docs/new.md", content="") is Decision.DENY
         assert decided("run_shell_command", command="npm publish") is Decision.DENY
 
-        await me.does("h", "Replay", "8 calls in 2 sessions")
+        await me.does("h", "History", "8 calls in 2 sessions")
         await choose(me, "deny")
         await me.does("enter", "rm -rf build", "npm test")
         await choose(me, "rm -rf build")
@@ -71,8 +73,8 @@ async def test_nothing_is_added_by_leaving(tmp_path: Path) -> None:
     async with person(home, WIDE, project=project) as somebody:
         me = Trier(somebody.app, somebody.pilot)
         await me.press("3", "s")
-        await me.on(SuggestScreen)
+        await me.on(PolicyHistoryScreen)
         await me.sees("files below src/")
-        await me.press("space", "escape")
+        await me.press("escape")
         pane = await me.on(PolicyScreen)
         assert not pane.draft.changed

@@ -13,9 +13,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
-from gemtui.ui.simulator.replay import ReplayScreen
+from gemtui.ui.simulator.history import PolicyHistoryScreen
 from gemtui.ui.simulator.simulation import SimulatorScreen
-from gemtui.ui.simulator.suggest import SuggestScreen
 from gemtui.ui.simulator.try_call import TryScreen
 from tests.ui.histories import Trier, trier
 from tests.ui.people import NARROW, WIDE
@@ -33,12 +32,12 @@ async def picked(me: Trier) -> None:
     await me.sees("8 calls in 2 sessions", "rm -rf build")
 
 
-async def replayed(me: Trier) -> None:
+async def counted(me: Trier) -> None:
     await me.sees("8 calls in 2 sessions", "By rule")
 
 
 async def behind(me: Trier) -> None:
-    await replayed(me)
+    await counted(me)
     await me.press("down", "down", "enter")
     await me.sees("2 calls", "rm -rf build")
 
@@ -50,25 +49,26 @@ async def explained(me: Trier) -> None:
 
 
 async def which(me: Trier) -> None:
-    await replayed(me)
+    await counted(me)
     await me.press("w")
     await me.sees("Choose the calls")
 
 
 async def suggested(me: Trier) -> None:
+    await counted(me)
+    while "+ " not in me.line("▌"):
+        await me.press("down")
     await me.sees("files below src/", "evidence")
-    await me.press("space")
-    await me.sees("1 of ")
 
 
 SCENES: dict[str, tuple[type[SimulatorScreen], Scene]] = {
     "try": (TryScreen, tried),
     "pick": (TryScreen, picked),
-    "replay": (ReplayScreen, replayed),
-    "behind": (ReplayScreen, behind),
-    "call": (ReplayScreen, explained),
-    "which": (ReplayScreen, which),
-    "suggest": (SuggestScreen, suggested),
+    "history": (PolicyHistoryScreen, counted),
+    "behind": (PolicyHistoryScreen, behind),
+    "call": (PolicyHistoryScreen, explained),
+    "which": (PolicyHistoryScreen, which),
+    "suggest": (PolicyHistoryScreen, suggested),
 }
 
 
@@ -96,7 +96,7 @@ async def test_each_screen(place: Path, snapshot: SnapshotAssertion, scene: str)
         await me.looks_in_both_sizes(snapshot)
 
 
-@pytest.mark.parametrize("scene", ["try", "replay", "suggest"])
+@pytest.mark.parametrize("scene", ["try", "history"])
 async def test_without_box_characters(place: Path, snapshot: SnapshotAssertion, scene: str) -> None:
     await compared(snapshot, place, scene, config=Config(ascii=True))
 
@@ -105,4 +105,4 @@ async def test_without_colours(
     place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    await compared(snapshot, place, "replay")
+    await compared(snapshot, place, "history")

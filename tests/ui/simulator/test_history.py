@@ -1,5 +1,5 @@
-"""Replay: numbers, the calls behind them, the rule that would allow one, and a screen that stays
-awake meanwhile.
+"""History against a policy: numbers, the calls behind them, rules that would change them, and a
+screen that stays awake meanwhile.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator import call_scan
 from gemtui.ui.simulator.call_scan import CallHistory
 from gemtui.ui.simulator.calls import PickCallScreen
-from gemtui.ui.simulator.replay import ReplayScreen
-from tests.ui.histories import EVIL, call, trier
-from tests.ui.people import BOTH
+from gemtui.ui.simulator.history import PolicyHistoryScreen
+from tests.ui.histories import EVIL, Trier, call, trier
+from tests.ui.people import BOTH, NARROW
 
 READ = "8 calls in 2 sessions"
 
 
 async def test_the_numbers_and_the_rules_behind_them(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path, BOTH) as me:
+    async with trier(PolicyHistoryScreen, tmp_path, BOTH) as me:
         await me.sees(READ)
         words = ("✓ allow ", "? ask ", "⊘ deny ", "◌ not offered ")
         counted = [me.line(word).partition(word)[2].split()[:2] for word in words]
         assert counted == [["4", "50%"], ["0", "0%"], ["2", "25%"], ["2", "25%"]]
-        await me.sees("By rule", 'prefix "pytest" or', 'prefix "rm"', "rule 1", "built-in")
+        await me.sees("By rule", 'prefix "pytest" or', "built-in")
 
 
 async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("down", "down", "enter")
         await me.sees("Calls  that would be denied", "2 calls", "rm -rf build", "npm test")
@@ -53,7 +53,7 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
 
 
 async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("enter")
         await me.sees("Calls  that would be allowed", "4 calls")
@@ -64,14 +64,14 @@ async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
 
 
 async def test_a_number_of_nothing_opens_nothing(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("down", "enter")
-        assert isinstance(me.app.screen, ReplayScreen)
+        assert isinstance(me.app.screen, PolicyHistoryScreen)
 
 
 async def test_a_rule_for_a_denied_call_changes_the_numbers(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("down", "down", "enter")
         await me.sees("npm test")
@@ -89,7 +89,7 @@ async def test_a_rule_for_a_denied_call_changes_the_numbers(tmp_path: Path) -> N
 
 
 async def test_mode_and_situation_count_anew(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("i")
         await me.sees("mode default, interactive")
@@ -100,7 +100,7 @@ async def test_mode_and_situation_count_anew(tmp_path: Path) -> None:
 
 
 async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ, "project ")
         await me.press("w")
         await me.sees("This project, since yesterday")
@@ -117,7 +117,7 @@ async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
 
 
 async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ, "project ")
         for calls in ("since yesterday", "the last 7 days"):
             await me.press("w")
@@ -127,17 +127,17 @@ async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None
 
 
 async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path, project=False) as me:
+    async with trier(PolicyHistoryScreen, tmp_path, project=False) as me:
         await me.sees("9 calls in 3 sessions", "all projects")
 
 
 async def test_a_project_without_calls_begins_with_all_of_them(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path, project=tmp_path / "elsewhere") as me:
+    async with trier(PolicyHistoryScreen, tmp_path, project=tmp_path / "elsewhere") as me:
         await me.sees("9 calls in 3 sessions", "all projects")
 
 
 async def test_a_list_without_calls_says_so(tmp_path: Path, home: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         me.app.push_screen(PickCallScreen(CallHistory(home / ".gemini", cache=None)))
         await me.sees("No recorded calls here. Press w to choose other sessions.")
         assert "reading" not in me.text
@@ -169,7 +169,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 async def test_numbers_grow_while_the_keys_go_on_working(tmp_path: Path, gate: Gate) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         gate.open.release(2)
         await me.sees("reading 1 of 2 sessions, 7 calls", "By rule")
         await me.press("down", "down", "enter")
@@ -180,26 +180,26 @@ async def test_numbers_grow_while_the_keys_go_on_working(tmp_path: Path, gate: G
 
 
 async def test_reading_is_stopped_and_what_was_counted_stays(tmp_path: Path, gate: Gate) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         gate.open.release(2)
         await me.sees("reading 1 of 2 sessions")
-        assert "replay.stop" in {key.id for key, _ in acting(me.app.screen)}
+        assert "policy_history.stop" in {key.id for key, _ in acting(me.app.screen)}
         await me.press("ctrl+c")
         await me.sees("stopped: 7 calls in 1 of 2 sessions", "By rule")
-        assert "replay.stop" not in {key.id for key, _ in acting(me.app.screen)}
+        assert "policy_history.stop" not in {key.id for key, _ in acting(me.app.screen)}
         gate.open.release(9)
         await me.press("r")
         await me.sees(READ)
 
 
 async def test_who_leaves_ends_the_reading(tmp_path: Path, gate: Gate) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.press("escape")
         await me.until(lambda: me.taken == ())
 
 
 async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         (broken,) = (tmp_path / ".gemini/tmp/tide/chats").glob("*00000002*")
         broken.unlink()
@@ -210,7 +210,7 @@ async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
-    async with trier(ReplayScreen, tmp_path) as me:
+    async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("down", "down", "enter")
         await me.sees("rm -rf build")
@@ -220,22 +220,103 @@ async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
         await me.until(lambda: any("no longer exists" in said for said in me.said))
 
 
+async def choose(me: Trier, text: str) -> None:
+    """Move the cursor to the first row with this text."""
+    await me.press("home")
+    while text not in me.line("▌"):
+        await me.press("down")
+
+
+async def test_rules_are_suggested_with_their_evidence(tmp_path: Path) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, BOTH, policy="", at_rules=True) as me:
+        await me.sees(READ, "files below src/", "+ run_shell_command", "need no rule")
+        assert "+ " in me.line("▌")
+        await choose(me, "files below src/")
+        await me.until(lambda: "evidence" in me.text and "also allows" in me.text)
+        assert "2 calls in 1 session" in me.line("evidence")
+        await me.does("enter", "examples of calls that this rule would allow", "src/moon.py")
+        await me.does("enter", "Call details", "Arguments of write_file")
+
+
+async def test_one_key_adds_the_rule_under_the_cursor_and_the_numbers_change(
+    tmp_path: Path,
+) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, BOTH, policy="") as me:
+        await me.sees(READ, "files below src/")
+        before = me.line("✓ allow ").split()
+        assert "policy_history.add" not in {key.id for key, _ in acting(me.app.screen)}
+        await me.press("a")
+        assert me.simulation.taken == ()
+        await choose(me, "files below src/")
+        await me.press("a")
+        await me.is_told("Added, not saved: allow replace, write_file")
+        await me.until(lambda: me.line("✓ allow ").split() != before)
+        await me.lacks("+ replace")
+        await me.press("escape")
+        await me.until(lambda: me.taken)
+        assert me.taken is not None
+        (rule,) = me.taken
+        assert set(rule.tools) == {"replace", "write_file"}
+
+
+async def test_rules_can_be_added_while_the_numbers_are_read_anew(
+    tmp_path: Path, gate: Gate
+) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, policy="", at_rules=True) as me:
+        gate.open.release(4)
+        await me.sees(READ, "files below src/")
+        await choose(me, "files below src/")
+        await me.does("a", "1 new rule, not saved", "reading")
+        await choose(me, 'prefix "pytest"')
+        await me.does("a", "2 new rules, not saved")
+        assert "+ " not in me.text
+        gate.open.release(9)
+        await me.sees(READ)
+
+
+async def test_another_mode_takes_the_suggestions_of_the_last_one_away(
+    tmp_path: Path, gate: Gate
+) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, policy="") as me:
+        gate.open.release(4)
+        await me.sees(READ, "files below src/")
+        await me.does("m", "mode auto_edit", "Rules that would allow more  reading")
+        assert "+ " not in me.text
+
+
+async def test_nothing_to_suggest_is_said(tmp_path: Path) -> None:
+    policy = '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 900\n'
+    async with trier(PolicyHistoryScreen, tmp_path, NARROW, policy=policy) as me:
+        await me.sees("none (", "need no rule")
+
+
+async def test_what_was_left_out_says_why(tmp_path: Path) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, policy="") as me:
+        await me.sees(READ)
+        await me.press("end")
+        await me.sees("left out", "Examples", "rm -rf build")
+
+
 async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
     hostile = [
         call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}),
         call(21, "run_shell_command", command=EVIL),
         call(22, EVIL),
+        call(23, "write_file", file_path=f"src/{EVIL}", content=""),
     ]
-    async with trier(ReplayScreen, tmp_path, calls=hostile) as me:
+    async with trier(PolicyHistoryScreen, tmp_path, calls=hostile) as me:
 
         def harmless() -> bool:
             return "\x1b" not in me.text and "\u202e" not in me.text
 
-        await me.sees("11 calls in 3 sessions", "Tools of other versions", "evil")
-        assert harmless()
-        for row in ("down", "down"):
-            await me.press(row)
-        await me.press("enter")
+        await me.sees("12 calls in 3 sessions")
+        await me.press("end")
+        await me.sees("Tools of other versions", "evil")
+        await me.press("home")
+        for _ in range(12):
+            assert harmless()
+            await me.press("down")
+        await me.press("home", "down", "down", "enter")
         await me.sees("Calls  that would be denied", "evil")
         assert harmless()
         await me.press("/")
