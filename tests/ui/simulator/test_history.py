@@ -269,7 +269,7 @@ async def test_rules_can_be_added_while_the_numbers_are_read_anew(
         await me.does("a", "1 new rule, not saved", "reading")
         await choose(me, 'prefix "pytest"')
         await me.does("a", "2 new rules, not saved")
-        assert "+ " not in me.text
+        assert '+ run_shell_command  prefix "pytest"' not in me.text
         gate.open.release(9)
         await me.sees(READ)
 
