@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 from gemtui.calls.env_files import hook_variables, is_risky
 from gemtui.calls.later_files import why_may_run_later, why_runs_later
-from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
 from gemtui.calls.shell.program_table import (
+    PYTHON,
     CommandPlace,
     position_of_program,
     program_table,
@@ -68,44 +68,6 @@ _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
 _LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code passed to it"
-_DELETES: Final = frozenset(
-    ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
-)
-_RUNS: Final = frozenset(
-    ["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"]
-)
-_GIT: Final = frozenset(
-    [
-        "push",
-        "reset",
-        "clean",
-        "checkout",
-        "restore",
-        "rebase",
-        "filter-branch",
-        "stash",
-        "gc",
-        "rm",
-        "config",
-        "switch",
-    ]
-)
-_BEYOND: Final = frozenset(
-    [
-        "publish",
-        "unpublish",
-        "push",
-        "deploy",
-        "release",
-        "upload",
-        "delete",
-        "destroy",
-        "rm",
-        "rmi",
-        "prune",
-        "purge",
-    ]
-)
 
 
 def dangers(
@@ -142,7 +104,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
     if span.kind in ("variable_assignment", "declaration_command"):
         return reach, [*_of_assignments(text)]
     if span.kind == "test_command":
-        return reach, [_HIDDEN] if programs.hides_a_program("[[", _words(text)) else []
+        return reach, [_HIDDEN] if hides_a_program("[[", _words(text)) else []
     if span.kind != "command":
         return reach, []
     variables, rest = _words_of(span.name, text)
@@ -164,7 +126,7 @@ def _of_assignments(text: str) -> Iterator[str]:
     names = [sets[1] for word in words if (sets := _SETS.match(word))]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in names):
         yield _LOADS
-    if programs.hides_a_program("export", words):
+    if hides_a_program("export", words):
         yield _HIDDEN
 
 
@@ -198,13 +160,15 @@ def _words(text: str) -> list[str]:
 def _of_program(program: str, rest: list[str]) -> Iterator[str]:
     """Yield why a command is dangerous, judging by its program and arguments."""
     yield from _of_words(program, rest)
-    if program.rsplit("/", 1)[-1] in _STARTERS:
+    table = program_table()
+    if table.is_in(program.rsplit("/", 1)[-1], "starters"):
         for at, word in enumerate(rest):
-            if word.rsplit("/", 1)[-1] in _STARTED:
+            if table.is_in(word.rsplit("/", 1)[-1], "started"):
                 yield from _of_words(word, rest[at + 1 :])
 
 
 def _of_words(program: str, rest: list[str]) -> Iterator[str]:
+    table = program_table()
     name = program.rsplit("/", 1)[-1].lower()
     if rest in (["--version"], ["--help"]) and _NAME.fullmatch(program):
         return
@@ -212,30 +176,26 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
         configures, rest = _of_git(rest)
         if configures:
             yield _CONFIGURES
-    if programs.hides_a_program(name, rest):
+    if hides_a_program(name, rest):
         yield _HIDDEN
-    second = next((word for word in rest if not word.startswith("-")), "")
-    why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
     if holds_controls(program) or not _NAME.fullmatch(program):
         yield "its name is quoted, computed or unusual"
-    if why == programs.DELETES and name not in _DELETES:
-        return
-    if why == programs.RUNS and name not in _RUNS:
-        return
-    if name == "find" or (name == "set" and set(rest) <= _STRICT):
-        why = ""
-    if why:
+    why = table.why_marked(name)
+    harmless = (name == "find" and all(map(_only_finds, rest))) or (
+        name == "set" and set(rest) <= _STRICT
+    )
+    if why is not None and not harmless:
         yield why
-    if name in programs.SHELLS | programs.LANGUAGES and not second.endswith(_SCRIPTS):
+    second = next((word for word in rest if not word.startswith("-")), "")
+    is_script = second.endswith(tuple(table.groups["scripts"]))
+    if table.is_in(name, "shells", "languages") and not is_script:
         yield _ANY_CODE
-    if _PYTHON.fullmatch(name) and (not second or "-c" in rest):
+    if PYTHON.fullmatch(name) and (not second or "-c" in rest):
         yield _ANY_CODE
-    if name == "find" and not all(map(_only_finds, rest)):
-        yield programs.NEVER["find"]
-    if name == "git" and second in _GIT and " ".join(rest[:2]) not in _GIT_LOOKS:
-        yield programs.ONLY["git"]
-    if name in programs.TOOLS and name != "git" and second in _BEYOND:
-        yield programs.BEYOND if second in ("publish", "push", "deploy") else programs.DELETES
+    if table.is_marked(name, rest):
+        yield table.why_only(name) or _HIDDEN
+    elif table.is_in(name, "tools") and name != "git" and table.is_in(second, "beyond"):
+        yield table.reason("beyond" if second in ("publish", "push", "deploy") else "deletes")
 
 
 def _only_finds(word: str) -> bool:
@@ -254,37 +214,13 @@ def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
 
 
 _NAME: Final = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
-_STARTERS: Final = frozenset(
-    [
-        "env",
-        "nohup",
-        "time",
-        "nice",
-        "ionice",
-        "timeout",
-        "gtimeout",
-        "command",
-        "builtin",
-        "stdbuf",
-        "setsid",
-        "xargs",
-    ]
-)
-_STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
-"""Programs that are also checked if another program, such as `env`, starts them.
-
-Checking more programs would cause too many false alarms.
-"""
 _PREDICATE: Final = re.compile(r"-[A-Za-z]{2,}.*", re.DOTALL)
 """Matches what may be a test or an action of `find`; `-L` and the like only choose how links are
 followed.
 """
-_GIT_LOOKS: Final = ("config --get", "config --list", "config -l", "stash list", "stash show")
 _STRICT: Final = frozenset(
     ["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"]
 )
-_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
-_SCRIPTS: Final = (".sh", ".js", ".mjs", ".cjs", ".pl", ".rb", ".php", ".lua", ".R", ".jl", ".tcl")
 
 
 OUTSIDE: Final = "it writes outside of the project"
@@ -293,6 +229,13 @@ LEAVES: Final = "the commands after it run outside of the project"
 LATER: Final = "it changes a file that affects later commands"
 NAMES_LATER: Final = "it names a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
+_PUTTING: Final = ("write-last", "move")
+"""The groups of programs that put files into a folder, under the names that they have."""
+_READERS: Final = frozenset(("find", "rg", "tree", "["))
+"""Programs whose operands are only read, besides the groups *reads* and *harmless*.
+
+Options that make them write are checked elsewhere.
+"""
 TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
 """The most paths to check; a command with more gets the warning `TOO_MUCH`."""
@@ -307,24 +250,6 @@ _MOST_WORDS: Final = 64
 """The most words to which the braces in one word are expanded."""
 _MOST_ENTRIES: Final = 1000
 """The most entries of a folder that are matched against a file pattern."""
-_LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
-"""Programs that write to their last operand, or to the folder given by `-t`."""
-_MOVES: Final = frozenset(("mv", "gmv"))
-"""Programs that move files to their last operand, or into the folder given by `-t`."""
-_ALL: Final = frozenset(
-    (
-        *("mv", "touch", "mkdir", "mkfifo", "mknod", "tee", "truncate", "rm", "rmdir", "unlink"),
-        *("shred", "chmod", "chown", "chgrp", "dd", "patch", "split", "csplit", "unzip", "gmv"),
-    )
-)
-"""Programs that write to each file they name."""
-_READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
-"""Programs whose operands are only read.
-
-Options that make them write are checked elsewhere.
-"""
-_FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
-"""Programs whose first operand is a script, which may look like a path."""
 _TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
 _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
 """Matches a path after an option's letter or after `=`, and captures the path."""
@@ -393,16 +318,17 @@ class Reach:
         yield TOO_MUCH
 
     def _why(self, name: str, rest: Sequence[str]) -> Iterator[str]:
-        if name in _READERS:
+        table = program_table()
+        if name in _READERS or (name != "cd" and table.is_in(name, "reads", "harmless")):
             return
         if name == "git" and "mv" in rest:
             name, rest = "mv", rest[rest.index("mv") + 1 :]
-        writes = name in _LAST or name in _ALL or _edits_in_place(name, rest)
+        writes = table.is_in(name, "write-last", "write-all") or _edits_in_place(name, rest)
         if not writes and self._spares([name, *rest]):
             return
         for word in _targets(name, rest):
             yield from self._why_written(word) if writes else self._why_named(name, word)
-        if name in _LAST or name in _MOVES:
+        if table.is_in(name, *_PUTTING):
             yield from self._why_put(name, rest)
         if name in ("ln", "gln"):
             for word in rest:
@@ -548,11 +474,12 @@ def _operands(name: str, rest: Sequence[str]) -> tuple[list[str], list[str], lis
     """Return a program's operands, the paths in its options, and the folder that `-t` gives."""
     operands, values = list[str](), list[str]()
     into: list[str] = []
+    puts = program_table().is_in(name, *_PUTTING)
     at = 0
     while at < len(rest):
         word = rest[at]
         at += 1
-        option = _TARGET_OPTION.fullmatch(word) if name in _LAST or name in _MOVES else None
+        option = _TARGET_OPTION.fullmatch(word) if puts else None
         if option is not None:
             into = [option[1]] if option[1] else [*rest[at : at + 1]]
             at += not option[1]
@@ -566,12 +493,12 @@ def _operands(name: str, rest: Sequence[str]) -> tuple[list[str], list[str], lis
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
     """Yield the arguments that may be paths a program writes to."""
     operands, values, into = _operands(name, rest)
-    if name in _LAST:
+    if program_table().is_in(name, "write-last"):
         yield from into or operands[-1:]
         return
     yield from into
     yield from values
-    yield from operands[1:] if name in _FIRST_IS_TEXT else operands
+    yield from operands[1:] if program_table().is_in(name, "text-first") else operands
 
 
 def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
@@ -594,3 +521,25 @@ def _without_braces(word: str) -> Iterator[str]:
             f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")
         ]
     yield from words
+
+
+_LONGEST_SCRIPT: Final = 1000
+"""The longest sed or awk script, in characters, that is analysed."""
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def hides_a_program(name: str, words: Sequence[str]) -> bool:
+    """Return whether arguments make a known program start another or write a file.
+
+    `name`: the program without its folder. `words`: its arguments, without quotes.
+    """
+    table = program_table()
+    pattern = table.hides.get(name)
+    if pattern is None:
+        return False
+    if table.is_in(name, "awk"):
+        words = [_STRING.sub('""', word) for word in words]
+    too_long = any(len(word) > _LONGEST_SCRIPT for word in words)
+    if too_long and table.is_in(name, "awk", "sed"):
+        return True
+    return any(re.fullmatch(pattern, word) for word in words)

@@ -1,9 +1,10 @@
 """The table of programs: with which options and arguments each of them is harmless.
 
 `programs.toml` lists what is known to be good. Anything else is a reason to ask: abbreviations
-(`--outp=x`), joined letters (`-iz`), and options added in future versions. Whoever needs the
-options of a program asks here: commands that run unasked (`reads_only.py`), “allow similar”
-(`similar_options.py`), and the warnings about a command (`dangers.py`).
+(`--outp=x`), joined letters (`-iz`), and options added in future versions. Whoever needs a fact
+about a program asks here: commands that run unasked (`reads_only.py`), “allow similar”
+(`similar_options.py`), the warnings about a command (`dangers.py`), and suggested rules
+(`gemtui/policy/suggest/prefixes.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import msgspec
 from msgspec import Struct
 
 from gemtui.calls.later_files import why_runs_later
-from gemtui.calls.shell import programs
 from gemtui.calls.shell.words import PlainWord
 from gemtui.files import resolved
 from gemtui.text import visible_line
@@ -149,11 +149,26 @@ class _ProgramRow(Struct, frozen=True, forbid_unknown_fields=True):
     same: str = ""
 
 
+class _NeverRow(Struct, frozen=True, forbid_unknown_fields=True):
+    why: str
+    programs: str
+    unmarked: str = ""
+
+
+class _OnlyRow(Struct, frozen=True, forbid_unknown_fields=True):
+    why: str
+    unmarked: Sequence[str] = ()
+
+
 class _ProgramsFile(Struct, frozen=True, forbid_unknown_fields=True):
     kinds: Mapping[str, str]
     options: Mapping[str, str]
     aliases: Mapping[str, str]
     programs: Mapping[str, _ProgramRow]
+    never: Mapping[str, _NeverRow]
+    only: Mapping[str, _OnlyRow]
+    groups: Mapping[str, str]
+    hides: Mapping[str, str]
 
 
 _OPERANDS: Final[Mapping[str, tuple[ValueKind, ...]]] = {
@@ -166,7 +181,11 @@ _OPERANDS: Final[Mapping[str, tuple[ValueKind, ...]]] = {
 
 
 class ProgramTable:
-    """All rows of `programs.toml`, ready to be looked up."""
+    """All rows of `programs.toml`, ready to be looked up.
+
+    * `groups`: the names in each group.
+    * `hides`: for each program, a pattern for arguments that run a program or write a file.
+    """
 
     def __init__(self, file: _ProgramsFile) -> None:
         self._file = file
@@ -174,6 +193,48 @@ class ProgramTable:
         self._names: dict[str, list[str]] = {}
         for name in file.programs:
             self._names.setdefault(name.partition(" ")[0], []).append(name)
+        self.groups = {name: frozenset(names.split()) for name, names in file.groups.items()}
+        self.hides = {
+            name: pattern for names, pattern in file.hides.items() for name in names.split()
+        }
+        self._never: dict[str, str] = {}
+        self._marked: set[str] = set()
+        for row in file.never.values():
+            self._never.update(dict.fromkeys((row.programs + " " + row.unmarked).split(), row.why))
+            self._marked.update(row.programs.split())
+
+    def is_in(self, program: str, *groups: str) -> bool:
+        """Return whether a program is in one of these groups."""
+        return any(program in self.groups[group] for group in groups)
+
+    def why_never(self, program: str) -> str | None:
+        """Return why no rule is suggested for a program; None if one may be."""
+        return self._never.get("mkfs" if program.startswith("mkfs.") else program)
+
+    def why_marked(self, program: str) -> str | None:
+        """Return why a program is marked in a command, whatever its arguments are."""
+        name = "mkfs" if program.startswith("mkfs.") else program
+        return self._never[name] if name in self._marked else None
+
+    def why_only(self, program: str) -> str | None:
+        """Return why only known subcommands of a program get a suggested rule; None if all may."""
+        row = self._file.only.get(program)
+        return None if row is None else row.why
+
+    def is_marked(self, program: str, words: Sequence[str]) -> bool:
+        """Return whether a subcommand is marked, because it is not a known one.
+
+        `words`: the words after the program's own options.
+        """
+        row = self._file.only.get(program)
+        if row is None or not row.unmarked or not words:
+            return False
+        known = {*row.unmarked, *self.subcommands(program)}
+        return words[0] not in known and " ".join(words[:2]) not in known
+
+    def reason(self, name: str) -> str:
+        """Return the reason in the row of `never` with this name."""
+        return self._file.never[name].why
 
     def find(self, words: Sequence[str]) -> tuple[int, ProgramUse] | None:
         """Find how a program may be called.
@@ -290,22 +351,22 @@ def position_of_program(texts: Sequence[str]) -> int:
     It is 0 if the first program starts no other one.
     """
     at = 0
-    while (step := _words_before(texts[at:])) > 0:
+    while (step := words_before(texts[at:])) > 0:
         at += step
     return at
 
 
-def _words_before(texts: Sequence[str]) -> int:
+def words_before(texts: Sequence[str]) -> int:
     """Return how many words stand before the program that the first one starts; 0 if it starts
     none.
     """
     name = texts[0] if texts else ""
     second = texts[1] if len(texts) > 1 else ""
-    if name in programs.ALONE:
+    if program_table().is_in(name, "alone"):
         return 1
     if second == "run" and name == "rustup":
         return 3
-    if second == "run" and name in programs.RUNNERS:
+    if second == "run" and program_table().is_in(name, "runners"):
         return 2
     if second == "-m" and PYTHON.fullmatch(name):
         return 2

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gemtui.calls.shell.parser import parse_command
-from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
+from gemtui.calls.shell.program_table import program_table
 from gemtui.policy.check.name_check import NameFinding, unmatched_names
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.refusals import BUILD_FILES
@@ -148,7 +148,10 @@ def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
         return
     for prefix in rule.command_prefixes:
         name = (prefix.split() or [""])[0]
-        why = NEVER.get(name) or (RUNS if name in SHELLS else None)
+        table = program_table()
+        why = table.why_never(name)
+        if table.is_in(name, "shells"):
+            why = table.reason("runs")
         if why:
             said = (
                 f'"{prefix}" allows everything that {name} can do: {why}; a rule with a prefix '

@@ -11,9 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gemtui.calls.shell import programs
-from gemtui.calls.shell.program_table import program_table
-from gemtui.calls.shell.programs import BEYOND, RUNS
+from gemtui.calls.shell.program_table import program_table, words_before
 
 _PLAIN = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
 _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
@@ -21,7 +19,6 @@ _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
 """Matches what separates words in Bash; `str.split()` splits at more characters."""
-_SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +51,14 @@ class NoPrefix:
 _ANYTHING = "with any arguments"
 _CHECKS = "with any arguments; options such as --fix change files, and plugins run code"
 _CODE = "with any arguments; it runs code, which can do anything that a program can do"
+
+
+def _is_in(name: str, *groups: str) -> bool:
+    return program_table().is_in(name, *groups)
+
+
+def _why(name: str) -> str:
+    return program_table().reason(name)
 
 
 def prefix_of(text: str) -> Prefix | NoPrefix:
@@ -91,28 +96,23 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
     The words before it belong to a program that starts this one, such as `npx`.
     """
     if at >= len(words):
-        return _no(words, RUNS)
+        return _no(words, _why("runs"))
     name = _name(words[at])
     second = words[at + 1] if at + 1 < len(words) else ""
     plain = name.lower()
-    if plain in programs.NEVER or plain.startswith("mkfs."):
-        return _no(words[: at + 1], programs.NEVER.get(plain, programs.DELETES))
-    if name in ("timeout", "gtimeout"):
-        timed = _SECONDS.fullmatch(second)
-        return _prefix(words, at + 2) if timed else _no(words[: at + 1], RUNS)
-    if name in programs.ALONE:
-        return _started(words, at + 1)
-    if name in programs.RUNNERS and second == "run":
-        return _started(words, at + 2)
-    if name == "bundle" and second == "exec":
-        return _started(words, at + 2)
-    if name == "rustup" and second == "run":
-        return _started(words, at + 3)
+    never = program_table().why_never(plain)
+    if never is not None:
+        return _no(words[: at + 1], never)
     if name == "python":
         return _python(words, at)
-    if name in programs.SHELLS or name in programs.LANGUAGES:
+    before = words_before([name, second])
+    if name in ("timeout", "gtimeout"):
+        return _prefix(words, at + before) if before else _no(words[: at + 1], _why("runs"))
+    if before:
+        return _started(words, at + before)
+    if _is_in(name, "shells", "languages"):
         return _file(words, at)
-    if name in programs.TOOLS:
+    if _is_in(name, "tools"):
         return _tool(words, at, name)
     return Prefix(text=" ".join(words[: at + 1]), opens=_opens(name))
 
@@ -138,7 +138,7 @@ def _started(words: list[str], at: int) -> Prefix | NoPrefix:
     `at`: the position of the program that is started.
     """
     if at >= len(words) or words[at].startswith("-"):
-        return _no(words[:at], RUNS)
+        return _no(words[:at], _why("runs"))
     found = _prefix(words, at)
     if isinstance(found, NoPrefix):
         return found
@@ -149,8 +149,8 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
     if words[at + 1 : at + 2] != ["-m"]:
         return _file(words, at)
     module = words[at + 2] if at + 2 < len(words) else ""
-    if not module or module.startswith("-") or module in programs.EVALUATES:
-        return _no(words[: at + 3], RUNS)
+    if not module or module.startswith("-") or _is_in(module, "evaluate"):
+        return _no(words[: at + 3], _why("runs"))
     if module in ("pip", "uv"):
         return _tool(words, at + 2, module)
     return Prefix(text=" ".join(words[: at + 3]), opens=_CODE)
@@ -173,13 +173,16 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
         return _no(named, "it has no subcommand, so a prefix rule would allow all subcommands")
     if second.startswith(("-", "+")):
         return _no(named, "it starts with an option, so a prefix rule would allow all subcommands")
-    if name in programs.ONLY and second != "compose":
+    only = program_table().why_only(name)
+    if only is not None and second != "compose":
         if second in program_table().subcommands(name):
             return Prefix(text=" ".join(named), opens=_only(name))
-        return _no(named, programs.ONLY[name])
-    if second in programs.BAD_SECOND:
-        return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
-    if second in programs.THIRD or name == "gh":
+        return _no(named, only)
+    if _is_in(second, "unsuggested"):
+        return _no(
+            named, _why("beyond") if second in ("publish", "push", "deploy") else _why("runs")
+        )
+    if _is_in(second, "general") or name == "gh":
         return _third(words, at, name)
     return Prefix(text=" ".join(named), opens=_installs(second))
 
@@ -189,9 +192,9 @@ def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     named = words[: at + 3]
     if not third or third.startswith("-"):
         return _no(named, "a prefix rule would allow anything that follows")
-    bad = third in programs.BAD_SECOND or third == "run"
-    if bad or (name == "gh" and third not in programs.GH):
-        return _no(named, BEYOND if name == "gh" else RUNS)
+    bad = _is_in(third, "unsuggested") or third == "run"
+    if bad or (name == "gh" and not _is_in(third, "gh")):
+        return _no(named, _why("beyond" if name == "gh" else "runs"))
     return Prefix(text=" ".join(named), opens=_installs(third))
 
 
@@ -202,18 +205,18 @@ def _only(name: str) -> str:
 
 
 def _installs(word: str) -> str:
-    if word in programs.INSTALLS:
+    if _is_in(word, "installing"):
         return "with any arguments; it can install any package and run its code"
     return _CODE
 
 
 def _opens(name: str) -> str:
-    if name in programs.READS:
+    if _is_in(name, "reads"):
         return "with any arguments; it can read any file that you can read"
-    if name in programs.CHECKS:
+    if _is_in(name, "checks"):
         return _CHECKS
-    if name in programs.HARMLESS:
+    if _is_in(name, "harmless"):
         return _ANYTHING
-    if name in programs.MAKES:
+    if _is_in(name, "makes"):
         return "with any arguments; it creates files or folders but changes none"
     return _CODE
