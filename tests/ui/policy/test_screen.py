@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from textual import events
-from textual.widgets import Input, OptionList, Select
+from textual.widgets import Input, Select
 
 from gemtui.config import Config
 from gemtui.policy.file.policy_files import policies_dir
@@ -148,20 +148,6 @@ async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
         await me.press("l", "enter")
         await me.form()
         assert me.text.translate(BARS).isascii(), me.text
-
-
-async def test_text_of_a_file_does_not_reach_the_terminal_as_it_is(home: Path) -> None:
-    hostile = (
-        FIRST
-        + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
-    )
-    policy("work", hostile)
-    async with planner(home) as me:
-        await me.sees("✓ allow")
-        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
-        await me.press("enter")
-        await me.form()
-        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
 
 
 # --- changing rules ------------------------------------------------------------------------------
@@ -327,11 +313,19 @@ async def test_a_late_check_of_earlier_values_hides_nothing(
         await me.sees("Priority: enter a whole number from 0 to 999")
 
 
-async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None:
-    policy("work", FIRST + 'modes = ["auto_edit"]\n')
+async def test_a_mode_that_no_rule_has_is_mended_in_the_form_and_hostile_text_stays_harmless(
+    home: Path,
+) -> None:
+    hostile = (
+        'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
+    )
+    policy("work", FIRST + hostile + 'modes = ["auto_edit"]\n')
     async with planner(home) as me:
+        await me.sees("✓ allow")
+        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
         await me.press("enter")
         form = await me.form()
+        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
         await me.sees('"auto_edit" is not a valid mode in a rule')
         form.query_one("#autoEdit", Tick).focus()
         await me.press("space")
@@ -342,10 +336,20 @@ async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None
         assert entry.rule.modes == ("autoEdit",)
 
 
-async def test_what_is_wrong_with_the_file_as_a_whole_is_said_without_a_key(home: Path) -> None:
-    policy("work", FIRST.replace("[[rule]]", "[[rules]]"))
+async def test_files_that_are_wrong_as_a_whole_say_so_and_are_left_alone(home: Path) -> None:
+    policy("a", FIRST.replace("[[rule]]", "[[rules]]"))
+    path = policy("b", "[[rule]\nbroken")
     async with planner(home, NARROW) as me:
         await me.sees("✗ error: ", "rules")
+        await me.does("f", "Your gemtui policies")
+        await me.press("down", "enter")
+        await me.until(lambda: me.draft.name == "b")
+        await me.sees("✗", "o   Open the file in your editor")
+        before = len(me.said)
+        await me.press("a")
+        await me.until(lambda: len(me.said) > before)
+        assert me.app.screen is me.pane
+        assert path.read_text() == "[[rule]\nbroken"
 
 
 async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(home: Path) -> None:
@@ -402,9 +406,6 @@ async def test_a_list_of_tools_is_typed_and_read_back_and_a_first_policy_gets_a_
         await me.sees("--policy=…/work.toml")
 
 
-# --- drawers -------------------------------------------------------------------------------------
-
-
 # --- findings ------------------------------------------------------------------------------------
 
 
@@ -441,16 +442,6 @@ async def test_a_key_leads_to_the_next_finding(home: Path) -> None:
         assert chosen is not None
         assert chosen.worst is not None
         await me.sees("writefile")
-
-
-async def test_a_file_that_is_no_toml_is_said_and_left_alone(home: Path) -> None:
-    path = policy("work", "[[rule]\nbroken")
-    async with planner(home, NARROW) as me:
-        await me.sees("✗", "o   Open the file in your editor")
-        await me.press("a")
-        await me.until(lambda: me.said)
-        assert me.app.screen is me.pane
-        assert path.read_text() == "[[rule]\nbroken"
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -587,34 +578,30 @@ async def test_other_panes_keep_the_draft_and_quitting_asks_about_it(home: Path)
         await me.until(lambda: path.read_text() == WORK.replace("300", "250") and me.app._exit)
 
 
-async def test_a_run_from_here_gets_the_policy_and_the_mode(
-    home: Path, fake_cli: FakeCli, tmp_path: Path
+async def test_the_run_pane_offers_policies_and_a_run_from_here_gets_this_one_with_the_mode(
+    home: Path, fake_cli: FakeCli
 ) -> None:
     path = policy("work")
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    async with planner(home) as me:
-        await me.press("m", "r")
-        screen = await me.on(RunScreen)
-        assert screen.options.policies == (path,)
-        assert screen.options.approval_mode is ApprovalMode.AUTO_EDIT
-        assert isinstance(me.app.focused, PromptArea)
-        await me.sees("policy work", "mode auto_edit")
-
-
-async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home: Path) -> None:
-    path = policy("work")
     async with planner(home) as me:
         await me.does("d 2", "enter starts a run")
         await me.does("ctrl+o", "only Gemini CLI's own policies")
         me.app.screen.query_one("#policies", Select).focus()
         await me.does("space down enter ctrl+s", "policy work")
-        screen = me.app.screen
-        assert isinstance(screen, RunScreen)
+        screen = await me.on(RunScreen)
         assert screen.options.policies == (path,)
         await me.does("'go enter", "work has unsaved changes", "Save and run")
         await me.press("escape")
         assert not me.app.runs.alive
-        assert me.app.screen.query(OptionList) is not None
+
+        await me.press("escape", "3")
+        await me.until(lambda: me.app.screen is me.pane)
+        await me.press("u", "m", "r")
+        screen = await me.on(RunScreen)
+        assert screen.options.policies == (path,)
+        assert screen.options.approval_mode is ApprovalMode.AUTO_EDIT
+        assert isinstance(me.app.focused, PromptArea)
+        await me.sees("policy work", "mode auto_edit")
 
 
 async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home: Path) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tests.sessions import logs
-from tests.sessions.stores import session, talk, uuid
+from tests.sessions.stores import append, session, talk, uuid
 from tests.ui.people import NARROW, WIDE, person
-
-
-def append(path: Path, *records: dict[str, Any]) -> None:
-    with path.open("a") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
 
 
 def said(number: int, text: str, type: str = "gemini") -> dict[str, Any]:
@@ -26,16 +20,10 @@ def said(number: int, text: str, type: str = "gemini") -> dict[str, Any]:
 
 
 def new_session(store: Path, title: str) -> Path:
-    path = store / "tmp" / "notes" / "chats" / "session-2026-11-21T00-30-abcdef12.jsonl"
-    header = {
-        "sessionId": "abcdef12-0000-4000-8000-000000000000",
-        "projectHash": "0" * 64,
-        "startTime": "2026-11-21T00:30:00.000Z",
-        "lastUpdated": "2026-11-21T00:30:00.000Z",
-        "kind": "main",
-    }
-    append(path, header, said(1, title, type="user"))
-    return path
+    now = logs.at(86 * 60)
+    head = logs.header(uuid(0xABC), startTime=now, lastUpdated=now)
+    records = [head, said(1, title, type="user")]
+    return session(store, uuid(0xABC), records, key="notes", minute="2026-11-21T00-30")
 
 
 async def test_a_reader_at_the_end_follows(store: Path) -> None:
@@ -54,21 +42,16 @@ async def test_a_reader_elsewhere_stays_and_is_told(store: Path) -> None:
         assert [line[:78] for line in me.text.splitlines()[2:9]] == before
 
 
-async def test_a_new_session_appears_and_the_cursor_stays(store: Path) -> None:
+async def test_a_new_session_appears_and_goes_and_the_cursor_stays(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.press("down", "down")
         before = me.chosen.id
-        new_session(store, "Something entirely new")
+        path = new_session(store, "Something entirely new")
         await me.sees("Something entirely new")
         assert me.chosen.id == before
-
-
-async def test_a_session_that_goes_takes_its_row_away(store: Path) -> None:
-    async with person(store, NARROW) as me:
-        path = new_session(store, "Here today")
-        await me.sees("Here today")
         path.unlink()
-        await me.lacks("Here today")
+        await me.lacks("Something entirely new")
+        assert me.chosen.id == before
 
 
 async def test_the_heading_knows_an_open_file_that_has_become_a_copy(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def row(me: Person, title: str) -> str:
     return " ".join(lines[at : at + 2])
 
 
-async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(
+async def test_what_a_session_does_stands_in_its_row_and_an_open_one_is_not_continued_here(
     store: Path,
 ) -> None:
     async with person(store, BOTH) as me:
@@ -62,18 +62,12 @@ async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above
         await me.until(lambda: "○ Write a haiku" in me.text)
         assert "idle" in row(me, "haiku")
         assert "waiting" not in me.text
-        tell("SessionEnd", HAIKU)
-        await me.lacks("○")
-
-
-async def test_one_that_is_open_elsewhere_is_not_continued_here(store: Path) -> None:
-    tell("AfterAgent", HAIKU)
-    async with person(store, NARROW) as me:
-        await me.until(lambda: "○ Write a haiku" in me.text)
         while me.chosen.id != HAIKU:
             await me.press("down")
         await me.press("c")
         await me.is_told("has this session open")
+        tell("SessionEnd", HAIKU)
+        await me.lacks("○")
 
 
 async def test_several_are_counted(store: Path, cli: subprocess.Popen[bytes]) -> None:
@@ -171,19 +165,15 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(st
         assert me.rows.has_focus
 
 
-async def test_a_command_is_shown_whole_and_with_what_is_hidden_in_it(store: Path) -> None:
+async def test_about_tells_what_it_does_and_its_command_is_shown_with_what_is_hidden_in_it(
+    store: Path,
+) -> None:
     command = "echo \u202egnp.exe\u200b; rm -rf /tmp/x\x1b[8m"
     tell("Notification", HAIKU, details={"type": "exec", "command": command})
     async with person(store, NARROW) as me:
         await me.sees("1 waiting")
-        await me.does("L", "⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
-
-
-async def test_about_tells_what_it_does(store: Path) -> None:
-    tell("Notification", HAIKU)
-    async with person(store, NARROW) as me:
-        await me.sees("1 waiting")
         await me.does("down i", "now", "waiting since", f"process {os.getpid()}: Tool Confirm")
+        await me.does("escape L", "⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
 
 
 async def test_foreign_text_stays_harmless(store: Path) -> None:

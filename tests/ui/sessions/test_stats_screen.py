@@ -36,19 +36,13 @@ async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -
         assert not isinstance(me.app.screen, StatsScreen)
 
 
-async def test_a_span_of_time_and_back_to_all(store: Path) -> None:
-    async with person(store, WIDE) as me:
-        await me.sees("first question")
-        await me.does("t", "all time", "22 sessions")
-        await me.does("w", "30 days", "22 sessions")
-        await me.does("w w w", "all time", "22 sessions")
-
-
-async def test_this_project_or_all(store: Path) -> None:
+async def test_this_project_or_all_and_a_span_of_time(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/notes")) as me:
         await me.sees("Write a haiku file")
         await me.does("t", "/home/dev/notes", "2 sessions")
-        await me.does("a", "all projects", "22 sessions")
+        await me.does("a", "all projects", "all time", "22 sessions")
+        await me.does("w", "30 days", "22 sessions")
+        await me.does("w w w", "all time", "22 sessions")
         await me.does("a", "/home/dev/notes", "2 sessions")
 
 
