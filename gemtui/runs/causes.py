@@ -2,8 +2,9 @@
 
 The cause is found from the CLI's messages first and from its exit code last, because many exit
 codes are HTTP statuses modulo 256, and 1 can mean anything (assets/gemini-cli.md#exit-codes). The
-suggestions name only commands that exist. When an exhausted quota is renewed is in messages from
-Gemini CLI and the API; see assets/gemini-cli.md#quota.
+causes and the suggestions, which name only commands that exist, are in `causes.toml`. When an
+exhausted quota is renewed is in messages from Gemini CLI and the API; see
+assets/gemini-cli.md#quota.
 """
 
 from __future__ import annotations
@@ -11,32 +12,18 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED
-from gemtui.agent.stream import signal_of
+import msgspec
+from msgspec import Struct
 
-_LOGIN = (
-    "set GEMINI_API_KEY to a key from Google AI Studio",
-    "or set up Vertex AI: GOOGLE_GENAI_USE_VERTEXAI=true with project and location",
-    "or start gemini once in a terminal and log in there",
-)
-_OTHER_LOGIN = _LOGIN[:2]
-_LATER = ("try again later", "or choose another model")
-_SERVICE = ("try again in a few minutes", "or choose another model")
-_REPHRASE = ("rephrase the prompt", "or choose another model")
-_AGAIN = ("run it again, or continue the session",)
-_PROMPT = ("write a prompt",)
-_SESSION = ("run in the folder of the session that you want to continue", "or start a new session")
-_REPORT = (
-    "see everything that Gemini CLI printed on stderr",
-    "check the installation with gemtui doctor",
-)
-_SANDBOX = ("install and start docker or podman", "or run without the sandbox")
-_FLAGS = ("gemtui doctor lists the options that this Gemini CLI supports", "update Gemini CLI")
+from gemtui.agent.stream import signal_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,138 +39,37 @@ class Cause:
     """Whether the run failed because a quota is exhausted."""
 
 
-def _cause(headline: str, *ways_out: str) -> Cause:
-    return Cause(headline=headline, ways_out=ways_out)
+class _CauseRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"shared": "and"}):
+    headline: str
+    ways_out: tuple[str, ...] = ()
+    shared: str = ""
+    quota: bool = False
+    pattern: str = ""
 
 
-_LOGIN_MISSING = _cause("Gemini CLI is not logged in", *_LOGIN)
-_TRUST = _cause(
-    "Gemini CLI does not trust this folder",
-    "run with --trust (for this run only), or answer yes when gemtui asks",
-    "trusting it also enables the project's own settings, hooks and MCP servers",
-)
-_TURNS = _cause("The turn limit was reached", "continue the session", "or allow more turns")
-_FULL = _cause("The disk is full", "free some space, then continue the session")
-_START = _cause(
-    "Gemini CLI could not be started", "run gemtui doctor to see what is wrong", *_FLAGS[1:]
-)
+class _CausesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    shared: Mapping[str, tuple[str, ...]]
+    messages: Sequence[_CauseRow]
+    codes: Mapping[int, _CauseRow]
+    http: Mapping[int, _CauseRow]
 
-_MODEL = ("name another model",)
-_QUOTA = replace(
-    _cause("The quota of this model is used up", "wait for the quota to reset", *_LATER[1:]),
-    quota=True,
-)
-_WORDS: tuple[tuple[str, Cause], ...] = (
-    (
-        r"IneligibleTier|not eligible|ineligible"
-        r"|(account|individual|tier)s?\b[^\n]*no longer (supported|available|eligible)",
-        _cause("Google does not allow this account to use Gemini CLI", *_OTHER_LOGIN),
-    ),
-    (r"API key not valid|API_KEY_INVALID", _cause("The API key is not valid", *_OTHER_LOGIN)),
-    (r"GEMINI_API_KEY environment variable|Invalid auth method|set an Auth method", _LOGIN_MISSING),
-    (r"not running in a trusted directory", _TRUST),
-    (
-        r"daily quota|TerminalQuota|exceeded your current quota|exhausted your (capacity|quota)",
-        _QUOTA,
-    ),
-    (r"models?/\S+ (is|was) not found|ModelNotFound", _cause("There is no such model", *_MODEL)),
-    (r"no_space_left|ENOSPC|No space left on device", _FULL),
-    (
-        r"without a finish reason",
-        _cause("The answer was cut off: the connection was lost, or Google blocked it", *_AGAIN),
-    ),
-    (r"malformed function call", _cause("Gemini made a malformed tool call", *_AGAIN)),
-    (
-        r"response was blocked|prompt was blocked|recitation|PROHIBITED_CONTENT",
-        _cause("Google's filters blocked the answer", *_REPHRASE),
-    ),
-    (r"empty response", _cause("Gemini did not answer", *_AGAIN)),
-    (r"no final response text", _cause("Gemini returned thoughts but no answer", *_AGAIN)),
-    (
-        r"yolo mode is disabled|disableYolo",
-        _cause("Gemini CLI's settings forbid yolo mode", "choose another mode"),
-    ),
-    (
-        r"FatalSandboxError|GEMINI_SANDBOX|sandbox command",
-        _cause("The sandbox can't be used", *_SANDBOX),
-    ),
-    (r"No input provided via stdin", _cause("There was no prompt", *_PROMPT)),
-    (
-        r"Error resuming|Invalid session identifier|No previous sessions",
-        _cause("The session to continue is not in this project", *_SESSION),
-    ),
-    (
-        r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
-        _cause("Gemini CLI did not accept at least one of these options", *_FLAGS),
-    ),
-    (
-        r"is not valid JSON|SyntaxError",
-        _cause("Gemini sent a response that can't be parsed", *_AGAIN),
-    ),
-    (
-        rf"{UNGATED}|{PASSED}",
-        _cause(
-            "The run was stopped because gemtui could not ask you",
-            "check the extension with gemtui extension status",
-            "or run without “Ask me”; calls that need approval are then denied",
-        ),
-    ),
-    (
-        ALTERED,
-        _cause(
-            "The run was stopped because a tool did not run as you had approved it",
-            "check the BeforeTool hooks in Gemini CLI's settings and extensions",
-        ),
-    ),
-    (
-        DIFFERS,
-        _cause(
-            "The run was stopped because a file differs from what you approved",
-            "compare both versions with gemtui runs show, or press D in the run pane",
-            "to restore the earlier contents, press D in the run pane",
-        ),
-    ),
-    (
-        MOVED,
-        _cause(
-            "The run was stopped because gemtui could not ask you",
-            "start the run again in the folder's new location",
-        ),
-    ),
-    (
-        r"supervisor of this run was killed",
-        _cause("The run ended because gemtui's supervisor process was killed", *_AGAIN),
-    ),
-    (
-        r"the folder .* is not there",
-        _cause("The working folder does not exist", "choose another folder"),
-    ),
-)
+    def cause(self, row: _CauseRow) -> Cause:
+        """Return the cause in a row."""
+        shared = self.shared[row.shared] if row.shared else ()
+        ways_out = (*row.ways_out, *shared)
+        return Cause(headline=row.headline, ways_out=ways_out, quota=row.quota)
 
-_CODES = {
-    41: _LOGIN_MISSING,
-    42: _cause("Gemini CLI did not accept the prompt or the session", *_PROMPT, *_SESSION),
-    44: _cause("The sandbox can't be used", *_SANDBOX),
-    52: _cause(
-        "A settings file of Gemini CLI is broken or forbids this run", "check settings.json"
-    ),
-    53: _TURNS,
-    54: _cause("A tool failed, so the run could not continue", "check the last tool call"),
-    55: _TRUST,
-    130: _cause("The run was cancelled", *_AGAIN),
-}
+    def other(self, headline: str, shared: str) -> Cause:
+        """Return a cause that has no row, with a shared list of fixes."""
+        return Cause(headline=headline, ways_out=self.shared[shared])
 
-_HTTP = {
-    400: _cause("Gemini did not accept the request (400)", "continue in a new session"),
-    401: _cause("Gemini did not accept the login (401)", *_LOGIN),
-    403: _cause(
-        "Gemini denies access (403)",
-        "check what this key or project is allowed to use",
-        *_OTHER_LOGIN,
-    ),
-    404: _cause("There is no such model (404)", "name another model"),
-    429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
-}
+
+@cache
+def _table() -> _CausesFile:
+    """Return the table that is shipped with gemtui."""
+    text = files("gemtui.runs").joinpath("causes.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), _CausesFile, strict=False)
+
 
 _HTTP_STATUS = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
 _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
@@ -195,17 +81,27 @@ def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     `message`: the run's error message. `stderr`: what it wrote to stderr. `code`: the exit code, as
     in `Popen.returncode`; None if the run was not started.
     """
-    found = _by_words(message)
-    if found is None and (number := signal_of(code)):
-        return _cause(f"Gemini CLI was killed by something else ({_signal(number)})", *_AGAIN)
-    found = found or (None if _http(message, None) else _by_words(stderr))
+    by_message = _by_words(message)
+    if by_message is not None:
+        return by_message
+    number = signal_of(code)
+    if number:
+        killed = f"Gemini CLI was killed by something else ({_signal(number)})"
+        return _table().other(killed, "again")
     status = _http(message, code)
-    return found or _by_status(status) or _by_code(code)
+    if _http(message, None) is None:
+        by_stderr = _by_words(stderr)
+        if by_stderr is not None:
+            return by_stderr
+    return _by_code(code) if status is None else _by_status(status)
 
 
 def _by_words(text: str) -> Cause | None:
-    matches = (cause for pattern, cause in _WORDS if re.search(pattern, text, re.IGNORECASE))
-    return next(matches, None)
+    table = _table()
+    for row in table.messages:
+        if re.search(row.pattern, text, re.IGNORECASE):
+            return table.cause(row)
+    return None
 
 
 def _http(message: str, code: int | None) -> int | None:
@@ -220,20 +116,22 @@ def _http(message: str, code: int | None) -> int | None:
     return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None
 
 
-def _by_status(status: int | None) -> Cause | None:
-    if status is None:
-        return None
+def _by_status(status: int) -> Cause:
+    table = _table()
     if status >= 500:
-        return _cause(f"Gemini is overloaded or unavailable ({status})", *_SERVICE)
-    return _HTTP.get(status) or _cause(f"Gemini rejected the request ({status})", *_LATER)
+        return table.other(f"Gemini is overloaded or unavailable ({status})", "service")
+    if status in table.http:
+        return table.cause(table.http[status])
+    return table.other(f"Gemini rejected the request ({status})", "later")
 
 
 def _by_code(code: int | None) -> Cause:
+    table = _table()
     if code is None:
-        return _START
-    if code in _CODES:
-        return _CODES[code]
-    return _cause(f"Gemini CLI failed (exit code {code})", *_REPORT)
+        return table.other("Gemini CLI could not be started", "start")
+    if code in table.codes:
+        return table.cause(table.codes[code])
+    return table.other(f"Gemini CLI failed (exit code {code})", "report")
 
 
 def _signal(number: int) -> str:
