@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.resources import files
 from types import MappingProxyType
+
+import msgspec
+from msgspec import Struct
 
 from gemtui.policy.model.mcp_names import MCP_PREFIX, is_valid_name, valid_name
 from gemtui.policy.model.rules import ApprovalMode
@@ -25,45 +30,23 @@ class Tool:
         return (*self.required, *self.optional)
 
 
-def _tool(name: str, required: str = "", optional: str = "") -> Tool:
-    return Tool(name=name, required=tuple(required.split()), optional=tuple(optional.split()))
+class _ToolRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}):
+    required: str = ""
+    optional: str = ""
+    class_name: str = ""
+    former: str = ""
 
 
-TOOLS: tuple[Tool, ...] = (
-    _tool("run_shell_command", "command", "description dir_path is_background delay_ms"),
-    _tool("write_file", "file_path content"),
-    _tool("replace", "file_path instruction old_string new_string", "allow_multiple"),
-    _tool("read_file", "file_path", "start_line end_line"),
-    _tool("read_many_files", "include", "exclude recursive useDefaultExcludes"),
-    _tool("list_directory", "dir_path", "ignore file_filtering_options"),
-    _tool("glob", "pattern", "dir_path case_sensitive respect_git_ignore respect_gemini_ignore"),
-    _tool(
-        "grep_search",
-        "pattern",
-        "dir_path include_pattern exclude_pattern names_only case_sensitive fixed_strings context "
-        "after before no_ignore max_matches_per_file total_max_matches",
-    ),
-    _tool("web_fetch", "prompt"),
-    _tool("google_web_search", "query"),
-    _tool("invoke_agent", "agent_name prompt"),
-    _tool("activate_skill", "name"),
-    _tool("enter_plan_mode", "", "reason"),
-    _tool("exit_plan_mode", "", "plan_filename"),
-    _tool("update_topic", "strategic_intent", "title summary"),
-    _tool("write_todos", "todos"),
-    _tool("ask_user", "questions"),
-    _tool("list_background_processes"),
-    _tool("read_background_output", "pid", "lines delay_ms"),
-    _tool("get_internal_docs", "", "path"),
-    _tool("list_mcp_resources", "", "serverName"),
-    _tool("read_mcp_resource", "uri"),
-    _tool("complete_task"),
-    _tool("tracker_create_task", "title description type", "parentId dependencies"),
-    _tool("tracker_update_task", "id", "title description status dependencies"),
-    _tool("tracker_get_task", "id"),
-    _tool("tracker_list_tasks", "", "status type parentId"),
-    _tool("tracker_add_dependency", "taskId dependencyId"),
-    _tool("tracker_visualize"),
+def _rows() -> Mapping[str, _ToolRow]:
+    """Return the rows of `tools.toml`, by the tool's name."""
+    text = files("gemtui.policy.model").joinpath("tools.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, _ToolRow])
+
+
+_ROWS = _rows()
+TOOLS = tuple(
+    Tool(name=name, required=tuple(row.required.split()), optional=tuple(row.optional.split()))
+    for name, row in _ROWS.items()
 )
 """The tools that gemtui knows; those that rules name most often come first."""
 
@@ -78,56 +61,13 @@ ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_sear
 See assets/gemini-cli.md#tool-names.
 """
 
-CLASSES: Mapping[str, str] = MappingProxyType(
-    {
-        "update_topic": "UpdateTopicTool",
-        "list_directory": "LSTool",
-        "read_file": "ReadFileTool",
-        "grep_search": "GrepTool",
-        "glob": "GlobTool",
-        "activate_skill": "ActivateSkillTool",
-        "replace": "EditTool",
-        "write_file": "WriteFileTool",
-        "web_fetch": "WebFetchTool",
-        "run_shell_command": "ShellTool",
-        "list_background_processes": "ListBackgroundProcessesTool",
-        "read_background_output": "ReadBackgroundOutputTool",
-        "google_web_search": "WebSearchTool",
-        "enter_plan_mode": "EnterPlanModeTool",
-        "exit_plan_mode": "ExitPlanModeTool",
-        "invoke_agent": "AgentTool",
-    }
-)
-"""Maps tools to their class names, which tools.core and tools.exclude also accept.
-
-The search tool is called RipGrepTool on systems with ripgrep.
-"""
-
-FORMER: Mapping[str, str] = MappingProxyType(
-    {name: tool for tool, name in CLASSES.items()}
-    | {
-        "Shell": "run_shell_command",
-        "run_terminal_command": "run_shell_command",
-        "bash": "run_shell_command",
-        "WriteFile": "write_file",
-        "edit": "replace",
-        "Edit": "replace",
-        "edit_file": "replace",
-        "ReadFile": "read_file",
-        "ReadManyFiles": "read_many_files",
-        "ReadFolder": "list_directory",
-        "ls": "list_directory",
-        "FindFiles": "glob",
-        "SearchText": "grep_search",
-        "grep": "grep_search",
-        "WebFetch": "web_fetch",
-        "GoogleSearch": "google_web_search",
-        "web_search": "google_web_search",
-        "delegate_to_agent": "invoke_agent",
-        "Agent": "invoke_agent",
-        "WriteTodos": "write_todos",
-    }
-)
+CLASSES = {name: row.class_name for name, row in _ROWS.items() if row.class_name}
+"""Maps tools to their class names, which tools.core and tools.exclude also accept."""
+FORMER = {
+    former: name
+    for name, row in _ROWS.items()
+    for former in (*row.class_name.split(), *row.former.split())
+}
 """Maps names under which a tool is known elsewhere to its actual name.
 
 No rule matches these names. They come from screens, settings, older versions and other agents.
