@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from gemtui.runs.enrich import enrich
 from gemtui.transcript.model import (
@@ -24,9 +25,9 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
     Transcript,
-    Usage,
 )
 from tests.deep import some_of
+from tests.rows import each_row, table
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -86,98 +87,61 @@ def blocks(messages: Sequence[Message]) -> list[Block]:
     return [block for message in messages for block in message.blocks]
 
 
-def test_thoughts_counters_and_exit_codes_come_in(tmp_path: Path) -> None:
-    home = store(tmp_path, asked("go"), said("a", "Look.", "t1", thought="Hm"), said("b", "Done."))
-    full = enriched(
-        home,
-        prompt("go"),
-        answer(1, Text(text="Look."), called("t1")),
-        answer(2, Text(text="Done.")),
-    )
-    assert [message.id for message in full] == ["prompt", "answer-1", "answer-2"]
-    thought, text, call = full[1].blocks
-    assert isinstance(thought, Thought)
-    assert thought.subject == "Hm"
-    assert text == Text(text="Look.")
-    assert isinstance(call, ToolCall)
-    assert (call.exit_code, call.duration) == (3, SECOND)
-    usage = Usage(input=5, output=1, cached=2, thoughts=1, tool=0, total=7)
-    assert (full[1].usage, full[1].model) == (usage, "pro")
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "prompt": prompt,
+    "answer": lambda words: answer(words[0], *map(_block, words[1:])),
+    "called": lambda words: called(words[0], *map(ToolStatus, words[1:])),
+    "notice": lambda text: Message(
+        id="notice-1",
+        author=Author.SYSTEM,
+        blocks=(Notice(level=NoticeLevel.WARNING, text=text),),
+    ),
+    "asked": lambda words: asked(*words),
+    "said": lambda words, **more: said(*words, **more),
+}
 
 
-def test_the_text_of_retries_stands_once(tmp_path: Path) -> None:
-    home = store(tmp_path, asked("go"), said("a", "Half of it."))
-    full = enriched(home, prompt("go"), answer(1, Text(text="Half Half of Half of it.")))
-    assert full[1].blocks == (Text(text="Half of it."),)
+def _block(told: str | Block) -> Block:
+    return Text(text=told) if isinstance(told, str) else told
 
 
-def test_what_only_the_stream_has_stays(tmp_path: Path) -> None:
-    home = store(tmp_path, asked("go"), said("a", "Sleeping."))
-    open_call = called("t9", ToolStatus.UNCONFIRMED)
-    notice = Notice(level=NoticeLevel.WARNING, text="slow")
-    full = enriched(
-        home,
-        prompt("go"),
-        Message(id="notice-1", author=Author.SYSTEM, blocks=(notice,)),
-        answer(2, Text(text="Sleeping."), open_call),
-        answer(3, Text(text="cut in the mid")),
-    )
-    assert blocks(full) == [
-        Text(text="go"),
-        notice,
-        Text(text="Sleeping."),
-        open_call,
-        Text(text="cut in the mid"),
-    ]
+def built(row: dict[str, Any]) -> Any:
+    """What a table tells as `{"answer": [1, "Look."]}`."""
+    name = next(iter(row), "")
+    return BUILDERS[name](row.pop(name), **row) if name in BUILDERS else row
 
 
-def test_an_answer_whose_call_was_cut_off_takes_the_tokens_of_its_empty_record(
+def line(block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case Notice(text=text):
+            return f"notice {text}"
+        case Thought(subject=subject):
+            return f"thought {subject}"
+        case ToolCall(id=id, status=status, exit_code=code, duration=duration):
+            ended = "" if code is None else f", exit code {code}"
+            return f"{id} {status}{ended}" + ("" if duration is None else f", {duration.seconds} s")
+    raise AssertionError(block)
+
+
+@each_row("promise, records, live, expected", table("runs/enrich.json", built))
+def test_a_stored_session_adds_to_a_run_as_promised(
     tmp_path: Path,
+    promise: str,
+    records: list[object],
+    live: list[Message],
+    expected: dict[str, Any],
 ) -> None:
-    open_call = called("t9", ToolStatus.UNCONFIRMED)
-    home = store(tmp_path, asked("go"), said("a", "Look.", "t1"), said("b", thought="Sleep"))
-    full = enriched(
-        home, prompt("go"), answer(1, Text(text="Look."), called("t1")), answer(2, open_call)
-    )
-    assert [message.id for message in full] == ["prompt", "answer-1", "answer-2"]
-    thought, call = full[2].blocks
-    assert isinstance(thought, Thought)
-    assert call == open_call
-    assert full[2].usage is not None
-    assert full[2].model == "pro"
-
-
-def test_an_empty_record_alone_belongs_to_the_call_that_was_cut_off(tmp_path: Path) -> None:
-    open_call = called("t9", ToolStatus.UNCONFIRMED)
-    full = enriched(store(tmp_path, asked("go"), said("a")), prompt("go"), answer(1, open_call))
-    assert blocks(full) == [Text(text="go"), open_call]
-    assert full[1].usage is not None
-
-
-def test_only_this_run_of_a_resumed_session_counts(tmp_path: Path) -> None:
-    home = store(
-        tmp_path,
-        asked("first", "p1"),
-        said("a", "One.", "t1"),
-        asked("second", "p2"),
-        said("b", "Two."),
-        asked("third", "p3"),
-        said("c", "Three.", "t3"),
-    )
-    first = enriched(home, prompt("first"), answer(1, Text(text="One."), called("t1")))
-    second = enriched(home, prompt("second"), answer(1, Text(text="Two.")))
-    third = enriched(home, prompt("third"), answer(1, Text(text="Three."), called("t3")))
-    for full, text in ((first, "One."), (second, "Two."), (third, "Three.")):
-        assert len(full) == 2
-        assert Text(text=text) in full[1].blocks
-        assert full[1].usage is not None
-
-
-def test_all_calls_in_one_record_stand_once(tmp_path: Path) -> None:
-    home = store(tmp_path, asked("go"), said("a", "Done.", "t1", "t2"))
-    full = enriched(home, prompt("go"), answer(1, called("t1")), answer(2, called("t2")), answer(3))
-    ids = [block.id for block in blocks(full) if isinstance(block, ToolCall)]
-    assert ids == ["t1", "t2"]
+    full = enriched(store(tmp_path / promise, *records), *live)
+    shown = {
+        "ids": [message.id for message in full],
+        "blocks": [[line(block) for block in message.blocks] for message in full],
+        "calls": [block.id for block in blocks(full) if isinstance(block, ToolCall)],
+        "usage": [to_builtins(message.usage) for message in full],
+        "model": [message.model for message in full],
+    }
+    assert {name: shown[name] for name in expected} == expected, promise
 
 
 def test_without_a_session_the_stream_s_transcript_stays(tmp_path: Path) -> None:
