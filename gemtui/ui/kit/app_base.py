@@ -170,104 +170,19 @@ class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultTy
     """A modal dialog that returns only its first answer."""
 
 
-class AppBase(App[None]):
-    """The part of the app that screens and dialogs depend on.
+class OrdersKeys(App[None]):
+    """An app in which each key takes effect before the next one does.
 
-    Rendering functions read its attributes `glyphs` (the symbols to draw) and `clock` (the time
-    now). The signal `signs_changed` is published whenever the symbols in the mode tabs may have
-    changed.
+    Keys that were pressed before a screen closed, or before a question appeared, are dropped.
     """
 
-    NOTIFICATION_TIMEOUT = 4
-
-    def __init__(
-        self,
-        start: Start,
-        config: Config,
-        clock: Callable[[], datetime],
-        *,
-        ansi_color: bool | None = None,
-    ) -> None:
+    def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
-        self.start, self.config, self.clock = start, config, clock
-        self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
-        self.signs_changed: Signal[None] = Signal(self, "signs changed")
-        self._named, self._title = False, ""
-        self._news: Notification | None = None
-        self._ringer = Ringer(self._sound, self.set_timer)
+        self.last_key = 0.0
+        """The time of the last key press or paste, on the clock that Textual's events use."""
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
-        self.drafts: dict[Hashable, FieldValues] = {}
-        """What the user typed into dialogs that were closed without submitting."""
-        self.stop = StopRequest(_FINISHING)
-        """Tells threads that change a project's files to stop, because a signal ends the app."""
-        self.handed_over = False
-        """Whether another program is using the terminal."""
-        self.at_extension = False
-        """Whether the extension is being changed, or a dialog about it is open."""
-        self.last_key = 0.0
-        """The time of the last key press or paste, on the clock that Textual's events use."""
-
-    @cached_property
-    def adapter(self) -> GeminiAdapter:
-        """The adapter that starts runs: `Start.adapter`, or one for the installed CLI."""
-        from gemtui.runs.adapter import GeminiAdapter
-
-        return self.start.adapter or GeminiAdapter()
-
-    @property
-    def runs_dir(self) -> Path:
-        """The folder that contains one subfolder for each run."""
-        adapter = self.start.adapter
-        return state_dir() / "runs" if adapter is None else adapter.runs
-
-    def signs(self) -> Mapping[str, str]:
-        """Return the symbols for the mode tabs, by the id of each mode's key."""
-        return {}
-
-    def name_of(self, session: str) -> str | None:
-        """Return the name the user gave to the session with this id, or None."""
-        del session
-        return None
-
-    def summaries(self) -> Sequence[Summary]:
-        """Return the summaries of all stored sessions found so far."""
-        return ()
-
-    async def is_running_in(self, session: str) -> bool:
-        """Return whether a run is working in this session.
-
-        This includes runs of other gemtui processes.
-        """
-        del session
-        return False
-
-    def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
-        """Return the mode tabs for a header, each with its symbol from `signs`.
-
-        `current`: the id of the current mode's key. `first`: the key to press before a mode's own
-        key, or "" if none is needed.
-        """
-        return tabs(current, self.signs(), first=first)
-
-    # --- opening and closing screens -----------------------------------------------------------
-
-    async def push_screen_wait(
-        self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
-    ) -> ScreenResultType | Any:
-        """Show a screen and return its result.
-
-        If the caller is cancelled while it waits, the screen is closed.
-        """
-        if isinstance(screen, AnsweringScreen):
-            screen.follows_dialog = 0 < self._asking_since() <= self._popped
-        try:
-            return await super().push_screen_wait(screen, mode=mode)
-        except asyncio.CancelledError:
-            if isinstance(screen, AnsweringScreen) and self.is_running and not self._exit:
-                screen.dismiss()
-            raise
 
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen, and record the time.
@@ -277,8 +192,6 @@ class AppBase(App[None]):
         """
         self._popped = Message().time
         return super().pop_screen()
-
-    # --- key order -----------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
         """Hold back each key until the previous one has taken effect (see `_at_rest`).
@@ -400,10 +313,106 @@ class AppBase(App[None]):
         return is_text and self._asking_since() > 0
 
     async def _act(self, event: events.Key | events.Paste) -> None:
+        await super().on_event(event)
+
+
+class AppBase(OrdersKeys):
+    """The part of the app that screens and dialogs depend on.
+
+    Rendering functions read its attributes `glyphs` (the symbols to draw) and `clock` (the time
+    now). The signal `signs_changed` is published whenever the symbols in the mode tabs may have
+    changed.
+    """
+
+    NOTIFICATION_TIMEOUT = 4
+
+    def __init__(
+        self,
+        start: Start,
+        config: Config,
+        clock: Callable[[], datetime],
+        *,
+        ansi_color: bool | None = None,
+    ) -> None:
+        super().__init__(ansi_color=ansi_color)
+        self.start, self.config, self.clock = start, config, clock
+        self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
+        self.signs_changed: Signal[None] = Signal(self, "signs changed")
+        self._named, self._title = False, ""
+        self._news: Notification | None = None
+        self._ringer = Ringer(self._sound, self.set_timer)
+        self.drafts: dict[Hashable, FieldValues] = {}
+        """What the user typed into dialogs that were closed without submitting."""
+        self.stop = StopRequest(_FINISHING)
+        """Tells threads that change a project's files to stop, because a signal ends the app."""
+        self.handed_over = False
+        """Whether another program is using the terminal."""
+        self.at_extension = False
+        """Whether the extension is being changed, or a dialog about it is open."""
+
+    @cached_property
+    def adapter(self) -> GeminiAdapter:
+        """The adapter that starts runs: `Start.adapter`, or one for the installed CLI."""
+        from gemtui.runs.adapter import GeminiAdapter
+
+        return self.start.adapter or GeminiAdapter()
+
+    @property
+    def runs_dir(self) -> Path:
+        """The folder that contains one subfolder for each run."""
+        adapter = self.start.adapter
+        return state_dir() / "runs" if adapter is None else adapter.runs
+
+    def signs(self) -> Mapping[str, str]:
+        """Return the symbols for the mode tabs, by the id of each mode's key."""
+        return {}
+
+    def name_of(self, session: str) -> str | None:
+        """Return the name the user gave to the session with this id, or None."""
+        del session
+        return None
+
+    def summaries(self) -> Sequence[Summary]:
+        """Return the summaries of all stored sessions found so far."""
+        return ()
+
+    async def is_running_in(self, session: str) -> bool:
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
+        del session
+        return False
+
+    def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
+        """Return the mode tabs for a header, each with its symbol from `signs`.
+
+        `current`: the id of the current mode's key. `first`: the key to press before a mode's own
+        key, or "" if none is needed.
+        """
+        return tabs(current, self.signs(), first=first)
+
+    async def push_screen_wait(
+        self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
+    ) -> ScreenResultType | Any:
+        """Show a screen and return its result.
+
+        If the caller is cancelled while it waits, the screen is closed.
+        """
+        if isinstance(screen, AnsweringScreen):
+            screen.follows_dialog = 0 < self._asking_since() <= self._popped
+        try:
+            return await super().push_screen_wait(screen, mode=mode)
+        except asyncio.CancelledError:
+            if isinstance(screen, AnsweringScreen) and self.is_running and not self._exit:
+                screen.dismiss()
+            raise
+
+    async def _act(self, event: events.Key | events.Paste) -> None:
         if isinstance(event, events.Key):
             self._is_seen()
             self._end_message()
-        await super().on_event(event)
+        await super()._act(event)
 
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
@@ -421,9 +430,8 @@ class AppBase(App[None]):
                 failed = error
             finally:
                 self.handed_over = False
-                self._popped = (
-                    Message().time
-                )  # what was typed before was meant for the other program
+                # what was typed before was meant for the other program
+                self._popped = Message().time
         if failed is not None:
             raise failed
 
