@@ -54,7 +54,7 @@ class FilterBar(Horizontal):
     """
 
     @dataclass
-    class Changed(Message):
+    class QueryChanged(Message):
         """Posted when the search text has changed; "" means no search."""
 
         text: str
@@ -101,7 +101,7 @@ class FilterBar(Horizontal):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(event.value))
+        self.post_message(self.QueryChanged(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -195,8 +195,8 @@ class SearchedRows(Vertical, Generic[Item]):
         self.rows.focus()
         return searched
 
-    @on(FilterBar.Changed)
-    def _changed(self, event: FilterBar.Changed) -> None:
+    @on(FilterBar.QueryChanged)
+    def _changed(self, event: FilterBar.QueryChanged) -> None:
         event.stop()
         self._search()
 

@@ -245,14 +245,14 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The rows of the simple view.
 
-    `Chosen` is posted when the user selects a different value, and `Opened` when they want to edit
-    a list.
+    `ValueChosen` is posted when the user selects a different value, and `Opened` when they want to
+    edit a list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     @dataclass
-    class Chosen(Message):
+    class ValueChosen(Message):
         """Posted when the user wants to set `field` to a different value."""
 
         field: LevelRow
@@ -284,7 +284,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         if field is not None and field.choices:
             at = field.choices.index(field.value) + step
             if 0 <= at < len(field.choices):
-                self.post_message(self.Chosen(field, field.choices[at]))
+                self.post_message(self.ValueChosen(field, field.choices[at]))
 
     def action_open(self) -> None:
         """Edit the list under the cursor, or select the next value of a choice.
@@ -294,7 +294,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)
-            self.post_message(self.Chosen(field, field.choices[at]))
+            self.post_message(self.ValueChosen(field, field.choices[at]))
         else:
             super().action_open()
 

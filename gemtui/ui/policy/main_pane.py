@@ -257,8 +257,8 @@ class PolicyMain(Vertical):
         """Close the search field, and show all rules again."""
         self.query_one(FilterBar).close()
 
-    @on(FilterBar.Changed)
-    def _searched(self, event: FilterBar.Changed) -> None:
+    @on(FilterBar.QueryChanged)
+    def _searched(self, event: FilterBar.QueryChanged) -> None:
         event.stop()
         self._words = event.text
         if self._draft is not None:

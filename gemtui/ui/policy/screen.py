@@ -371,8 +371,8 @@ class PolicyScreen(FullScreen[None]):
         self.main.switch(simple=not self.main.simple)
         self._say_rule()
 
-    @on(LevelRows.Chosen)
-    async def _chosen(self, event: LevelRows.Chosen) -> None:
+    @on(LevelRows.ValueChosen)
+    async def _chosen(self, event: LevelRows.ValueChosen) -> None:
         if event.field.id == "mode":
             self.draft.decide_for(ApprovalMode(event.value))
             self.show()
@@ -395,8 +395,8 @@ class PolicyScreen(FullScreen[None]):
 
         await self._simulate(partial(TryScreen, call=call))
 
-    @on(PolicyTools.Opened)
-    def _try_tool(self, event: PolicyTools.Opened) -> None:
+    @on(PolicyTools.ToolOpened)
+    def _try_tool(self, event: PolicyTools.ToolOpened) -> None:
         self.action_try_call(Call(tool=event.tool))
 
     @work(exclusive=True, group=DIALOG)

@@ -36,7 +36,7 @@ class PolicyTools(Vertical):
     DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
 
     @dataclass
-    class Opened(Message):
+    class ToolOpened(Message):
         """Posted when the user wants to see how calls to a tool are decided."""
 
         tool: str
@@ -65,7 +65,7 @@ class PolicyTools(Vertical):
     def _opened(self, event: RowList.Opened) -> None:
         event.stop()
         if (row := self.rows.chosen) is not None:
-            self.post_message(self.Opened(row.tool))
+            self.post_message(self.ToolOpened(row.tool))
 
 
 class _Head(Widget):

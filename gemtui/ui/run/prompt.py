@@ -75,7 +75,7 @@ class PromptArea(TextArea):
 
         text: str
 
-    class Left(Message):
+    class PromptLeft(Message):
         """Posted when the user leaves the field, so that letters work as keys again."""
 
     @dataclass
@@ -93,7 +93,7 @@ class PromptArea(TextArea):
         """Request to switch the next run to the next mode."""
 
     @dataclass
-    class Chosen(Message):
+    class CompletionKey(Message):
         """Posted when a key was pressed that acts on the list of completions.
 
         `what`: "up", "down", "take" or "close".
@@ -138,7 +138,7 @@ class PromptArea(TextArea):
 
     def action_send(self) -> None:
         if self.offering and self._typed() is not None and not self._is_whole():
-            self.post_message(self.Chosen("take"))
+            self.post_message(self.CompletionKey("take"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
 
@@ -170,7 +170,7 @@ class PromptArea(TextArea):
         While completions are shown, choose the previous one instead.
         """
         if self.offering:
-            self.post_message(self.Chosen("up"))
+            self.post_message(self.CompletionKey("up"))
         elif not select and self.navigator.is_first_wrapped_line(self.cursor_location):
             self._recall(-1)
         else:
@@ -182,7 +182,7 @@ class PromptArea(TextArea):
         While completions are shown, choose the next one instead.
         """
         if self.offering:
-            self.post_message(self.Chosen("down"))
+            self.post_message(self.CompletionKey("down"))
         elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
             self._recall(1)
         else:
@@ -203,13 +203,13 @@ class PromptArea(TextArea):
 
     def action_leave(self) -> None:
         if self.offering:
-            self.post_message(self.Chosen("close"))
+            self.post_message(self.CompletionKey("close"))
         else:
-            self.post_message(self.Left())
+            self.post_message(self.PromptLeft())
 
     def action_complete(self) -> None:
         if self.offering:
-            self.post_message(self.Chosen("take"))
+            self.post_message(self.CompletionKey("take"))
         else:
             self.screen.focus_next()
 
@@ -347,8 +347,8 @@ class PromptBox(Vertical):
             self._offers[slash] = before = folder, now, offers
         return {offer.text: offer.words for offer in before[2]}
 
-    @on(PromptArea.Chosen)
-    def _choose(self, event: PromptArea.Chosen) -> None:
+    @on(PromptArea.CompletionKey)
+    def _choose(self, event: PromptArea.CompletionKey) -> None:
         match event.what:
             case "up":
                 self._offer.action_cursor_up()

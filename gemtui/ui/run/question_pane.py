@@ -375,7 +375,7 @@ class QuestionPane(Vertical):
 
         shown: Asked
 
-    class Left(Message):
+    class QuestionLeft(Message):
         """Request to move the focus elsewhere; the question stays unanswered."""
 
     def __init__(self) -> None:
@@ -617,7 +617,7 @@ class QuestionPane(Vertical):
         """Handle the key for an answer or another action on the question on screen."""
         shown = self.shown
         if action == "leave":
-            self.post_message(self.Left())
+            self.post_message(self.QuestionLeft())
         elif action in ("next", "previous"):
             self._step(1 if action == "next" else -1)
         elif action == "too_soon":

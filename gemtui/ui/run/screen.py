@@ -301,12 +301,12 @@ class RunScreen(RunPane):
     def action_write(self) -> None:
         self.prompt.focus()
 
-    @on(PromptArea.Left)
+    @on(PromptArea.PromptLeft)
     def _leave_prompt(self) -> None:
         if not self._asking.focus_question():
             self._to_transcript()
 
-    @on(QuestionPane.Left)
+    @on(QuestionPane.QuestionLeft)
     def _to_transcript(self) -> None:
         self.set_focus(None if self.panes.empty else self.view)
 

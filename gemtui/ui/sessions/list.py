@@ -59,14 +59,14 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
     class Arranged(Message):
         """Posted when the rows or their description (`crumbs`) have changed."""
 
-    class Highlighted(RowList.Highlighted):
+    class SessionHighlighted(RowList.Highlighted):
         """Posted when the cursor has moved; `summary` is None if it is on a heading."""
 
         def __init__(self, rows: SessionList) -> None:
             super().__init__(rows)
             self.summary = rows.highlighted
 
-    class Opened(RowList.Opened):
+    class SessionOpened(RowList.Opened):
         """Posted when the user opens a session, which is in `summary`."""
 
         def __init__(self, rows: SessionList, summary: Summary) -> None:
@@ -263,10 +263,10 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         return place - 1 if above else place
 
     def report_cursor(self) -> None:
-        """Post `Highlighted`, unless the cursor is still on the same row."""
+        """Post `SessionHighlighted`, unless the cursor is still on the same row."""
         if self.chosen_key != self._told:
             self._told = self.chosen_key
-            super().report_cursor()
+            self.post_message(self.SessionHighlighted(self))
 
     def fold(self) -> None:
         """Fold or unfold the group that the cursor is in."""
@@ -338,7 +338,7 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         if isinstance(self.chosen, Heading):
             self.fold()
         elif (summary := self.highlighted) is not None:
-            self.post_message(self.Opened(self, summary))
+            self.post_message(self.SessionOpened(self, summary))
 
     def action_clear(self) -> None:
         """Clear the selection or, if nothing is selected, the search."""

@@ -120,8 +120,8 @@ class SessionPane(Vertical):
         if not self.list.view.query and not self.bar.typing:
             self.bar.close()
 
-    @on(FilterBar.Changed)
-    def _search(self, event: FilterBar.Changed) -> None:
+    @on(FilterBar.QueryChanged)
+    def _search(self, event: FilterBar.QueryChanged) -> None:
         """Filter the list by the search text.
 
         This runs in the list's message loop, so that the list's messages bubble up past this pane.

@@ -161,7 +161,7 @@ class ReadPane(Vertical):
     is cancelled, so that its result isn't shown late.
     """
 
-    class Changed(Message):
+    class SessionChanged(Message):
         """Posted when the pane shows a different session, or a newer state of the session."""
 
     def __init__(self, *, open_thoughts: bool, id: str) -> None:
@@ -313,7 +313,7 @@ class ReadPane(Vertical):
         self.query_one("#heading", BarLine).show_parts([_muted("No session to show.")])
         self._in_front(self.view)
         self.view.show(Transcript.of(()), fresh=True)
-        self.post_message(self.Changed())
+        self.post_message(self.SessionChanged())
 
     def update_sessions(self, sessions: Sequence[Summary]) -> None:
         """Update the heading for a newer state of the session store.
@@ -428,7 +428,7 @@ class ReadPane(Vertical):
         heading = clean_line("This session can't be shown.")
         self.query_one(NoticePane).show_notice(heading, [clean_line(_reason(error))])
         self._in_front(self.query_one(NoticePane))
-        self.post_message(self.Changed())
+        self.post_message(self.SessionChanged())
 
     def _in_front(self, widget: Widget) -> None:
         had_focus = self.has_focus_within
@@ -448,7 +448,7 @@ class ReadPane(Vertical):
         if reader is self._shown:
             marked, loading = self._checkpoints.mark(transcript), not reader.complete
             self.view.show(marked, fresh=False, loading=loading, news=False)
-            self.post_message(self.Changed())
+            self.post_message(self.SessionChanged())
             if self._wanted is not None:
                 self._look_for_wanted()
 
@@ -460,7 +460,7 @@ class ReadPane(Vertical):
             return
         title = Content.styled(clean_line(named(summary, self._marks).title), "bold")
         self.query_one("#heading", BarLine).show_parts([title], [*self._facts(summary)])
-        self.post_message(self.Changed())
+        self.post_message(self.SessionChanged())
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
         """Show in the heading what the open session is doing.

@@ -222,8 +222,8 @@ class SessionsScreen(SessionsPane):
         """Go back one step; return False if the list already has the focus."""
         return self.navigation.go_back()
 
-    @on(SessionList.Highlighted)
-    def _highlighted(self, event: SessionList.Highlighted) -> None:
+    @on(SessionList.SessionHighlighted)
+    def _highlighted(self, event: SessionList.SessionHighlighted) -> None:
         self.navigation.stop_preview()
         self.refresh_bindings()
         if event.summary is not None:
@@ -231,8 +231,8 @@ class SessionsScreen(SessionsPane):
         elif not self.reading and not self.sessions.rows.shown:
             self.pane.clear()
 
-    @on(SessionList.Opened)
-    def _opened(self, event: SessionList.Opened) -> None:
+    @on(SessionList.SessionOpened)
+    def _opened(self, event: SessionList.SessionOpened) -> None:
         self.navigation.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
@@ -301,7 +301,7 @@ class SessionsScreen(SessionsPane):
         return fit_end(short_path(path), room, self.gemtui.glyphs.ellipsis)
 
     @on(SessionList.Arranged)
-    @on(ReadPane.Changed)
+    @on(ReadPane.SessionChanged)
     @on(TranscriptMoved)
     def update_status(self) -> None:
         """Update the status line and the window title."""

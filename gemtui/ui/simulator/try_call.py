@@ -46,8 +46,8 @@ MOST_OFFERED = 8
 class CallForm(Vertical):
     """A form with a tool call: the tool's name, and its arguments as JSON.
 
-    `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that the user
-    doesn't edit is returned exactly as recorded, even if it is not shown completely. `others`:
+    `CallChanged` is posted whenever `call` or `problem` may have changed. A recorded call that the
+    user doesn't edit is returned exactly as recorded, even if it is not shown completely. `others`:
     names of tools to offer in addition to Gemini CLI's own.
     """
 
@@ -65,7 +65,7 @@ class CallForm(Vertical):
     }
     """
 
-    class Changed(Message):
+    class CallChanged(Message):
         """Posted when the form's call has changed, or the form contains no valid call."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
@@ -184,7 +184,7 @@ class CallForm(Vertical):
             note = self.problem or _more(self._tool.value.strip(), self._args.text)
         self.set_class(bool(self.problem), "-problem")
         self.query_one("#args-note", Static).update(clean(note))
-        self.post_message(self.Changed())
+        self.post_message(self.CallChanged())
 
     # --- completions ---------------------------------------------------------------------------
 
@@ -363,7 +363,7 @@ class TryScreen(SimulatorScreen):
 
     # --- deciding ------------------------------------------------------------------------------
 
-    @on(CallForm.Changed)
+    @on(CallForm.CallChanged)
     def _written(self) -> None:
         if self._resting is not None:
             self._resting.stop()

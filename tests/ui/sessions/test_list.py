@@ -74,8 +74,8 @@ class ListApp(App[None]):
     def clock(self) -> datetime:
         return self.now
 
-    @on(SessionList.Highlighted)
-    @on(SessionList.Opened)
+    @on(SessionList.SessionHighlighted)
+    @on(SessionList.SessionOpened)
     @on(CopyRequested)
     def _remember(self, message: Message) -> None:
         self.heard.append(message)
@@ -127,7 +127,9 @@ class ListApp(App[None]):
 
     @property
     def opened(self) -> list[str]:
-        return [each.summary.id for each in self.heard if isinstance(each, SessionList.Opened)]
+        return [
+            each.summary.id for each in self.heard if isinstance(each, SessionList.SessionOpened)
+        ]
 
     @property
     def state(self) -> dict[str, Any]:
