@@ -253,7 +253,7 @@ async def test_changed_sessions_show_what_is_new_and_the_neighbour_of_a_lost_one
             "▌  live · gemtui · 2.5-pro · 4 prompts",
         ]
         assert app.highlighted == "s3"
-        assert app.state["messages"] == ["Highlighted"] * 3
+        assert app.state["messages"] == ["SessionHighlighted"] * 3
 
         await app.begin(FEW)
         await pilot.press("down")
