@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
+from msgspec.structs import replace
 from textual.strip import Strip
 
 from gemtui.transcript.displays import display_of
@@ -57,6 +59,22 @@ def tool(id: str, output: str = "done", *, failed: bool = False) -> ToolCall:
 
 def thought(subject: str, description: str) -> Thought:
     return Thought(subject=subject, description=description)
+
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "prompt": prompt,
+    "answer": answer,
+    "tool": lambda *words, **more: replace(tool(*words), **more),
+    "thought": thought,
+}
+
+
+def built(row: dict[str, Any]) -> Any:
+    """Read what a table tells as `{"answer": ["a", "world"]}`."""
+    name = next(iter(row), "")
+    if name == "paragraphs":
+        return paragraphs(row[name])
+    return BUILDERS[name](*row.pop(name), **row) if name in BUILDERS else row
 
 
 class Talk:

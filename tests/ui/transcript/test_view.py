@@ -37,20 +37,17 @@ from gemtui.ui.transcript.view import TranscriptView
 from tests.patience import PATIENCE
 from tests.rows import table
 from tests.ui.people import keys
-from tests.ui.talks import NOW, Talk, answer, long_talk, paragraphs, prompt, thought, tool
-
-BUILDERS: dict[str, Callable[..., Any]] = {
-    "prompt": prompt,
-    "answer": answer,
-    "tool": lambda *words, **more: replace(tool(*words), **more),
-    "thought": thought,
-}
-
-
-def built(row: dict[str, Any]) -> Any:
-    """What a table tells as `{"answer": ["a", "world"]}`."""
-    name = next(iter(row), "")
-    return BUILDERS[name](*row.pop(name), **row) if name in BUILDERS else row
+from tests.ui.talks import (
+    NOW,
+    Talk,
+    answer,
+    built,
+    long_talk,
+    paragraphs,
+    prompt,
+    thought,
+    tool,
+)
 
 
 class Reading(App[None]):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace as message_with
+from operator import eq
+from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -13,9 +14,11 @@ from msgspec.structs import replace
 from gemtui.transcript.model import Transcript
 from gemtui.ui.transcript.cursor import FAILURE, NEXT_PROMPT, TOOL, Cursor, Target, next_target
 from gemtui.ui.transcript.viewport import Viewport
-from tests.ui.talks import Talk, answer, long_talk, look, paragraphs, prompt, tool
+from tests.rows import each_row, table
+from tests.ui.talks import Talk, answer, built, long_talk, look, paragraphs, prompt, tool
 
 HEIGHT = 12
+TARGETS = {"prompt": NEXT_PROMPT, "tool": TOOL, "failure": FAILURE}
 
 
 def page_of(talk: Talk, *, height: int = HEIGHT, width: int = 60, end: bool = False) -> Viewport:
@@ -45,21 +48,90 @@ def under_cursor(page: Viewport) -> str:
     return page.sheet.drawn(page.cursor.message).strips[part.start].text
 
 
+class Story:
+    """A viewport, and what the table does to it."""
+
+    def __init__(self, story: dict[str, Any]) -> None:
+        self.talk = Talk(*story["talk"]) if "talk" in story else long_talk(story["turns"])
+        self.page = page_of(self.talk, height=story.get("height", HEIGHT), end="end" in story)
+        self.marked: list[str] = []
+        self.under = ""
+
+    def act(self, name: str, *given: Any) -> object:
+        page, talk = self.page, self.talk
+        keys: dict[str, Callable[[], object]] = {
+            "up": page.up,
+            "down": page.down,
+            "page": lambda: page.page(1),
+            "page back": lambda: page.page(-1),
+            "fold": page.fold,
+            "fold all": page.fold_everything,
+            "follow": page.follow,
+            "start": page.start,
+            "stay": lambda: page.move_cursor(page.cursor),
+            "mark": self.mark,
+            "": lambda: None,
+        }
+        if name in keys:
+            return keys[name]()
+        target, _, back = name.partition(" ")
+        if target in TARGETS:
+            return jump(page, TARGETS[target], -1 if back else 1)
+        match name:
+            case "scroll by":
+                page.scroll_to(page.top + given[0])
+            case "height":
+                page.resize(look(), given[0])
+            case "again":
+                page.show(talk.now(), fresh=False)
+            case "add":
+                page.show(talk.add(*given), fresh=False)
+            case "last":
+                page.show(talk.become((*talk.messages[:-1], *given)), fresh=False)
+            case "weave":
+                page.show(talk.become((*given, *talk.messages)), fresh=False)
+            case "keep":
+                page.show(talk.become(talk.messages[: given[0]]), fresh=False)
+            case _:
+                raise AssertionError(name)
+        return None
+
+    def mark(self) -> None:
+        self.marked, self.under = screen(self.page), under_cursor(self.page)
+
+    def shows(self, result: object, expected: dict[str, Any]) -> dict[str, Any]:
+        """What the table tells of the viewport."""
+        page, lines = self.page, screen(self.page)
+        text = "\n".join(lines)
+        part = page.part()
+        return {
+            "result": result,
+            "top": page.top,
+            "cursor": list(page.cursor),
+            "message": page.cursor.message,
+            "following": page.following,
+            "at end": page.at_end,
+            "unseen": page.unseen,
+            "grown": page.grown,
+            "first": lines[: len(expected.get("first", ()))],
+            "last": lines[-1],
+            "has": [line for line in expected.get("has", ()) if line in text],
+            "lacks": [line for line in expected.get("lacks", ()) if line not in text],
+            "as marked": all(map(eq, lines, self.marked)) and bool(self.marked),
+            "under as marked": part is not None and under_cursor(page) == self.under,
+        }
+
+
+@each_row("story", table("ui/viewport.json", built))
+def test_the_viewport_does_as_promised(story: dict[str, Any]) -> None:
+    told = Story(story)
+    for step, expected in story["steps"]:
+        result = told.act(*([step] if isinstance(step, str) else step))
+        shown = told.shows(result, expected)
+        assert {name: shown[name] for name in expected} == expected, step
+
+
 # --- moving ------------------------------------------------------------------------------------
-
-
-def test_opens_at_the_start_with_the_cursor_on_the_first_block() -> None:
-    page = page_of(long_talk())
-    assert screen(page)[1] == "▌ question 0"
-    assert page.cursor == (0, 0)
-    assert not page.following
-
-
-def test_opens_at_the_end_if_asked_to() -> None:
-    page = page_of(long_talk(), end=True)
-    assert "t19" in under_cursor(page)
-    assert page.at_end
-    assert page.following
 
 
 def test_down_goes_from_block_to_block_and_the_block_is_whole_on_the_screen() -> None:
@@ -123,41 +195,6 @@ def test_scrolling_keeps_the_cursor_in_sight() -> None:
     assert page.cursor.message < 4
 
 
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        (NEXT_PROMPT, [(2, 0), (4, 0), (6, 0)]),
-        (TOOL, [(1, 2), (3, 2), (5, 2)]),
-        (FAILURE, [(9, 2), (19, 2), (29, 2)]),
-    ],
-)
-def test_jumps_go_from_one_to_the_next_and_back(
-    target: Target, expected: list[tuple[int, int]]
-) -> None:
-    page = page_of(long_talk())
-    seen = []
-    for _ in expected:
-        assert jump(page, target, 1)
-        seen.append(page.cursor)
-    assert seen == expected
-    assert jump(page, target, -1)
-    assert page.cursor == expected[-2]
-
-
-def test_a_jump_to_a_prompt_puts_it_on_the_top_row() -> None:
-    page = page_of(long_talk())
-    jump(page, NEXT_PROMPT, 1)
-    assert screen(page)[:2] == ["▌ You", "▌ question 1"]
-
-
-def test_a_jump_without_a_target_moves_nothing() -> None:
-    page = page_of(long_talk(3))
-    before = page.top, page.cursor
-    assert not jump(page, FAILURE, 1)
-    assert not jump(page, NEXT_PROMPT, -1)
-    assert (page.top, page.cursor) == before
-
-
 @given(
     st.lists(st.sampled_from(["up", "down", "page", "back", "fold", "tool", "end"]), max_size=25)
 )
@@ -182,13 +219,6 @@ def test_the_cursor_is_always_on_a_real_block_in_sight(steps: list[str]) -> None
         part = page.part()
         assert part is not None
         assert part.block == page.cursor.block
-
-
-def test_a_command_that_ended_with_an_exit_code_counts_as_failed() -> None:
-    talk = Talk(answer("a", tool("t"), replace(tool("u"), exit_code=1)))
-    page = page_of(talk)
-    assert jump(page, FAILURE, 1)
-    assert page.cursor == (0, 1)
 
 
 def test_a_jump_that_comes_too_late_goes_nowhere() -> None:
@@ -217,44 +247,6 @@ def test_folding_keeps_the_block_on_its_row() -> None:
     assert screen(page) == before
 
 
-def test_folding_a_tall_block_from_inside_shows_its_head() -> None:
-    page = page_of(
-        Talk(prompt("p", "hi"), answer("a", tool("t", paragraphs(40))), prompt("q", "?"))
-    )
-    jump(page, TOOL, 1)
-    page.fold()
-    page.scroll_to(page.top + 30)
-    page.fold()
-    assert "run t" in "\n".join(screen(page))
-    assert page.cursor == (1, 0)
-
-
-def test_fold_all_goes_round_and_begins_with_what_is_folded() -> None:
-    page = page_of(long_talk(2), height=60)
-    first = screen(page)
-    assert page.fold_everything() is False
-    assert any("row 2" in line for line in screen(page))
-    assert any("a description" in line for line in screen(page))
-    assert page.fold_everything() is True
-    assert not any("row 2" in line for line in screen(page))
-    assert page.fold_everything() is None
-    assert screen(page) == first
-
-
-def test_fold_all_folds_at_once_where_nothing_is_folded() -> None:
-    page = page_of(Talk(answer("a", paragraphs(20))), height=60)
-    first = screen(page)
-    assert page.fold_everything() is True
-    assert screen(page) != first
-    assert page.fold_everything() is None
-    assert screen(page) == first
-
-
-def test_what_cannot_be_folded_says_so() -> None:
-    page = page_of(long_talk())
-    assert not page.fold()
-
-
 def test_folds_stay_when_the_message_changes() -> None:
     talk = long_talk(2)
     page = page_of(talk, height=40)
@@ -281,66 +273,12 @@ def test_only_bodies_in_sight_are_read_and_unchanged_ones_never_again() -> None:
     assert talk.reads == []
 
 
-def test_messages_that_come_scroll_into_sight_only_at_the_end() -> None:
-    talk = long_talk()
-    page = page_of(talk, end=True)
-    page.show(talk.add(prompt("n1", "new one")), fresh=False)
-    assert "▌ new one" in screen(page)
-    assert page.cursor == (40, 0)
-    page.scroll_to(page.top - 1)
-    before = screen(page)
-    page.show(talk.add(prompt("n2", "two"), prompt("n3", "three")), fresh=False)
-    assert screen(page) == before
-    assert (page.following, page.unseen) == (False, 2)
-    page.follow()
-    assert (page.following, page.unseen) == (True, 0)
-    assert "▌ three" in screen(page)
-
-
-def test_a_last_message_that_grows_out_of_sight_is_told_of_until_the_end_is_seen() -> None:
-    talk = Talk(prompt("p", "tell"), answer("a", paragraphs(10)))
-    page = page_of(talk, end=True)
-    page.show(talk.become((talk.messages[0], answer("a", paragraphs(11)))), fresh=False)
-    assert not page.grown, "it was followed"
-    page.page(-1)
-    page.show(talk.now(), fresh=False)
-    assert not page.grown, "nothing came"
-    before = screen(page)
-    page.show(talk.become((talk.messages[0], answer("a", paragraphs(12)))), fresh=False)
-    assert page.grown
-    assert screen(page) == before
-    page.show(talk.add(prompt("q", "more")), fresh=False)
-    assert (page.grown, page.unseen) == (True, 1)
-    page.follow()
-    assert (page.grown, page.unseen) == (False, 0)
-
-
 def test_a_call_that_an_unseen_answer_makes_is_told_of() -> None:
     talk = long_talk()
     page = page_of(talk)
     *before, last = talk.messages
     page.show(talk.become((*before, answer(last.id, *last.blocks, tool("n", "")))), fresh=False)
     assert page.grown
-
-
-def test_the_cursor_key_up_ends_following_and_down_to_the_end_begins_it() -> None:
-    page = page_of(long_talk(19), end=True)
-    page.up()
-    assert page.at_end
-    assert not page.following
-    page.down()
-    assert page.following
-
-
-def test_a_cursor_elsewhere_stays_while_the_end_is_followed() -> None:
-    talk = Talk(prompt("p", "one"), prompt("q", "two"))
-    page = page_of(talk)
-    page.show(talk.now(), fresh=False)
-    assert page.following
-    page.move_cursor(page.cursor)
-    assert page.cursor == (0, 0)
-    page.show(talk.add(prompt("r", "three")), fresh=False)
-    assert page.cursor == (0, 0)
 
 
 def test_what_is_still_being_read_is_no_news() -> None:
@@ -353,18 +291,6 @@ def test_what_is_still_being_read_is_no_news() -> None:
     assert (page.top, page.unseen, page.following) == (0, 0, False)
 
 
-def test_messages_woven_in_above_are_no_news_and_move_nothing() -> None:
-    talk = long_talk()
-    page = page_of(talk)
-    page.scroll_to(60)
-    before, cursor = screen(page), under_cursor(page)
-    woven = (prompt("lost", "a lost prompt"), *talk.messages)
-    page.show(talk.become(woven), fresh=False)
-    assert screen(page) == before
-    assert under_cursor(page) == cursor
-    assert (page.unseen, page.grown) == (0, False)
-
-
 def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
     talk = long_talk()
     page = page_of(talk)
@@ -372,21 +298,6 @@ def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
     page.show(talk.become(talk.messages[:-1]), fresh=False, news=False)
     page.show(talk.become(()), fresh=False, news=False)
     assert page.unseen == 0
-
-
-def test_a_rewound_end_leaves_a_real_cursor() -> None:
-    talk = long_talk()
-    page = page_of(talk, end=True)
-    page.show(talk.become(talk.messages[:3]), fresh=False)
-    assert page.cursor.message <= 2
-    assert screen(page)[-1] == ""
-    page.show(talk.become(()), fresh=False)
-    assert screen(page) == [""] * HEIGHT
-    for act in (page.up, page.down, page.fold, page.follow, page.start):
-        act()
-    page.page(1)
-    page.scroll_to(3)
-    assert page.top == 0
 
 
 def test_another_session_starts_anew() -> None:
@@ -423,18 +334,6 @@ def test_another_width_keeps_the_message_at_the_top_and_comes_back_exactly() -> 
     assert screen(page) == before
 
 
-def test_another_height_keeps_the_top_row_or_the_followed_end() -> None:
-    page = page_of(long_talk())
-    page.scroll_to(40)
-    before = screen(page)
-    page.resize(look(), HEIGHT - 5)
-    assert screen(page) == before[: HEIGHT - 5]
-    page.follow()
-    page.resize(look(), HEIGHT)
-    assert page.at_end
-    assert page.following
-
-
 @given(
     cursor=st.tuples(st.integers(4, 50), st.integers(0, 2)),
     sizes=st.lists(st.tuples(st.integers(24, 120), st.integers(3, 40)), min_size=1, max_size=5),
@@ -454,15 +353,6 @@ def test_the_cursor_keeps_its_block_in_sight_through_other_sizes(
         assert min(end, start + height) <= page.top + height
 
 
-def test_a_lower_window_keeps_the_cursor_of_a_transcript_that_was_all_in_sight() -> None:
-    page = page_of(long_talk(2), height=40)
-    assert page.following
-    page.resize(look(), HEIGHT)
-    assert (page.top, page.cursor, page.following) == (0, (0, 0), False)
-    page.resize(look(), 40)
-    assert page.following
-
-
 def test_shown_before_there_is_a_size() -> None:
     page = Viewport()
     page.show(long_talk().now(), fresh=True, end=True)
@@ -470,15 +360,6 @@ def test_shown_before_there_is_a_size() -> None:
     assert page.at_end
     assert page.following
     assert "t19" in under_cursor(page)
-
-
-def test_a_transcript_without_a_body_that_can_be_drawn_is_still_shown() -> None:
-    page = page_of(Talk(answer("empty"), answer("blank", "  \n "), prompt("p", "hello")))
-    seen = [page.cursor.message]
-    for step in (page.down, page.down, page.up, page.up):
-        step()
-        seen.append(page.cursor.message)
-    assert seen == [0, 1, 2, 1, 0]
 
 
 def test_a_hundred_thousand_outlines_are_not_read() -> None:
