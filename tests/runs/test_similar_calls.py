@@ -108,16 +108,20 @@ def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
     assert not granted.allows(shell(f"cd sub && {command}"))
 
 
-@each_row("command", ["./build.sh a", "sub/x", "node build.js", "tool --with=build.js", "tool a/b"])
+@each_row(
+    "command", ["./build.js a", "./out", "node build.js", "tool --with=build.js", "npx @a/b out"]
+)
 def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_changes(
     project: Path, command: str
 ) -> None:
-    unknown = asked(SHELL, {"command": "node build.js"}, project)
-    (project / "build.js").touch()
-    assert "a file of the project, can change" in asked(SHELL, {"command": command}, project).words
+    like = asked(SHELL, {"command": command}, project)
     granted = Granted(project)
-    granted.add(unknown.toml)
-    assert not granted.allows(shell("node build.js")), "the file is new"
+    granted.add(like.toml)
+    assert granted.allows(shell(command)), "there are no such files"
+    (project / "build.js").touch()
+    (project / "out").symlink_to("/bin/true")
+    assert "a file of the project, can change" in asked(SHELL, {"command": command}, project).words
+    assert not granted.allows(shell(command))
 
 
 def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None:

@@ -8,8 +8,10 @@ very same command, and nothing if that names a file of the project, which may be
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from gemtui.calls.git_repository import same_repository
@@ -114,9 +116,10 @@ def why_not_covered(
 
 
 def _is_of_project(text: str, place: CommandPlace) -> bool:
-    """Return whether a word names a file of the project, or a program in one of its folders."""
-    names = [name for name in (text, text.partition("=")[2]) if name]
-    return any(
-        not place.is_outside(name) and ("/" in name or (place.folder / name).is_file())
-        for name in names
-    )
+    """Return whether a word names a file, or a link, that is in the project now."""
+    for name in filter(None, (text, text.partition("=")[2])):
+        path = Path(os.path.normpath(place.folder / name))
+        inside = path.is_relative_to(place.project) or not place.is_outside(path)
+        if inside and os.path.lexists(path) and not path.is_dir():
+            return True
+    return False
