@@ -566,8 +566,10 @@ class Gate:
                 granted = self._granted.answers
                 if (rule := self._granted_rule(self._again(call, call.requested))) is not None:
                     return rule
-            if self._away is Away.REFUSE and not self._is_somebody_here():
-                return Approval.deny(NOBODY)
+            if self._away is Away.REFUSE:
+                seen = self._files.last_presence()
+                if seen is None or self._clock() - seen >= FRESH:
+                    return Approval.deny(NOBODY)
             if (why := self._why_in_vain(asked)) is not None:
                 self._wrong = self._wrong or why
                 return Approval.deny(why)
@@ -594,10 +596,6 @@ class Gate:
             self._telling.append(start_command(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
             traceback.print_exception(error)
-
-    def _is_somebody_here(self) -> bool:
-        last = self._files.last_presence()
-        return last is not None and self._clock() - last < FRESH
 
     def _refuse(self, number: int, answer: Approval) -> HookAnswer:
         if answer.consent is Consent.STOPPED:

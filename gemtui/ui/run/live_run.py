@@ -223,10 +223,8 @@ class LiveRun:
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called with this run when it has asked a question or received an answer."""
         self._unasked = UnaskedCalls()
-        self.conversation, self._answered = (
-            Conversation(run.gate, self.cwd, AnswerSource.PANE),
-            AnsweredCalls(),
-        )
+        self.conversation = Conversation(run.gate, self.cwd, AnswerSource.PANE)
+        self._answered = AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.queue_state = QueueState()
         """The messages sent to the run, and its queue of prompts."""
@@ -419,11 +417,17 @@ class LiveRun:
         async with self._reading:
             questions = await asyncio.to_thread(self.conversation.refresh)
         await self.refresh_queue()
-        if (unasked := self.conversation.unasked) is not self._unasked:
-            self._unasked = unasked
+        if self.conversation.unasked is not self._unasked:
+            self._unasked = self.conversation.unasked
             self._asked += 1
         if questions is not self.questions:
-            self.questions, self._waiting = questions, self._in_order(questions)
+            calls = {call.id: index for index, call in enumerate(self.streamed.calls())}
+
+            def order(question: Question) -> tuple[int, int]:
+                return calls.get(question.request.tool_use_id or "", len(calls)), question.number
+
+            waiting = (question for question in questions if question.waits)
+            self.questions, self._waiting = questions, tuple(sorted(waiting, key=order))
             self._asked += 1
             self.asked(self)
 
@@ -433,15 +437,6 @@ class LiveRun:
         if state != self.queue_state:
             self.queue_state = state
             self._asked += 1
-
-    def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Return the unanswered questions, in the order of their calls."""
-        calls = {call.id: index for index, call in enumerate(self.streamed.calls())}
-
-        def place(question: Question) -> tuple[int, int]:
-            return calls.get(question.request.tool_use_id or "", len(calls)), question.number
-
-        return tuple(sorted((waiting for waiting in questions if waiting.waits), key=place))
 
     @property
     def accepts_messages(self) -> bool:
@@ -534,10 +529,8 @@ class LiveRun:
             now = size_of(path)
             if now != size:
                 stderr = await asyncio.to_thread(stderr_end, path)
-                self.stderr, self.retry = (
-                    meaningful_lines(stderr),
-                    retry_words(stderr[size - now :]),
-                )
+                self.stderr = meaningful_lines(stderr)
+                self.retry = retry_words(stderr[size - now :])
                 size = now
             await self._look_at_checkpoints()
             if self.pid is None:
@@ -630,19 +623,6 @@ class LiveRun:
     def seconds_since_event(self) -> float:
         """Return how many seconds ago the last event arrived."""
         return time.monotonic() - self._heard
-
-    def place_of(self, call: str) -> tuple[int, int] | None:
-        """Return a tool call's message index and block index, or None if it isn't found.
-
-        `call`: the tool call's id.
-        """
-        transcript = self.transcript()
-        for index, line in enumerate(transcript.outlines):
-            if line.calls:
-                for at, block in enumerate(transcript.read(index).blocks):
-                    if isinstance(block, ToolCall) and block.id == call:
-                        return index, at
-        return None
 
     # --- actions -------------------------------------------------------------------------------
 

@@ -356,12 +356,12 @@ class RunPanes(Horizontal):
     @on(WriteList.CallRequested)
     def _call(self, event: WriteList.CallRequested) -> None:
         run = self.run_shown
-        position = None if run is None else run.place_of(event.call)
-        if position is None:
+        cursor = None if run is None else _cursor_of(event.call, run.transcript())
+        if cursor is None:
             return
         self.remove_class("-side")
         page = self.view.page
-        page.go(Cursor(*position))
+        page.go(cursor)
         page.fold(False)
         self.view.refresh_page()
         self.view.focus()
@@ -424,6 +424,16 @@ class RunPane(FullScreen[None]):
 
 class RunPart(ScreenPart[RunPane]):
     """A part of the run pane: the state and the key actions for one topic."""
+
+
+def _cursor_of(call: str, transcript: Transcript) -> Cursor | None:
+    """Return the position of the tool call with this id; None if there is none."""
+    for index, outline in enumerate(transcript.outlines):
+        if outline.calls:
+            for number, block in enumerate(transcript.read(index).blocks):
+                if isinstance(block, ToolCall) and block.id == call:
+                    return Cursor(index, number)
+    return None
 
 
 def _denied_call(block: Block | None) -> Call | None:
