@@ -19,7 +19,7 @@ from msgspec import Struct
 from gemtui.errors import ConfigError, reason_of
 from gemtui.files import read_small, write_whole
 from gemtui.paths import make_own_folder
-from gemtui.sessions.catalog.listing import Sort
+from gemtui.sessions.catalog.columns import Sort
 
 
 class Scope(StrEnum):

@@ -6,7 +6,7 @@ import pytest
 
 from gemtui.config import Config, Scope, keep_setting, load_config, settings
 from gemtui.errors import ConfigError
-from gemtui.sessions.catalog.listing import Sort
+from gemtui.sessions.catalog.columns import Sort
 
 
 @pytest.fixture

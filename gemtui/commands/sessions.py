@@ -33,6 +33,7 @@ from gemtui.commands.shared_options import (
 from gemtui.files import is_folder, resolved
 from gemtui.marks import Mark
 from gemtui.paths import checkpoints_dir
+from gemtui.sessions.catalog.columns import COLUMNS
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, SessionLine, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
@@ -327,10 +328,10 @@ def _why_none(home: Path, answer: _Answer) -> str:
 
 # --- the table -----------------------------------------------------------------------------------
 
-_HEAD = ("ID", "AGE", "PROMPTS", "TOOLS", "FAILED", "TOKENS", "PROJECT", "TITLE")
-_ID, _AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS, _PROJECT = range(7)
-_NUMBERS = frozenset({_AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS})
-_LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
+_HEAD = ("ID", "AGE", *(column.head for column in COLUMNS), "PROJECT", "TITLE")
+_PROJECT = _HEAD.index("PROJECT")
+_NUMBERS = range(1, _PROJECT)
+_LEAVING = (*reversed(range(2, _PROJECT)), _PROJECT)
 """The order in which columns are left out if the terminal is narrow."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
@@ -403,14 +404,11 @@ def _padded(cell: str, column: int, width: int) -> str:
 
 
 def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tuple[str, ...]:
-    tokens = session.tokens.total
+    numbers = [column.known(session) for column in COLUMNS]
     return (
         ids.get(session.id, session.id),
         relative(session.when, now),
-        str(session.prompts),
-        str(session.tool_calls),
-        str(session.failed_calls),
-        "?" if tokens is None else str(tokens),
+        *("?" if number is None else str(number) for number in numbers),
         ellipsis(clean_line(project_name(session.project, session.project_key)), _PROJECT_WIDTH),
         title_of(session, mark.name),
     )

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, Sort, View
+from gemtui.sessions.catalog.columns import Sort
+from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, View
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.store import SessionKind
 from tests.rows import each_row

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gemtui.marks import Mark
+from gemtui.sessions.catalog.columns import Sort
 from gemtui.sessions.catalog.listing import (
     ALL_PINNED,
     Heading,
@@ -16,7 +17,6 @@ from gemtui.sessions.catalog.listing import (
     Row,
     Rows,
     SessionRow,
-    Sort,
     View,
     project_labels,
     short_model,

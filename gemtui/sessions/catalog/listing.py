@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
-from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from gemtui.calls.paths import recorded_path
 from gemtui.moments import period, start_of_day
+from gemtui.sessions.catalog.columns import Sort, sorted_by
 from gemtui.sessions.catalog.query import (
     SYMBOLS_ONLY,
     Field,
@@ -113,34 +113,6 @@ _DAY = timedelta(days=1)
 # --- views ---------------------------------------------------------------------------------------
 
 
-class Sort(StrEnum):
-    """The property by which the session list is sorted."""
-
-    UPDATED = "updated"
-    STARTED = "started"
-    TITLE = "title"
-    PROJECT = "project"
-    TOKENS = "tokens"
-    TOOLS = "tools"
-    FAILURES = "failures"
-
-    @property
-    def words(self) -> str:
-        """The default order in words, such as "newest first"."""
-        return _WORDS[self][0]
-
-
-_WORDS = {
-    Sort.UPDATED: ("newest first", "oldest first"),
-    Sort.STARTED: ("last started first", "first started first"),
-    Sort.TITLE: ("by title", "by title, Z first"),
-    Sort.PROJECT: ("by project", "by project, Z first"),
-    Sort.TOKENS: ("most tokens first", "fewest tokens first"),
-    Sort.TOOLS: ("most tool calls first", "fewest tool calls first"),
-    Sort.FAILURES: ("most failures first", "fewest failures first"),
-}
-
-
 class View(Struct, frozen=True, kw_only=True):
     """The settings of a session list: its search, order, and scope.
 
@@ -165,7 +137,7 @@ class View(Struct, frozen=True, kw_only=True):
     @property
     def order(self) -> str:
         """The order in words, such as "oldest first" if `reverse` is true."""
-        return _WORDS[self.sort][self.reverse]
+        return self.sort.words(reverse=self.reverse)
 
 
 # --- search ----------------------------------------------------------------------------------
@@ -701,9 +673,6 @@ _PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
     Sort.STARTED: lambda entry: entry.summary.started,
     Sort.TITLE: lambda entry: entry.title.casefold() or None,
     Sort.PROJECT: lambda entry: entry.project.casefold(),
-    Sort.TOKENS: lambda entry: entry.summary.tokens.total,
-    Sort.TOOLS: lambda entry: entry.summary.tool_calls,
-    Sort.FAILURES: lambda entry: entry.summary.failed_calls,
 }
 _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
@@ -714,8 +683,12 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
     Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
     stay sorted newest first.
     """
-    value = _PROPERTY[sort]
-    pairs = [(value(entry), entry) for entry in entries]
+    column = sorted_by(sort)
+    if column is None:
+        value = _PROPERTY[sort]
+        pairs = [(value(entry), entry) for entry in entries]
+    else:
+        pairs = [(column.number(entry.summary), entry) for entry in entries]
     dated = [pair for pair in pairs if pair[0] is not None]
     dated.sort(key=lambda pair: pair[0], reverse=reverse is (sort in _A_FIRST))
     return [entry for _, entry in dated] + [entry for key, entry in pairs if key is None]

@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.columns import Sort
 from gemtui.sessions.catalog.listing import (
     DayCount,
     DayHeading,
@@ -24,7 +25,6 @@ from gemtui.sessions.catalog.listing import (
     Row,
     Rows,
     SessionRow,
-    Sort,
     View,
     days_of,
 )
@@ -490,7 +490,7 @@ class ViewKeys(KeyPart):
             if sort is not None:
                 self._list.sort(Sort(sort))
 
-        orders = [Choice(each, clean_line(each.words)) for each in Sort]
+        orders = [Choice(each, clean_line(each.words())) for each in Sort]
         at = list(Sort).index(self._list.view.sort)
         self._list.app.push_screen(ChooseScreen("Sort sessions", (), orders, at=at), chosen)
 

@@ -16,6 +16,15 @@ from textual.strip import Strip
 
 from gemtui.calls.paths import recorded_path, separator
 from gemtui.extension.live import AT_WORK, LiveState
+from gemtui.sessions.catalog.columns import (
+    COLUMNS,
+    FAILURES,
+    PROMPTS,
+    TOOLS,
+    Column,
+    Sort,
+    sorted_by,
+)
 from gemtui.sessions.catalog.listing import (
     DayHeading,
     Days,
@@ -24,11 +33,10 @@ from gemtui.sessions.catalog.listing import (
     ListQuery,
     Row,
     SessionRow,
-    Sort,
 )
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
-from gemtui.text import counted, ellipsis, relative
+from gemtui.text import ellipsis, relative
 from gemtui.ui.draw.formats import short_count
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
@@ -212,11 +220,10 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         RowFact(0 if sort is Sort.PROJECT else 1, entry.project if projects else "", muted),
         *(RowFact(3 if at else 2, tag, muted) for at, tag in enumerate(entry.tags)),
         RowFact(5, _models(entry), muted),
-        RowFact(1, _counted(summary.prompts, "prompt", summary, look), muted),
-        RowFact(0 if sort is Sort.TOOLS else 4, _tools(summary, look, around), muted),
-        RowFact(0, *_failed(summary, look, around)),
-        RowFact(0 if sort is Sort.TOKENS else 6, _tokens(summary, around), muted),
     ]
+    for column in COLUMNS:
+        rank = 0 if column.sort is sort else column.rank
+        facts.append(RowFact(rank, *_count(column, summary, look, around)))
     return [fact for fact in facts if fact.text]
 
 
@@ -300,40 +307,24 @@ def _models(entry: ListEntry) -> str:
     return f"{entry.models[-1]} +{len(entry.models) - 1}"
 
 
-def _counted(number: int, thing: str, summary: Summary, look: Look) -> str:
-    """Return a count such as "12 tools", or "" for zero.
+def _count(column: Column, summary: Summary, look: Look, around: RowContext) -> tuple[str, Style]:
+    """Return a number with what it counts, such as "12 tools", and its style.
 
-    If only part of the session has been read, an ellipsis replaces the number.
+    The words are "" for an unknown number and mostly for zero, unless the rows are sorted by it.
     """
-    if summary.partial:
-        return f"{look.glyphs.ellipsis} {thing}s"
-    return counted(number, thing) if number else ""
-
-
-def _tools(summary: Summary, look: Look, around: RowContext) -> str:
-    if around.sort is Sort.TOOLS and not summary.tool_calls and not summary.partial:
-        return "0 tools"
-    return _counted(summary.tool_calls, "tool", summary, look)
-
-
-def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[str, Style]:
-    if summary.failed_calls:
-        role = Role.ERROR if summary.ended_badly else Role.MUTED
-        return f"{summary.failed_calls} failed", look[role]
-    asked = around.sort is Sort.FAILURES and not summary.partial
-    return ("0 failed" if asked else ""), look[Role.MUTED]
-
-
-def _tokens(summary: Summary, around: RowContext) -> str:
-    """Return words such as "812 tokens", "47k tokens" or "1.2M tokens".
-
-    Returns "" if the number is unknown, or "? tokens" if the rows are sorted by that number.
-    """
-    total = None if summary.partial else summary.tokens.total
-    if total is None:
-        return "? tokens" if around.sort is Sort.TOKENS else ""
-    coarse = 9_950 <= total < 999_500
-    return f"{total / 1000:.0f}k tokens" if coarse else f"{short_count(total)} tokens"
+    role = Role.ERROR if column.failures and summary.ended_badly else Role.MUTED
+    asked = column.sort is around.sort
+    one, several = column.words
+    number = column.known(summary)
+    if number is None:
+        sign = look.glyphs.ellipsis if column.pending and summary.partial else "?" if asked else ""
+        return (f"{sign} {several}" if sign else ""), look[Role.MUTED]
+    if not number:
+        return (f"0 {several}" if asked or column.zero else ""), look[Role.MUTED]
+    if not column.short:
+        return f"{number:,} {one if number == 1 else several}", look[role]
+    coarse = 9_950 <= number < 999_500
+    return f"{f'{number / 1000:.0f}k' if coarse else short_count(number)} {several}", look[role]
 
 
 # --- one line --------------------------------------------------------------------------------
@@ -365,23 +356,27 @@ def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces
 
 def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     entry = row.entry
-    summary, muted, all_of_them = entry.summary, look[Role.MUTED], look.width >= ALL_COLUMNS_FROM
-    prompts = _number(_counted(summary.prompts, "prompt", summary, look), muted, 7)
-    tools = _number(_tools(summary, look, around), muted, 5)
-    failed = _number(*_failed(summary, look, around), 6)
-    tokens = _number(_tokens(summary, around), muted, 6)
-    project = _word(entry.project, 10 if look.width < 90 else 16, look, around)
-    pieces: list[Piece] = [*project] if around.projects or around.sort is Sort.PROJECT else []
-    if all_of_them:
-        pieces += (*_word(_models(entry), 14, look, around), *prompts, *tools, *tokens, *failed)
+    pieces: list[Piece] = []
+    if around.projects or around.sort is Sort.PROJECT:
+        pieces += _word(entry.project, 10 if look.width < 90 else 16, look, around)
+    if look.width >= ALL_COLUMNS_FROM:
+        pieces += _word(_models(entry), 14, look, around)
+        failures_last = sorted(COLUMNS, key=lambda column: column.failures)
+        shown = [(column, len(column.words[1])) for column in failures_last]
     else:
-        sorted_by = {Sort.TOOLS: (*tools, _MARGIN), Sort.TOKENS: tokens}.get(around.sort)
-        wrong = summary.failed_calls or around.sort is Sort.FAILURES
-        if sorted_by is not None:
-            pieces += (*(failed if wrong else prompts), *sorted_by)
-        else:
-            pieces += (*prompts, *(failed if wrong else (*tools, _MARGIN)))
+        shown = list(zip(_two_columns(entry.summary, around.sort), (7, 6), strict=True))
+    for column, letters in shown:
+        pieces += _number(*_count(column, entry.summary, look, around), letters)
     return (*pieces, _GAP, *_age(row, look, around, 3 if around.days is None else 6))
+
+
+def _two_columns(summary: Summary, sort: Sort) -> tuple[Column, Column]:
+    """Return the two columns that matter most: one for the order, and failures if there are any."""
+    column = sorted_by(sort)
+    failed = bool(summary.failed_calls) or column is FAILURES
+    if column is None or column is FAILURES:
+        return PROMPTS, FAILURES if failed else TOOLS
+    return FAILURES if failed else PROMPTS, column
 
 
 def _word(text: str, width: int, look: Look, around: RowContext) -> Pieces:

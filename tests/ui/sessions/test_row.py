@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
+from gemtui.sessions.catalog.columns import Sort
 from gemtui.sessions.catalog.listing import (
     Days,
     Heading,
@@ -18,7 +19,6 @@ from gemtui.sessions.catalog.listing import (
     ListQuery,
     Row,
     SessionRow,
-    Sort,
     View,
 )
 from gemtui.sessions.catalog.summary import Flag, Summary
