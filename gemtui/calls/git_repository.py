@@ -109,12 +109,12 @@ def why_not_searched(folder: Path) -> str | None:
     The reason is a clause. The CLI leaves out results whose path begins with `../`, but with
     `grep.fullName` git prints such files under other paths (assets/gemini-cli.md#searches).
     """
-    found = _repository(folder)
-    if found is None:
+    repository = _repository(folder)
+    if repository is None:
         return None
-    if found.name != ".git":
+    if repository.name != ".git":
         return "its folder looks like a bare git repository, which has its own configuration"
-    for config in _configs(found):
+    for config in _configs(repository):
         try:
             if _SHOWS_ELSEWHERE.search(read_if_present(config) or b""):
                 return "the git repository's configuration changes the paths that searches show"
@@ -129,11 +129,10 @@ def may_hold_repository(folder: Path) -> bool:
     If not, the CLI never searches with git (assets/gemini-cli.md#searches). If there are too many
     folders to check or one can't be read, the answer is uncertain and True is returned.
     """
-    place = resolved(folder)
-    if is_in_repository(place):
+    if is_in_repository(folder):
         return True
     unread: list[OSError] = []
-    for number, (_, folders, files) in enumerate(os.walk(place, onerror=unread.append)):
+    for number, (_, folders, files) in enumerate(os.walk(resolved(folder), onerror=unread.append)):
         if unread or number == _MOST_FOLDERS or ".git" in (*folders, *files):
             return True
     return bool(unread)
@@ -177,24 +176,22 @@ def programs_of(project: Path) -> Iterator[GitProgram]:
     This is the configuration of the folder's repository and of the user. Files that it includes are
     not read.
     """
-    place = next((each for each in (project, *project.parents) if _has_git(each)), None)
-    if place is None:
-        return
+    folder = project
+    while not os.path.lexists(folder / ".git"):
+        if folder == folder.parent:
+            return
+        folder = folder.parent
     home = Path.home()
     at_home = (home / ".gitconfig", home / ".config" / "git" / "config")
-    for config in (*_configs(place / ".git"), *at_home):
+    for config in (*_configs(folder / ".git"), *at_home):
         with suppress(OSError):
             for name, value in _values(read_small(config).decode(errors="replace")):
                 if name == "core.hookspath":
-                    yield GitProgram(value, place, hooks=True)
+                    yield GitProgram(value, folder, hooks=True)
                 elif name.startswith("alias.") and not value.startswith("!"):
                     continue
                 elif _STARTS.fullmatch(name):
-                    yield GitProgram(value.removeprefix("!"), place, hooks=False)
-
-
-def _has_git(folder: Path) -> bool:
-    return os.path.lexists(folder / ".git")
+                    yield GitProgram(value.removeprefix("!"), folder, hooks=False)
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
@@ -204,10 +201,12 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
     """
     section = ""
     for line in text.replace("\0", "").replace("\\\n", " ").split("\n"):
-        if found := _HEADING.match(line):
-            section = found[1].lower()
-        if found := _VALUE.fullmatch(line, found.end() if found else 0):
-            yield f"{section}.{found[1].lower()}", found[2].replace('"', "").strip()
+        heading = _HEADING.match(line)
+        if heading is not None:
+            section = heading[1].lower()
+        value = _VALUE.fullmatch(line, 0 if heading is None else heading.end())
+        if value is not None:
+            yield f"{section}.{value[1].lower()}", value[2].replace('"', "").strip()
 
 
 def same_repository(project: Path, folder: Path) -> bool:
@@ -221,11 +220,11 @@ def _repository(folder: Path) -> Path | None:
     This is the nearest `.git`, or a folder that looks like a bare repository, in the folder or one
     of its parents.
     """
-    for place in (folder, *folder.parents):
-        if os.path.lexists(place / ".git"):
-            return place / ".git"
-        if all(os.path.lexists(place / name) for name in ("HEAD", "objects", "refs")):
-            return place
+    for above in (folder, *folder.parents):
+        if os.path.lexists(above / ".git"):
+            return above / ".git"
+        if all(os.path.lexists(above / name) for name in ("HEAD", "objects", "refs")):
+            return above
     return None
 
 
@@ -253,13 +252,15 @@ def _why_config(git: Path) -> str | None:
             return "the repository's git configuration can't be read reliably"
         if not text or text[0] in "#;":
             continue
-        if found := _SECTION.fullmatch(text):
-            section = found[1].lower() + ("" if found[2] is None else f".{found[2]}")
-        elif (found := _KEY.fullmatch(text)) and section:
-            if why := _why_key(section, found[1].lower(), text):
-                return why
-        else:
+        heading, key = _SECTION.fullmatch(text), _KEY.fullmatch(text)
+        if heading is not None:
+            section = heading[1].lower() + ("" if heading[2] is None else f".{heading[2]}")
+            continue
+        if key is None or not section:
             return "the repository's git configuration can't be read reliably"
+        why = _why_key(section, key[1].lower(), text)
+        if why is not None:
+            return why
     return None
 
 
@@ -284,9 +285,7 @@ def _why_files(git: Path) -> str | None:
     if any(git.glob("sharedindex.*")):
         return "the git repository's index can't be read reliably"
     index = git / "index"
-    submodules = os.path.lexists(git / "modules") or (
-        index.exists() and _GITLINK in read_small(index, _MOST)
-    )
-    return (
-        ("the git repository has submodules, which have their own settings") if submodules else None
-    )
+    in_index = index.exists() and _GITLINK in read_small(index, _MOST)
+    if in_index or os.path.lexists(git / "modules"):
+        return "the git repository has submodules, which have their own settings"
+    return None

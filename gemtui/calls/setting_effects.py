@@ -70,17 +70,21 @@ def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
     They are the commands of hooks, of MCP servers, and of tools that the settings define.
     """
     for _, groups in _items(settings.get("hooks")):
-        yield from (StartedCommand((command,)) for command in _commands(groups))
-    agents = (_at(each, "mcpServers") for _, each in _items(_at(settings, "agents", "overrides")))
-    for servers in (settings.get("mcpServers"), *agents):
-        for _, server in _items(servers):
-            if _is_text(command := _at(server, "command")):
-                folder = _at(server, "cwd")
-                words = (command, *_texts(_at(server, "args")))
-                yield StartedCommand(words, folder if _is_text(folder) else ".")
-    for name in ("discoveryCommand", "callCommand"):
-        if _is_text(command := _at(settings, "tools", name)):
+        for command in _commands(groups):
             yield StartedCommand((command,))
+    tables = [settings.get("mcpServers")]
+    for _, override in _items(_at(settings, "agents", "overrides")):
+        tables.append(_at(override, "mcpServers"))
+    for servers in tables:
+        for _, server in _items(servers):
+            program, folder = _at(server, "command"), _at(server, "cwd")
+            if _is_text(program):
+                command_words = (program, *_texts(_at(server, "args")))
+                yield StartedCommand(command_words, folder if _is_text(folder) else ".")
+    for name in ("discoveryCommand", "callCommand"):
+        command_line = _at(settings, "tools", name)
+        if _is_text(command_line):
+            yield StartedCommand((command_line,))
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
@@ -88,9 +92,10 @@ def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
 
     They quote untrusted values.
     """
-    for setting, (kind, words) in _SETTINGS.items():
+    for setting, (kind, sentence_of) in _SETTINGS.items():
         value = _at(settings, *setting.split("."))
-        if follows := words(value):
+        follows = sentence_of(value)
+        if follows:
             yield SettingEffect(setting, kind, follows, value)
     yield from _servers(settings.get("mcpServers"))
     yield from _agents(_at(settings, "agents", "overrides"))
@@ -106,13 +111,13 @@ def _unasked(value: Any) -> str:
 
 
 def _only(value: Any) -> str:
-    words = f"{_listed(value)} without asking, and no other tool is available."
-    return words if _texts(value) else ""
+    sentence = f"{_listed(value)} without asking, and no other tool is available."
+    return sentence if _texts(value) else ""
 
 
 def _mode(value: Any) -> str:
-    words = "Runs without an approval mode write files without asking."
-    return words if value == "auto_edit" else ""
+    sentence = "Runs without an approval mode write files without asking."
+    return sentence if value == "auto_edit" else ""
 
 
 def _plans(value: Any) -> str:
@@ -127,35 +132,12 @@ def _allowed_servers(value: Any) -> str:
     return f"The tools of {_names(value)} run without asking, and other servers are disabled."
 
 
-def _all_servers(value: Any) -> str:
-    return "Tools of MCP servers run without asking in headless runs." * bool(value)
-
-
-def _sandbox_network(value: Any) -> str:
-    return "Programs in the sandbox may use the network." * (value is True)
-
-
-def _no_hooks(value: Any) -> str:
-    return "No hooks run, so gemtui can't ask you." * (value is False)
-
-
-def _no_trust_question(value: Any) -> str:
-    return "Every folder is trusted without asking." * (value is False)
-
-
-def _corrected(value: Any) -> str:
-    return "A model may rewrite texts after you have approved them." * lets_model_correct(value)
-
-
-def _sent(value: Any) -> str:
-    return f"Telemetry of runs is sent to {host(value)}." if _is_text(value) else ""
-
-
-def _classified(value: Any) -> str:
-    return f"With this router on, prompts go to {host(value)}." if _is_text(value) else ""
-
-
 _Words = Callable[[Any], str]
+
+
+def _if_value(value: bool, sentence: str) -> _Words:
+    """Return a function that returns `sentence` if the setting has this value."""
+    return lambda setting: sentence if setting is value else ""
 
 
 def _of_text(words: str) -> _Words:
@@ -164,6 +146,11 @@ def _of_text(words: str) -> _Words:
     The function returns "" for a value that isn't a string.
     """
     return lambda value: words.format(_shown(value)) if _is_text(value) else ""
+
+
+def _of_host(words: str) -> _Words:
+    """Return a function that puts the host of a setting's address into `words` at `{}`."""
+    return lambda value: words.format(host(value)) if _is_text(value) else ""
 
 
 def _of_names(words: str) -> _Words:
@@ -187,8 +174,14 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         SettingKind.UNASKED,
         _of_names("Programs in the sandbox may also use {}."),
     ),
-    "tools.sandboxNetworkAccess": (SettingKind.UNASKED, _sandbox_network),
-    "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
+    "tools.sandboxNetworkAccess": (
+        SettingKind.UNASKED,
+        _if_value(True, "Programs in the sandbox may use the network."),
+    ),
+    "hooksConfig.enabled": (
+        SettingKind.UNASKED,
+        _if_value(False, "No hooks run, so gemtui can't ask you."),
+    ),
     "hooksConfig.disabled": (SettingKind.UNASKED, _of_names("These hooks don't run: {}.")),
     "policyPaths": (
         SettingKind.UNASKED,
@@ -198,8 +191,18 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         SettingKind.UNASKED,
         _of_names("The rules in {} decide which calls need approval."),
     ),
-    "security.folderTrust.enabled": (SettingKind.UNASKED, _no_trust_question),
-    "tools.disableLLMCorrection": (SettingKind.UNASKED, _corrected),
+    "security.folderTrust.enabled": (
+        SettingKind.UNASKED,
+        _if_value(False, "Every folder is trusted without asking."),
+    ),
+    "tools.disableLLMCorrection": (
+        SettingKind.UNASKED,
+        lambda value: (
+            "A model may rewrite texts after you have approved them."
+            if lets_model_correct(value)
+            else ""
+        ),
+    ),
     "tools.discoveryCommand": (
         SettingKind.STARTS,
         _of_text("Each run starts {} before asking anything."),
@@ -213,8 +216,11 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         SettingKind.STARTS,
         _of_text("Each run starts {} before asking anything."),
     ),
-    "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
-    "experimental.gemmaModelRouter.classifier.host": (SettingKind.SENDS, _classified),
+    "telemetry.otlpEndpoint": (SettingKind.SENDS, _of_host("Telemetry of runs is sent to {}.")),
+    "experimental.gemmaModelRouter.classifier.host": (
+        SettingKind.SENDS,
+        _of_host("With this router on, prompts go to {}."),
+    ),
     "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
     "tools.exclude": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
     "tools.confirmationRequired": (
@@ -222,7 +228,10 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         _of_names("Always need approval, whatever the rules say: {}."),
     ),
     "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
-    "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
+    "mcp.autoAllowInHeadless": (
+        SettingKind.UNASKED,
+        lambda value: "Tools of MCP servers run without asking in headless runs." if value else "",
+    ),
     "mcp.excluded": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
 }
 
@@ -237,9 +246,9 @@ def lets_model_correct(value: Any) -> bool:
 
 def _servers(servers: Any) -> Iterator[SettingEffect]:
     for name, server in _items(servers):
-        setting = f"mcpServers.{name}"
-        if words := _server(server):
-            yield SettingEffect(setting, SettingKind.STARTS, words, server)
+        setting, starts = f"mcpServers.{name}", _server(server)
+        if starts:
+            yield SettingEffect(setting, SettingKind.STARTS, starts, server)
         if isinstance(server, Mapping) and server.get("trust"):
             follows = "The tools of this server run without asking."
             yield SettingEffect(f"{setting}.trust", SettingKind.UNASKED, follows, server["trust"])
@@ -248,27 +257,32 @@ def _servers(servers: Any) -> Iterator[SettingEffect]:
 def _server(server: Any) -> str:
     if not isinstance(server, Mapping):
         return ""
-    if _is_text(command := server.get("command")):
+    command = server.get("command")
+    if _is_text(command):
         line = " ".join((command, *_texts(server.get("args"))))
         return f"Each run starts {_shown(line)} before asking anything."
-    url = next(filter(_is_text, (server.get(key) for key in ("url", "httpUrl", "tcp"))), None)
-    return "" if url is None else f"Each run connects to {host(url)} before asking anything."
+    for key in ("url", "httpUrl", "tcp"):
+        url = server.get(key)
+        if _is_text(url):
+            return f"Each run connects to {host(url)} before asking anything."
+    return ""
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
     """Yield the effects of settings that let agents start MCP servers or a browser."""
     for agent, override in _items(overrides):
-        if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
-            words = f"The agent {_shown(agent)} starts a browser when it is used."
-            yield SettingEffect(
-                f"agents.overrides.{agent}.enabled", SettingKind.STARTS, words, value
-            )
+        setting, enabled = f"agents.overrides.{agent}", _at(override, "enabled")
+        if agent == BROWSER_AGENT and enabled:
+            follows = f"The agent {_shown(agent)} starts a browser when it is used."
+            yield SettingEffect(f"{setting}.enabled", SettingKind.STARTS, follows, enabled)
         for name, server in _items(_at(override, "mcpServers")):
-            if words := _server(server):
-                setting = f"agents.overrides.{agent}.mcpServers.{name}"
-                words = words.replace("Each run", f"The agent {_shown(agent)}")
-                words = words.replace(" before asking anything", " when it is used")
-                yield SettingEffect(setting, SettingKind.STARTS, words, server)
+            follows = _server(server)
+            if follows:
+                follows = follows.replace("Each run", f"The agent {_shown(agent)}")
+                follows = follows.replace(" before asking anything", " when it is used")
+                yield SettingEffect(
+                    f"{setting}.mcpServers.{name}", SettingKind.STARTS, follows, server
+                )
 
 
 def _hooks(events: Any) -> Iterator[SettingEffect]:
@@ -329,7 +343,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 def _texts(value: Any) -> list[str]:
     values = [value] if isinstance(value, str) else value
-    return [each for each in values if _is_text(each)] if isinstance(values, list) else []
+    return list(filter(_is_text, values)) if isinstance(values, list) else []
 
 
 def _names(value: Any) -> str:

@@ -78,16 +78,17 @@ def dangers(
     `project`: the run's folder; None skips the check for writes outside the project. `folder`: the
     folder the command runs in; None means the project.
     """
-    if len(command) > LONGEST or (found := spans(command)) is None:
+    parts = None if len(command) > LONGEST else spans(command)
+    if parts is None:
         return (Danger(0, len(command), NOT_PARSED),)
     reach = None if project is None else Reach.of(project, folder)
-    seen: list[Danger] = []
-    for span in found:
+    marked: list[Danger] = []
+    for span in parts:
         reach, reasons = _why(span, command, reach)
-        seen += (Danger(span.start, span.end, why) for why in dict.fromkeys(reasons))
-    if not seen and judge(command) is CommandSafety.DANGEROUS:
+        marked += (Danger(span.start, span.end, why) for why in dict.fromkeys(reasons))
+    if not marked and judge(command) is CommandSafety.DANGEROUS:
         return (Danger(0, len(command), "Gemini CLI classifies it as dangerous"),)
-    return tuple(seen)
+    return tuple(marked)
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
@@ -108,32 +109,32 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
     if span.kind != "command":
         return reach, []
     variables, rest = _words_of(span.name, text)
-    first = next(_of_program(span.name, rest), None)
-    found = [] if first is None else [first]
+    reasons = [*islice(_of_program(span.name, rest), 1)]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in variables):
-        found.append(_LOADS)
+        reasons.append(_LOADS)
     if reach is None:
-        return None, found
+        return None, reasons
     if span.name in ("cd", "pushd"):
         reach = reach.after_cd(rest, certain=not _MAY_NOT_HOLD.search(command))
-        return reach, [*found, LEAVES] if reach.is_outside else found
-    return reach, [*found, *reach.dangers(span.name, rest)]
+        return reach, [*reasons, LEAVES] if reach.is_outside else reasons
+    return reach, [*reasons, *reach.dangers(span.name, rest)]
 
 
 def _of_assignments(text: str) -> Iterator[str]:
     """Yield why a command's variable assignments are dangerous, as in `export PATH=.`."""
-    words = _words(text)
-    names = [sets[1] for word in words if (sets := _SETS.match(word))]
-    if any(is_risky(name) or hook_variables({name: "/"}) for name in names):
+    arguments = _words(text)
+    assignments = filter(None, map(_SETS.match, arguments))
+    if any(is_risky(sets[1]) or hook_variables({sets[1]: "/"}) for sets in assignments):
         yield _LOADS
-    if hides_a_program("export", words):
+    if hides_a_program("export", arguments):
         yield _HIDDEN
 
 
 def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
     yield _WRITES
-    if reach is not None and (target := _REDIRECT.match(text)):
-        for word in _words(text[target.end() :]):
+    redirect = _REDIRECT.match(text)
+    if reach is not None and redirect is not None:
+        for word in _words(text[redirect.end() :]):
             yield from reach.redirection_dangers(word)
 
 
@@ -142,11 +143,15 @@ def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
 
     In `A=1 make all`, these are `A` and `all`.
     """
-    found, variables = _words(text), []
-    while found and found[0] != program and (sets := _SETS.match(found[0])):
+    left = _words(text)
+    variables: list[str] = []
+    while left and left[0] != program:
+        sets = _SETS.match(left[0])
+        if sets is None:
+            break
         variables.append(sets[1])
-        found.pop(0)
-    return variables, found[1:]
+        left.pop(0)
+    return variables, left[1:]
 
 
 def _words(text: str) -> list[str]:
@@ -301,7 +306,10 @@ class Reach:
     @property
     def is_outside(self) -> bool:
         """Whether the command may run in a folder that is unknown or outside the project."""
-        return not all(each and each.is_relative_to(self.project) for each in self.folders)
+        for folder in self.folders:
+            if folder is None or not folder.is_relative_to(self.project):
+                return True
+        return False
 
     def dangers(self, program: str, rest: Sequence[str]) -> Iterator[str]:
         """Yield why a command is dangerous, judging by the paths in its arguments."""
@@ -340,7 +348,8 @@ class Reach:
         for path in self._paths(word):
             if path is None or not path.is_relative_to(self.project):
                 yield OUTSIDE
-            if path is not None and (why := self._why_later(path)):
+            why = None if path is None else self._why_later(path)
+            if why is not None:
                 yield f"{LATER}: {why}"
 
     def _why_put(self, name: str, rest: Sequence[str]) -> Iterator[str]:
@@ -365,16 +374,21 @@ class Reach:
         """
         if source is None or not os.path.lexists(source):
             return why_may_run_later(folder, self.project)
-        found = (self._why_later(folder / name) for name in (source.name, word.lstrip("/")))
-        if why := next(filter(None, found), None):
-            return why
+        for path in self._new_paths(folder, word, source):
+            why = self._why_later(path)
+            if why is not None:
+                return why
+        return None
+
+    def _new_paths(self, folder: Path, word: str, source: Path) -> Iterator[Path]:
+        """Yield the paths that a file, and what is in it, may have once it is in `folder`."""
+        yield folder / source.name
+        yield folder / word.lstrip("/")
         for path in self._inside(source):
             if not self._why_later(path):
                 inner = path.relative_to(source)
-                places = (folder / inner, folder / source.name / inner)
-                if why := next(filter(None, map(self._why_later, places)), None):
-                    return why
-        return None
+                yield folder / inner
+                yield folder / source.name / inner
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield what is in a folder, at any depth; reads the disk."""
@@ -397,8 +411,10 @@ class Reach:
                 continue
             if not path.is_relative_to(self.project) and _could_be(path):
                 yield NAMES_OUTSIDE
-            elif program != "git" and (why := self._why_later(path)):
-                yield f"{NAMES_LATER}: {why}"
+            elif program != "git":
+                why = self._why_later(path)
+                if why is not None:
+                    yield f"{NAMES_LATER}: {why}"
 
     def _why_later(self, path: Path) -> str | None:
         """Return why writing to a path affects what is run later; None if it doesn't.
@@ -409,14 +425,14 @@ class Reach:
 
     def _spares(self, words: Sequence[str]) -> bool:
         """Return whether a command is known to change none of the files that its arguments name."""
-        words = words[position_of_program(words) :]
-        row = program_table().find(words) if words else None
-        if row is None or any(_UNCERTAIN.search(word) for word in words):
+        started = words[position_of_program(words) :]
+        row = program_table().find(started) if started else None
+        if row is None or any(_UNCERTAIN.search(word) for word in started):
             return False
         length, usage = row
         if not usage.spares:
             return False
-        arguments = [PlainWord(word) for word in words[length:]]
+        arguments = [PlainWord(word) for word in started[length:]]
         for folder in self.folders:
             if folder is None or why_unknown(
                 usage, arguments, CommandPlace(project=self.project, folder=folder)
@@ -425,11 +441,11 @@ class Reach:
         return True
 
     def _paths(self, word: str) -> Iterator[Path | None]:
-        for each in _without_braces(word):
-            if _BRACES.search(each):  # too many to expand
+        for expanded in _without_braces(word):
+            if _BRACES.search(expanded):  # too many to expand
                 yield None
             for folder in self.folders:
-                for path in (each, *_matches(each, folder)):
+                for path in (expanded, *_matches(expanded, folder)):
                     if not self._is_checked(path):
                         raise _TooMuchError
                     yield _real(path, folder)
@@ -460,11 +476,15 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
     Only the first component with a pattern is expanded. Reads the disk.
     """
     parts = word.split("/") if len(word) <= _LONGEST else []
-    at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
-    place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)
-    if at is None or place is None:
+    at = 0
+    while at < len(parts) and not _PATTERN.search(parts[at]):
+        at += 1
+    if at == len(parts):
         return
-    with suppress(OSError, ValueError), os.scandir(place) as entries:
+    above = _real("/".join((*parts[:at], "")) or ".", folder)
+    if above is None:
+        return
+    with suppress(OSError, ValueError), os.scandir(above) as entries:
         for entry in islice(entries, _MOST_ENTRIES):
             if fnmatchcase(entry.name, parts[at]):
                 yield "/".join((*parts[:at], entry.name, *parts[at + 1 :]))
@@ -480,10 +500,11 @@ def _operands(name: str, rest: Sequence[str]) -> tuple[list[str], list[str], lis
         word = rest[at]
         at += 1
         option = _TARGET_OPTION.fullmatch(word) if puts else None
+        value = _VALUE.fullmatch(word)
         if option is not None:
             into = [option[1]] if option[1] else [*rest[at : at + 1]]
             at += not option[1]
-        elif value := _VALUE.fullmatch(word):
+        elif value is not None:
             values.append(value[1])
         elif not word.startswith("-"):
             operands.append(word)
@@ -514,13 +535,15 @@ def _could_be(path: Path) -> bool:
 
 def _without_braces(word: str) -> Iterator[str]:
     """Yield the words that result when bash expands braces: `a{b,c}` gives `ab`, `ac`."""
-    words = [word]
-    while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
-        first = words.pop(0)
-        words += [
-            f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")
-        ]
-    yield from words
+    expanded = [word]
+    while len(expanded) < _MOST_WORDS:
+        braces = _BRACES.search(expanded[0])
+        if braces is None:
+            break
+        first = expanded.pop(0)
+        before, after = first[: braces.start()], first[braces.end() :]
+        expanded += [f"{before}{choice}{after}" for choice in braces[1].split(",")]
+    yield from expanded
 
 
 _LONGEST_SCRIPT: Final = 1000

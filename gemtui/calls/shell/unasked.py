@@ -46,8 +46,9 @@ def why_ask(
     unasked. `project`: the run's folder. `dir_path`: the call's argument of that name. `environ`:
     the run's environment. `env_files`: the `.env` files the run reads; None means find them.
     """
-    if (why := first_unseen_character(command)) is not None:
-        return why
+    unseen = first_unseen_character(command)
+    if unseen is not None:
+        return unseen
     place = command_place(project, dir_path)
     if isinstance(place, str):
         return place
@@ -57,12 +58,18 @@ def why_ask(
         return str(unclear)
     if env_files is None:
         env_files = found_env_files(project, environ)
-    return (
-        why_commands_act(commands, place)
-        or next(filter(None, map(_why_env_file, env_files)), None)
-        or next(filter(None, (_why_environ(words, place, environ) for words in commands)), None)
-        or next(filter(None, (_why_git(words, place) for words in commands)), None)
-    )
+    acts = why_commands_act(commands, place)
+    if acts is not None:
+        return acts
+    for path in env_files:
+        why = _why_env_file(path)
+        if why is not None:
+            return why
+    for command_words in commands:
+        why = _why_environ(command_words, place, environ) or _why_git(command_words, place)
+        if why is not None:
+            return why
+    return None
 
 
 def command_place(project: Path, dir_path: str) -> CommandPlace | str:
@@ -90,7 +97,11 @@ def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlac
     """
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the working directory for the commands after it"
-    return next(filter(None, (why_acts(words, place) for words in commands)), None)
+    for words in commands:
+        why = why_acts(words, place)
+        if why is not None:
+            return why
+    return None
 
 
 def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -98,8 +109,9 @@ def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ..
 
     Whether the run ignores local files is unknown here, so both cases are covered.
     """
-    both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
-    return tuple(dict.fromkeys(path for found in both for path in found))
+    every = env_files_of(project, environ, ignore_local=False)
+    without_local = env_files_of(project, environ, ignore_local=True)
+    return tuple(dict.fromkeys((*every, *without_local)))
 
 
 def _why_env_file(path: Path) -> str | None:
@@ -119,18 +131,15 @@ def _why_environ(
     name = program(words)
     if f"BASH_FUNC_{name}%%" in environ:
         return f"the environment has a function named {name}"
-    loaded = (each for each in environ if each in _LOADED or each.startswith(_LOADED_PREFIX))
-    for variable in loaded:
-        if any(
-            not place.is_outside(entry or ".") for entry in _entries(variable, environ[variable])
-        ):
-            return f"{variable} refers to files of the project"
+    for variable, value in environ.items():
+        if variable in _LOADED or variable.startswith(_LOADED_PREFIX):
+            entries = _entries(variable, value)
+            if not all(place.is_outside(entry or ".") for entry in entries):
+                return f"{variable} refers to files of the project"
     if name == "git":
-        git = next(
-            (each for each in sorted(environ) if each[:4] == "GIT_" and is_risky(each)), None
-        )
-        if git is not None:
-            return f"{visible_line(git[:60])} is set, which can change what git runs"
+        for variable in sorted(environ):
+            if variable.startswith("GIT_") and is_risky(variable):
+                return f"{visible_line(variable[:60])} is set, which can change what git runs"
     if name == "rg" and "RIPGREP_CONFIG_PATH" in environ:
         return "RIPGREP_CONFIG_PATH is set, which can change what ripgrep runs"
     return None if name in _BUILTINS or name == "rg" else _why_path(name, place, environ)
