@@ -30,17 +30,14 @@ DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b[27u", "\x1bOQ", "\x11"
 
 async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("question_mark")
-        await me.sees("Keys", "Open this session", "More")
-        await me.press("escape", "enter", "question_mark")
-        await me.sees("Fold or unfold this block")
+        await me.does("question_mark", "Keys", "Open this session", "More")
+        await me.does("escape enter question_mark", "Fold or unfold this block")
         assert "Open this session" not in me.text
 
 
 async def test_help_shows_fifteen_keys_that_fit_then_all(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("question_mark")
-        await me.sees("More")
+        await me.does("question_mark", "More")
         rows = me.app.screen.query_one(CommandList)
         assert len(rows.items) == 16
         assert rows.virtual_size.height <= rows.size.height
@@ -70,10 +67,8 @@ async def test_the_words_for_every_key_fit_a_narrow_terminal(store: Path) -> Non
 
 async def test_help_opens_from_an_input_with_f1_and_the_footer_says_so(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("slash")
-        await me.sees("f1 keys")
-        await me.press("f1")
-        await me.sees("Keep the filter and go to the list")
+        await me.does("slash", "f1 keys")
+        await me.does("f1", "Keep the filter and go to the list")
 
 
 # --- selected text -------------------------------------------------------------------------------
@@ -117,8 +112,7 @@ async def test_the_chosen_row_of_a_dialog_is_marked_without_colours(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(store) as me:
-        await me.press("down", "e")
-        await me.sees("Markdown, to read", "Plain text")
+        await me.does("down e", "Markdown, to read", "Plain text")
         rows = me.app.screen.query_one(OptionList)
         first, second, *_ = [rows.render_line(y)._segments[0] for y in range(3)]
         assert first.text.startswith("Markdown")
@@ -133,13 +127,11 @@ async def test_the_chosen_row_of_a_dialog_is_marked_without_colours(
 
 async def test_commands_of_the_other_pane_can_be_run(store: Path) -> None:
     async with person(store, WIDE) as me:
-        await me.press("down")
-        await me.sees("frog leaps in")
+        await me.does("down", "frog leaps in")
         await me.press("ctrl+p")
         await me.type("transcript fold all")
         await me.sees("Fold or unfold everything")
-        await me.press("enter")
-        await me.sees("all folded")
+        await me.does("enter", "all folded")
 
 
 async def test_commands_are_those_of_what_is_shown(store: Path) -> None:
@@ -175,7 +167,7 @@ async def test_a_theme_that_is_chosen_is_kept(store: Path) -> None:
 
 async def test_an_unknown_theme_is_said_and_the_default_one_taken(store: Path) -> None:
     async with person(store, NARROW, Config(theme="purple")) as me:
-        await me.until(lambda: any('no theme "purple"' in said for said in me.said))
+        await me.is_told('no theme "purple"')
         assert me.app.theme == Config().theme
 
 
@@ -191,8 +183,7 @@ async def test_settings_for_the_start_of_the_list_act(store: Path) -> None:
 async def test_thoughts_can_be_unfolded_from_the_start(store: Path) -> None:
     for fold, mark in ((True, "▸ thought"), (False, "▾ thought")):
         async with person(store, NARROW, Config(fold_thoughts=fold)) as me:
-            await me.press("slash", *"rename", "enter")
-            await me.sees(mark)
+            await me.does("slash 'rename enter", mark)
 
 
 # --- plain terminals -----------------------------------------------------------------------------

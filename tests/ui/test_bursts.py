@@ -45,7 +45,7 @@ async def test_a_dialog_answers_once_and_a_key_pressed_twice_opens_one(store: Pa
                 await me.burst(opens)
                 await me.sees(shows)
                 await me.burst(keys)
-                await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+                await me.on(SessionsScreen)
                 assert not me.home.reading, "the key behind the answer opened the session"
 
         await me.burst("eee")
@@ -57,8 +57,7 @@ async def test_a_dialog_answers_once_and_a_key_pressed_twice_opens_one(store: Pa
 
 async def test_a_command_chosen_twice_is_run_once(store: Path) -> None:
     async with person(store, WIDE) as me:
-        await me.press("ctrl+p", *"export")
-        await me.sees("Export this session to a file")
+        await me.does("ctrl+p 'export", "Export this session to a file")
         await me.burst("\r\r\r")
         await me.sees("Markdown, to read")
         assert len(me.app.screen_stack) == 2
@@ -70,7 +69,7 @@ async def test_the_themes_are_shown_in_six_columns(store: Path) -> None:
         await me.burst(DOWN)
         await me.burst("\x1b[6~\x1b[5~")
         await me.burst(f"{END}\r\r")
-        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+        await me.on(SessionsScreen)
 
 
 async def test_a_folder_is_trusted_once_and_enter_pressed_twice_starts_one_run(
@@ -80,8 +79,7 @@ async def test_a_folder_is_trusted_once_and_enter_pressed_twice_starts_one_run(
     project = tmp_path / "project"
     project.mkdir()
     async with person(home / ".gemini", WIDE, project=project) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
+        await me.does("2", "enter starts a run")
         await me.type("hi")
         await me.burst("\r\r")
         await me.sees("Trust this folder?")
@@ -167,7 +165,7 @@ async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(store: Path
                 await me.app.on_event(events.Key(key, key if len(key) == 1 else None))
             await me.until(lambda: answers)
             assert [answers.pop()] == [answer]
-            await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+            await me.on(SessionsScreen)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +195,7 @@ async def test_a_long_paste_is_cut_with_a_word(store: Path, opens: str) -> None:
         assert isinstance(field, Input | TextArea)
         shown = field.value if isinstance(field, Input) else field.text
         assert 0 < len(shown) <= 50_000
-        await me.until(lambda: any("fit here" in words for words in me.said))
+        await me.is_told("fit here")
 
 
 async def test_a_long_paste_names_no_command(store: Path) -> None:
@@ -246,8 +244,7 @@ async def test_a_screen_gets_no_key_before_it_has_its_widgets(
 ) -> None:
     monkeypatch.setattr(app_base, "_HELD", 0.0)
     async with person(store) as me:
-        await me.press("e")
-        await me.sees("Export")
+        await me.does("e", "Export")
         screen = me.app.screen
         assert isinstance(screen, AnsweringScreen)
         screen.takes_keys = False  # as it is until the screen has all of them
@@ -256,7 +253,7 @@ async def test_a_screen_gets_no_key_before_it_has_its_widgets(
         assert me.app.has_pending_keys
         assert me.app.screen is screen
         screen.takes_keys = True
-        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+        await me.on(SessionsScreen)
 
 
 async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
@@ -271,15 +268,14 @@ async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
 
     monkeypatch.setattr(policies, "list_policies", slowly)
     async with person(store) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
+        await me.does("2", "enter starts a run")
         type_at(me.app, "\x0fheron")
         assert await asyncio.to_thread(begun.wait, PATIENCE)
         for _ in range(20):
             await asyncio.sleep(0)
         assert me.app.has_pending_keys
         prepared.set()
-        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        await me.on(OptionsScreen)
         await me.until(lambda: me.app.screen.query(Input).first().value == "heron")
         assert isinstance(me.app.screen_stack[0], RunScreen)
 
@@ -306,8 +302,7 @@ async def test_ctrl_q_ends_the_app_while_a_dialog_is_prepared(
 
     monkeypatch.setattr(policies, "list_policies", slowly)
     async with person(store) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
+        await me.does("2", "enter starts a run")
         type_at(me.app, "\x0fheron")
         assert await asyncio.to_thread(begun.wait, PATIENCE)
         type_at(me.app, "\x11")
@@ -320,8 +315,7 @@ async def test_what_was_typed_before_another_program_ran_is_dropped(
 ) -> None:
     monkeypatch.setattr(App, "suspend", lambda _app: nullcontext())
     async with person(store) as me:
-        await me.press("e")
-        await me.sees("Export")
+        await me.does("e", "Export")
         type_at(me.app, "\x1b[27u")
         with me.app.suspend():
             pass

@@ -51,17 +51,15 @@ async def test_it_is_installed_and_taken_out(
     async with person(store, BOTH) as me:
         await me.command("extension")
         await me.sees("Install the extension?", "run in every Gemini CLI session")
-        await me.press("down", "down")
-        await me.sees("Google does not vet")
+        await me.does("down down", "Google does not vet")
         await me.press("y")
-        await me.until(lambda: any("Installed. " in said for said in me.said))
+        await me.is_told("Installed. ")
         assert extension_state().state is HookState.READY
         await me.command("extension")
         await me.sees("hooks run in every Gemini CLI session")
-        await me.press("down", "enter")
-        await me.sees("Remove the extension?", "gemini extensions uninstall")
+        await me.does("down enter", "Remove the extension?", "gemini extensions uninstall")
         await me.press("y")
-        await me.until(lambda: any("Removed. " in said for said in me.said))
+        await me.is_told("Removed. ")
     assert extension_state().state is HookState.MISSING
     assert not extension_dir().exists()
 
@@ -76,10 +74,10 @@ async def test_asked_for_again_meanwhile_it_is_installed_once(
         await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
-        await me.until(lambda: any("is working" in said for said in me.said))
+        await me.is_told("is working")
         await me.command("extension")
         (tmp_path / "go").write_text("on\n")
-        await me.until(lambda: any("Installed. " in said for said in me.said))
+        await me.is_told("Installed. ")
         assert "Install the extension" not in me.text
         assert (tmp_path / "gone").read_text() == "on\n"
 
@@ -88,13 +86,12 @@ async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Asked for from a text field, which has keys of its own."""
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
+        await me.does("2", "enter starts a run")
         await me.press("a")
         await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("enter")
-        await me.until(lambda: "Install the extension?" not in me.text)
+        await me.lacks("Install the extension?")
     assert not extension_dir().exists()
 
 
@@ -106,7 +103,7 @@ async def test_what_is_broken_is_mended(
         await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
-        await me.until(lambda: any("Installed. " in said for said in me.said))
+        await me.is_told("Installed. ")
         (extension_dir() / "hook.sh").write_text("")
         await me.command("extension")
         await me.sees("gemtui extension install", "Reinstall")
@@ -122,7 +119,7 @@ async def test_a_cli_that_fails_is_said(
         await me.command("extension")
         await me.sees("Install the extension?")
         await me.press("y")
-        await me.until(lambda: any("exit code 3: no such thing" in said for said in me.said))
+        await me.is_told("exit code 3: no such thing")
     assert not extension_dir().exists()
 
 
@@ -136,5 +133,5 @@ async def test_one_of_somebody_else_is_left_alone(
     (theirs / "gemini-extension.json").write_text('{"name": "gemtui", "version": "1"}')
     async with person(store, NARROW) as me:
         await me.command("extension")
-        await me.until(lambda: any("that is not gemtui's" in said for said in me.said))
+        await me.is_told("that is not gemtui's")
     assert theirs.exists()

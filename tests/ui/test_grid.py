@@ -21,21 +21,16 @@ HUGE = (200, 50)
 
 
 async def sessions(me: Person) -> None:
-    await me.press("down")
-    await me.sees("Gemini")
+    await me.does("down", "Gemini")
 
 
 async def run(me: Person) -> None:
-    await me.press("2")
-    await me.sees("enter starts a run")
-    await me.type("Say it.")
-    await me.press("enter")
-    await me.sees("Said.", "Files changed")
+    await me.does("2", "enter starts a run")
+    await me.does("'Say space 'it. enter", "Said.", "Files changed")
 
 
 async def policies(me: Person) -> None:
-    await me.press("3")
-    await me.sees("Command", "read_file", "4 rules")
+    await me.does("3", "Command", "read_file", "4 rules")
 
 
 PANES = {"sessions": sessions, "run": run, "policies": policies}
@@ -96,6 +91,5 @@ async def test_on_a_huge_screen_lines_are_as_long_as_one_reads_them(store: Path)
 
 async def test_on_a_small_screen_a_transcript_has_the_row_of_the_rule(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("down", "enter")
-        await me.sees("You")
+        await me.does("down enter", "You")
         assert "▌ You" in me.text.splitlines()[2]

@@ -43,10 +43,10 @@ async def test_a_lost_session_is_put_back(store: Path, lost: tuple[Path, ...]) -
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(lambda: lost[0].exists())
-        await me.until(lambda: any("Restored: " in said for said in me.said))
+        await me.is_told("Restored: ")
         await me.sees(TITLE)
         await me.command("lost sessions")
-        await me.until(lambda: any("No sessions are lost" in said for said in me.said))
+        await me.is_told("No sessions are lost")
 
 
 async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> None:
@@ -59,20 +59,19 @@ async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> 
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(path.exists)
-        await me.until(lambda: any("Restored: " in said for said in me.said))
+        await me.is_told("Restored: ")
         await me.command("lost sessions")
-        await me.until(lambda: any("No sessions are lost" in said for said in me.said))
+        await me.is_told("No sessions are lost")
 
 
 async def test_a_lost_session_is_put_back_in_the_list_of_runs(
     store: Path, lost: tuple[Path, ...]
 ) -> None:
     async with person(store, NARROW) as me:
-        await me.press("2", "ctrl+l")
-        await me.sees("only copy of its session", "b restore")
+        await me.does("2 ctrl+l", "only copy of its session", "b restore")
         await me.press("b")
         await me.until(lambda: lost[0].exists())
-        await me.until(lambda: "only copy of its session" not in me.text)
+        await me.lacks("only copy of its session")
 
 
 async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path, ...]) -> None:
@@ -83,7 +82,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
         await me.command("lost sessions")
         await me.sees("Restore a session?")
         await me.press("enter")
-        await me.until(lambda: any("was not restored" in said for said in me.said))
+        await me.is_told("was not restored")
 
 
 async def test_what_a_person_deletes_is_not_lost(
@@ -96,8 +95,7 @@ async def test_what_a_person_deletes_is_not_lost(
         folder = add_run(runs_dir(), "11111111-a")
         SessionKeeper(folder, keep_before(folder, store, me.chosen.id)).close()
         gone = me.chosen.path
-        await me.press("d")
-        await me.sees("Delete this session?")
+        await me.does("d", "Delete this session?")
         await me.press("y")
         await me.until(lambda: not gone.exists())
         await me.until(lambda: not list(runs_that_keep(runs_dir())))

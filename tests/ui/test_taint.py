@@ -99,8 +99,7 @@ async def test_nothing_foreign_is_left_to_the_last_filter(
     async with person(home, config=Config(scope=Scope.EVERYWHERE), project=folder) as me:
         await run_key(me, "app.runs")
         await run_key(me, "run.write")
-        await me.press("x", "enter")
-        await me.sees("1 failed")
+        await me.does("x enter", "1 failed")
         for pane in PANES:
             await run_key(me, f"app.{pane}")
             await walk(me, seen)

@@ -201,8 +201,7 @@ def lost(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 async def on_text(me: Person) -> HistoryScreen:
     await me.sees("Draw the moon")
-    await me.press("w")
-    await me.sees("moon.py", "2 writes")
+    await me.does("w", "moon.py", "2 writes")
     await me.press("ctrl+o")
     screen = await on_history(me)
     await me.sees("0 lines known, 3 guessed")
@@ -234,15 +233,14 @@ async def test_the_text_is_saved_to_the_lost_place_and_never_over_a_file(
         await on_text(me)
         await me.sees("s save")
         await me.press("enter")
-        await me.until(lambda: isinstance(me.app.screen, AskScreen))
+        await me.on(AskScreen)
         assert me.app.screen.query_one(Input).value == str(project / "moon.py")
         await me.press("enter")
-        await me.until(lambda: any("Saved: " in each for each in me.said))
+        await me.is_told("Saved: ")
         assert (project / "moon.py").read_bytes() == b"one\n\x1b[31mtwo\ntrois\n"
         await me.press("s")
-        await me.until(lambda: isinstance(me.app.screen, AskScreen))
+        await me.on(AskScreen)
         field = me.app.screen.query_one(Input)
         assert field.value == "moon-recovered.py"
         field.value = "moon.py"
-        await me.press("enter")
-        await me.sees("That file already exists")
+        await me.does("enter", "That file already exists")

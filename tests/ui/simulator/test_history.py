@@ -24,63 +24,48 @@ from tests.ui.people import BOTH, NARROW
 READ = "8 calls in 2 sessions"
 
 
-async def test_the_numbers_and_the_rules_behind_them(tmp_path: Path) -> None:
+def acts(me: Trier, key: str) -> bool:
+    """Whether a key of this id acts on the screen."""
+    return key in {shown.id for shown, _ in acting(me.app.screen)}
+
+
+async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_path: Path) -> None:
     async with trier(PolicyHistoryScreen, tmp_path, BOTH) as me:
         await me.sees(READ)
         words = ("✓ allow ", "? ask ", "⊘ deny ", "◌ not offered ")
         counted = [me.line(word).partition(word)[2].split()[:2] for word in words]
         assert counted == [["4", "50%"], ["0", "0%"], ["2", "25%"], ["2", "25%"]]
         await me.sees("By rule", 'prefix "pytest" or', "built-in")
+        await me.does("enter", "Calls  that would be allowed", "4 calls")
+        assert not acts(me, "call.allow")
+        await me.does("enter", "Call details", "✓ allow")
+        assert not acts(me, "call.allow")
+        await me.press("escape", "escape", "down", "enter")  # nothing is asked about
+        await me.on(PolicyHistoryScreen)
 
-
-async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
-        await me.sees(READ)
-        await me.press("down", "down", "enter")
-        await me.sees("Calls  that would be denied", "2 calls", "rm -rf build", "npm test")
-        await me.press("/")
-        await me.type("rm")
-        await me.press("down")
-        await me.sees("1 of 2 calls")
-        await me.press("enter")
-        await me.sees("Call details", "the call succeeded", "⊘ deny  by rule 1")
-        await me.sees('"command": "rm -rf build"')
-        await me.sees("Nothing is removed here.")
-        await me.press("escape", "escape")
+        await me.does("down enter", "Calls  that would be denied", "2 calls", "rm -rf build")
         await me.sees("npm test")
-        await me.press("escape")
-        await me.sees("By rule")
+        await me.does("/ 'rm down", "1 of 2 calls")
+        await me.does("enter", "Call details", "the call succeeded", "⊘ deny  by rule 1")
+        await me.sees('"command": "rm -rf build"', "Nothing is removed here.")
+        await me.does("escape escape", "npm test")
+        await me.does("escape", "By rule")
 
 
-async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
+async def test_a_rule_for_a_denied_call_mode_and_situation_change_the_numbers(
+    tmp_path: Path,
+) -> None:
     async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
-        await me.press("enter")
-        await me.sees("Calls  that would be allowed", "4 calls")
-        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
-        await me.press("enter")
-        await me.sees("Call details", "✓ allow")
-        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
-
-
-async def test_a_number_of_nothing_opens_nothing(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
+        await me.does("i", "mode default, interactive")
+        await me.until(lambda: "3" in me.line("? ask ").split())
+        await me.does("m", "mode auto_edit, interactive")
+        await me.until(lambda: "1" in me.line("? ask ").split())
+    async with trier(PolicyHistoryScreen, tmp_path / "again") as me:
         await me.sees(READ)
-        await me.press("down", "enter")
-        assert isinstance(me.app.screen, PolicyHistoryScreen)
-
-
-async def test_a_rule_for_a_denied_call_changes_the_numbers(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
-        await me.sees(READ)
-        await me.press("down", "down", "enter")
-        await me.sees("npm test")
-        await me.press("/")
-        await me.type("npm")
-        await me.press("down", "a")
-        await me.sees("A new rule", "npm test")
-        await me.press("ctrl+s")
-        await me.sees("1 new rule, not saved", "By rule", 'prefix "npm test"', READ)
+        await me.does("down down enter", "npm test")
+        await me.does("/ 'npm down a", "A new rule", "npm test")
+        await me.does("ctrl+s", "1 new rule, not saved", "By rule", 'prefix "npm test"', READ)
         assert "5" in me.line("✓ allow ").split()
         await me.press("escape")
         await me.until(lambda: me.taken)
@@ -88,42 +73,16 @@ async def test_a_rule_for_a_denied_call_changes_the_numbers(tmp_path: Path) -> N
         assert [rule.command_prefixes for rule in me.taken] == [("npm test",)]
 
 
-async def test_mode_and_situation_count_anew(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
-        await me.sees(READ)
-        await me.press("i")
-        await me.sees("mode default, interactive")
-        await me.until(lambda: "3" in me.line("? ask ").split())
-        await me.press("m")
-        await me.sees("mode auto_edit, interactive")
-        await me.until(lambda: "1" in me.line("? ask ").split())
-
-
 async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
     async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ, "project ")
-        await me.press("w")
-        await me.sees("This project, since yesterday")
-        await me.press("down", "enter")
-        await me.sees("7 calls in 1 session", "since yesterday")
-        await me.press("w")
-        await me.sees("Choose the calls")
-        await me.press("end", "enter")
-        await me.sees("Choose a session", "Look around", "Read a page")
-        await me.press("/")
-        await me.type("look")
-        await me.press("enter")
-        await me.sees('session "Look around"', "1 call in 1 session")
-
-
-async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
-        await me.sees(READ, "project ")
-        for calls in ("since yesterday", "the last 7 days"):
-            await me.press("w")
-            await me.sees("Choose the calls")
-            await me.press("down", "enter")
-            await me.sees(f", {calls}")
+        await me.does("w", "This project, since yesterday")
+        await me.does("down enter", "7 calls in 1 session", "since yesterday")
+        await me.does("w", "Choose the calls")  # the cursor is on those that are shown
+        await me.does("down enter", ", the last 7 days")
+        await me.does("w", "Choose the calls")
+        await me.does("end enter", "Choose a session", "Look around", "Read a page")
+        await me.does("/ 'look enter", 'session "Look around"', "1 call in 1 session")
 
 
 async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
@@ -172,11 +131,9 @@ async def test_numbers_grow_while_the_keys_go_on_working(tmp_path: Path, gate: G
     async with trier(PolicyHistoryScreen, tmp_path) as me:
         gate.open.release(2)
         await me.sees("reading 1 of 2 sessions, 7 calls", "By rule")
-        await me.press("down", "down", "enter")
-        await me.sees("2 calls")
+        await me.does("down down enter", "2 calls")
         gate.open.release(9)
-        await me.press("escape")
-        await me.sees(READ)
+        await me.does("escape", READ)
 
 
 async def test_reading_is_stopped_and_what_was_counted_stays(tmp_path: Path, gate: Gate) -> None:
@@ -184,12 +141,10 @@ async def test_reading_is_stopped_and_what_was_counted_stays(tmp_path: Path, gat
         gate.open.release(2)
         await me.sees("reading 1 of 2 sessions")
         assert "policy_history.stop" in {key.id for key, _ in acting(me.app.screen)}
-        await me.press("ctrl+c")
-        await me.sees("stopped: 7 calls in 1 of 2 sessions", "By rule")
+        await me.does("ctrl+c", "stopped: 7 calls in 1 of 2 sessions", "By rule")
         assert "policy_history.stop" not in {key.id for key, _ in acting(me.app.screen)}
         gate.open.release(9)
-        await me.press("r")
-        await me.sees(READ)
+        await me.does("r", READ)
 
 
 async def test_who_leaves_ends_the_reading(tmp_path: Path, gate: Gate) -> None:
@@ -198,26 +153,19 @@ async def test_who_leaves_ends_the_reading(tmp_path: Path, gate: Gate) -> None:
         await me.until(lambda: me.taken == ())
 
 
-async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+async def test_sessions_that_cannot_be_read_or_are_gone_are_said(tmp_path: Path) -> None:
+    chats = tmp_path / ".gemini/tmp/tide/chats"
     async with trier(PolicyHistoryScreen, tmp_path) as me:
         await me.sees(READ)
-        (broken,) = (tmp_path / ".gemini/tmp/tide/chats").glob("*00000002*")
+        (broken,) = chats.glob("*00000002*")
         broken.unlink()
-        await me.press("i")
-        await me.sees("7 calls in 2 sessions, 1 not fully readable")
-        await me.press("r")
-        await me.sees("7 calls in 1 session")
-
-
-async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
-    async with trier(PolicyHistoryScreen, tmp_path) as me:
-        await me.sees(READ)
-        await me.press("down", "down", "enter")
-        await me.sees("rm -rf build")
-        for path in (tmp_path / ".gemini/tmp/tide/chats").iterdir():
+        await me.does("i", "7 calls in 2 sessions, 1 not fully readable")
+        await me.does("i r", "7 calls in 1 session", "headless")
+        await me.does("home down down enter", "rm -rf build")
+        for path in chats.iterdir():
             path.unlink()
         await me.press("enter")
-        await me.until(lambda: any("no longer exists" in said for said in me.said))
+        await me.is_told("no longer exists")
 
 
 async def choose(me: Trier, text: str) -> None:
@@ -293,8 +241,7 @@ async def test_nothing_to_suggest_is_said(tmp_path: Path) -> None:
 async def test_what_was_left_out_says_why(tmp_path: Path) -> None:
     async with trier(PolicyHistoryScreen, tmp_path, policy="") as me:
         await me.sees(READ)
-        await me.press("end")
-        await me.sees("left out", "Examples", "rm -rf build")
+        await me.does("end", "left out", "Examples", "rm -rf build")
 
 
 async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
@@ -310,17 +257,12 @@ async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
             return "\x1b" not in me.text and "\u202e" not in me.text
 
         await me.sees("12 calls in 3 sessions")
-        await me.press("end")
-        await me.sees("Tools of other versions", "evil")
+        await me.does("end", "Tools of other versions", "evil")
         await me.press("home")
         for _ in range(12):
             assert harmless()
             await me.press("down")
-        await me.press("home", "down", "down", "enter")
-        await me.sees("Calls  that would be denied", "evil")
+        await me.does("home down down enter", "Calls  that would be denied", "evil")
         assert harmless()
-        await me.press("/")
-        await me.type("evil")
-        await me.press("enter")
-        await me.sees("Call details", "Arguments of", "evil")
+        await me.does("/ 'evil enter", "Call details", "Arguments of", "evil")
         assert harmless()

@@ -28,8 +28,7 @@ async def tried(me: Trier) -> None:
 
 
 async def picked(me: Trier) -> None:
-    await me.press("ctrl+l")
-    await me.sees("8 calls in 2 sessions", "rm -rf build")
+    await me.does("ctrl+l", "8 calls in 2 sessions", "rm -rf build")
 
 
 async def counted(me: Trier) -> None:
@@ -38,20 +37,17 @@ async def counted(me: Trier) -> None:
 
 async def behind(me: Trier) -> None:
     await counted(me)
-    await me.press("down", "down", "enter")
-    await me.sees("2 calls", "rm -rf build")
+    await me.does("down down enter", "2 calls", "rm -rf build")
 
 
 async def explained(me: Trier) -> None:
     await behind(me)
-    await me.press("enter")
-    await me.sees("Call details", "Arguments of")
+    await me.does("enter", "Call details", "Arguments of")
 
 
 async def which(me: Trier) -> None:
     await counted(me)
-    await me.press("w")
-    await me.sees("Choose the calls")
+    await me.does("w", "Choose the calls")
 
 
 async def suggested(me: Trier) -> None:

@@ -29,18 +29,17 @@ async def test_the_answer_comes_while_one_types_and_every_rule_that_was_looked_a
 ) -> None:
     async with trier(TryScreen, tmp_path, BOTH) as me:
         await me.sees("run_shell_command", '"command": ""', "also accepts")
-        await me.type("rm x")
-        await me.sees('"command": "rm x"', "⊘ deny  by rule 1", "Nothing is removed here.")
+        await me.does(
+            "'rm space 'x", '"command": "rm x"', "⊘ deny  by rule 1", "Nothing is removed here."
+        )
         assert "⊘ deny" in me.line(" headless  ")
         assert "⊘ deny" in me.line(" interactive  ")
         await me.press(*["backspace"] * 4)
-        await me.type("pytest")
-        await me.sees("✓ allow  by rule 2", "yes, the model sees")
+        await me.does("'pytest", "✓ allow  by rule 2", "yes, the model sees")
         assert "try.allow" not in {key.id for key, _ in acting(me.app.screen)}
 
         await me.sees("Rules considered", "4.300  no")
-        await me.press("tab", "end")
-        await me.sees("4.200  decides")
+        await me.does("tab end", "4.200  decides")
         await me.press("y")
         await me.until(lambda: "Rules considered" in me.app.clipboard)
 
@@ -49,11 +48,8 @@ async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_
     tmp_path: Path,
 ) -> None:
     async with trier(TryScreen, tmp_path) as me:
-        await me.press("end")
-        await me.type(",")
-        await me.sees("line 3, column 1", "not valid JSON yet")
-        await me.press("backspace")
-        await me.sees("also accepts", "Rules considered")
+        await me.does("end ',", "line 3, column 1", "not valid JSON yet")
+        await me.does("backspace", "also accepts", "Rules considered")
 
         arguments, tool = (
             me.app.screen.query_one("#args", TextArea),
@@ -75,36 +71,24 @@ async def test_a_tool_is_chosen_from_those_there_are(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.press("shift+tab")
         me.app.screen.query_one("#tool", Input).value = ""
-        await me.type("write_f")
-        await me.sees("write_file")
+        await me.does("'write_f", "write_file")
         await me.press("enter")
         await me.until(lambda: '"file_path": ""' in args_of(me))
-        await me.type("src/a.py")
-        await me.sees('"file_path": "src/a.py"', '"content": ""', "interactive  ? ask")
+        await me.does("'src/a.py", '"file_path": "src/a.py"', '"content": ""', "interactive  ? ask")
 
 
 async def test_a_call_of_a_past_session_is_searched_and_tried(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path, BOTH) as me:
-        await me.press("ctrl+l")
-        await me.sees("Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
+        await me.does("ctrl+l", "Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
         assert "web_fetch" not in me.text
-        await me.press("/")
-        await me.type("zzz")
-        await me.sees("No matches.")
-        await me.press("down", "escape")
-        await me.sees("rm -rf build")
-        await me.press("escape")
-        await me.sees("Try a call")
+        await me.does("/ 'zzz", "No matches.")
+        await me.does("down escape", "rm -rf build")
+        await me.does("escape", "Try a call")
 
-        await me.press("ctrl+l", "w")
-        await me.sees("Choose the calls", "All projects", "since yesterday")
-        await me.press("down", "down", "down", "enter")
-        await me.sees("9 calls in 3 sessions", "web_fetch")
-        await me.press("/")
-        await me.type("rm build")
-        await me.sees("1 of 9 calls")
-        await me.press("enter")
-        await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
+        await me.does("ctrl+l w", "Choose the calls", "All projects", "since yesterday")
+        await me.does("down down down enter", "9 calls in 3 sessions", "web_fetch")
+        await me.does("/ 'rm space 'build", "1 of 9 calls")
+        await me.does("enter", "Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
 
 
 async def test_a_late_answer_to_earlier_arguments_is_not_shown(
@@ -122,9 +106,7 @@ async def test_a_late_answer_to_earlier_arguments_is_not_shown(
     async with trier(TryScreen, tmp_path) as me:
         await me.type("pytest")
         await asyncio.to_thread(asked.wait, PATIENCE)
-        await me.press("end")
-        await me.type(",")
-        await me.sees("not valid JSON yet")
+        await me.does("end ',", "not valid JSON yet")
         decided.set()
         await me.until(lambda: not [each for each in me.app.workers if each.group == "answer"])
         await me.sees("not valid JSON yet")
@@ -134,19 +116,13 @@ async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_woul
     tmp_path: Path,
 ) -> None:
     async with trier(TryScreen, tmp_path) as me:
-        await me.type("npm test")
-        await me.sees("mode default, headless", "⊘ deny  by built-in")
-        await me.press("ctrl+t")
-        await me.sees("mode default, interactive", "? ask  by built-in")
-        await me.press("ctrl+o", "ctrl+o", "ctrl+o")
-        await me.sees("mode yolo, interactive", "✓ allow  by built-in")
-        await me.press("ctrl+o", "ctrl+t")
-        await me.sees("mode default, headless", "⊘ deny")
+        await me.does("'npm space 'test", "mode default, headless", "⊘ deny  by built-in")
+        await me.does("ctrl+t", "mode default, interactive", "? ask  by built-in")
+        await me.does("ctrl+o ctrl+o ctrl+o", "mode yolo, interactive", "✓ allow  by built-in")
+        await me.does("ctrl+o ctrl+t", "mode default, headless", "⊘ deny")
 
-        await me.press("ctrl+n")
-        await me.sees("A new rule", "npm test")
-        await me.press("ctrl+s")
-        await me.sees("✓ allow  by rule 3", "1 new rule, not saved")
+        await me.does("ctrl+n", "A new rule", "npm test")
+        await me.does("ctrl+s", "✓ allow  by rule 3", "1 new rule, not saved")
         await me.press("escape")
         await me.until(lambda: me.taken is not None)
         assert me.taken is not None
@@ -157,19 +133,15 @@ async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_woul
 
 async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
-        await me.type("rm build.log")
-        await me.sees("⊘ deny  by rule 1")
-        await me.press("ctrl+n")
-        await me.sees("A new rule")
-        await me.press("ctrl+s")
-        await me.sees("✓ allow  by rule 3", "4.301")
+        await me.does("'rm space 'build.log", "⊘ deny  by rule 1")
+        await me.does("ctrl+n", "A new rule")
+        await me.does("ctrl+s", "✓ allow  by rule 3", "4.301")
 
 
 async def test_a_tool_alone_begins_with_its_arguments(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path, call=Call(tool="glob")) as me:
         await me.sees('"pattern": ""')
-        await me.type("**")
-        await me.sees('"pattern": "**"', "✓ allow  by built-in")
+        await me.does("'**", '"pattern": "**"', "✓ allow  by built-in")
 
 
 async def test_a_long_recorded_call_is_decided_whole_and_shown_in_part(tmp_path: Path) -> None:

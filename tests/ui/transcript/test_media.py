@@ -63,8 +63,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
 
 
 async def on_the_image(me: Person) -> None:
-    await me.press("enter")
-    await me.sees("I see.")
+    await me.does("enter", "I see.")
     await me.press("home", "down")
 
 
@@ -76,10 +75,8 @@ async def test_one_of_several_images_of_a_call_is_chosen(
     async with person(store_of(tmp_path, inline(png())), NARROW) as me:
         await on_the_image(me)
         await me.sees(f"[shot.png, image/png, 64x48, {len(png())} B]", "o to show")
-        await me.press("]")
-        await me.sees("image 1 of 2, image/png, 3x4", "image 2 of 2, image/png, 5x6")
-        await me.press("o")
-        await me.sees("Which attachment?")
+        await me.does("]", "image 1 of 2, image/png, 3x4", "image 2 of 2, image/png, 5x6")
+        await me.does("o", "Which attachment?")
         await me.press("down", "enter")
         await me.until(lambda: copy.exists() and copy.read_bytes() == png(5, 6))
     assert (tmp_path / "log").read_text().strip().endswith("/image-2-of-2.png")
@@ -118,7 +115,7 @@ async def test_what_is_no_image_by_its_bytes_is_not_opened(
     async with person(store_of(tmp_path, inline(data)), NARROW) as me:
         await on_the_image(me)
         await me.press("o")
-        await me.until(lambda: any(said in each for each in me.said))
+        await me.is_told(said)
     assert not copy.exists()
 
 
@@ -130,12 +127,12 @@ async def test_an_opener_that_fails_and_a_missing_display_are_said(
     async with person(store_of(tmp_path, inline(png())), NARROW) as me:
         await on_the_image(me)
         await me.press("o")
-        await me.until(lambda: any("could not open it (exit code 3)" in each for each in me.said))
+        await me.is_told("could not open it (exit code 3)")
         monkeypatch.delenv("DISPLAY")
         monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
         monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
         await me.press("o")
-        await me.until(lambda: any("over ssh." in each for each in me.said))
+        await me.is_told("over ssh.")
 
 
 async def test_without_a_stored_image_the_key_says_so(tmp_path: Path, work: Path) -> None:
@@ -143,8 +140,7 @@ async def test_without_a_stored_image_the_key_says_so(tmp_path: Path, work: Path
     address = {"fileData": {"mimeType": "image/png", "fileUri": "https://x/y.png"}}
     async with person(store_of(tmp_path, address), NARROW) as me:
         await on_the_image(me)
-        await me.press("o")
-        await me.sees("no file here")
+        await me.does("o", "no file here")
 
 
 @pytest.mark.parametrize(
