@@ -9,7 +9,7 @@ writes in plan mode, or redirections in autoEdit.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,7 +107,7 @@ class RulePlan:
 
         `failed`: the `id()` values of the groups to leave out.
         """
-        kept = [done for done in self.evidence if id(done) not in failed]
+        kept = [group for group in self.evidence if id(group) not in failed]
         if not kept:
             return None
         if len(kept) == len(self.evidence):
@@ -153,9 +153,14 @@ def planned(
     shell: list[CallGroup] = []
     files: list[CallGroup] = []
     others: list[CallGroup] = []
-    for done in wanted:
-        tool = done.call.tool
-        (shell if tool == SHELL else files if tool in EDITS else others).append(done)
+    for group in wanted:
+        tool = group.call.tool
+        if tool == SHELL:
+            shell.append(group)
+        elif tool in EDITS:
+            files.append(group)
+        else:
+            others.append(group)
     left: list[Left] = []
     plans = [*_commands(shell, engine, mode, left), *_files(files, left), *_tools(others, left)]
     return plans, left
@@ -175,94 +180,107 @@ def _allow(tools: Sequence[str]) -> Rule:
 
 
 def _commands(
-    dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
+    groups: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
     """Plan a rule for each program, with a prefix for each of its subcommands.
 
     A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
-    gets a plan of its own. `dones`: the groups of shell calls. Groups for which there is no plan
+    gets a plan of its own. `groups`: the groups of shell calls. Groups for which there is no plan
     are added to `left`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
-    every = [(done, _prefixes(done, engine, mode)) for done in dones]
-    forms = [form for done, found in every if (form := _form(done, found)) is not None]
-    formed: dict[str, list[CallGroup]] = {each.text: [] for each in forms}
-    for done, found in every:
-        command = done.call.args.get("command", "")
-        words = next((each for each in formed if covers(tuple(each.split()), command)), None)
-        if words is not None:
-            formed[words].append(done)
-            continue
-        if isinstance(found, RefusedGroup):
-            left.append((done, found))
-            continue
-        uses[id(done)] = found
-        for program in dict.fromkeys(prefix.program for prefix in found):
-            programs.setdefault(program, []).append(done)
-    by_text = {each.text: each for each in forms}
+    forms: dict[str, tuple[Prefix, list[CallGroup]]] = {}
+    planned_prefixes = [(group, _prefixes(group, engine, mode)) for group in groups]
+    for group, prefixes in planned_prefixes:
+        form = _form(group, prefixes)
+        if form is not None:
+            forms[form.text] = form, []
+    for group, prefixes in planned_prefixes:
+        form_groups = _groups_of_form(group, forms)
+        if form_groups is not None:
+            form_groups.append(group)
+        elif isinstance(prefixes, RefusedGroup):
+            left.append((group, prefixes))
+        else:
+            uses[id(group)] = prefixes
+            for program in dict.fromkeys(prefix.program for prefix in prefixes):
+                programs.setdefault(program, []).append(group)
     return [
-        *(_form_plan(by_text[text], some) for text, some in formed.items()),
+        *(_form_plan(prefix, form_groups) for prefix, form_groups in forms.values()),
         *(_command_plan(program, some, uses) for program, some in programs.items()),
     ]
 
 
-def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
+def _groups_of_form(
+    group: CallGroup, forms: Mapping[str, tuple[Prefix, list[CallGroup]]]
+) -> list[CallGroup] | None:
+    """Return the groups of the form that covers a group's command; None if none does."""
+    command = group.call.args.get("command", "")
+    for text, (_, form_groups) in forms.items():
+        if covers(tuple(text.split()), command):
+            return form_groups
+    return None
+
+
+def _form(group: CallGroup, prefixes: list[Prefix] | RefusedGroup) -> Prefix | None:
     """Return the command at the core of a group's calls, if no prefix can allow them.
 
     For example, this returns the prefix `npm test` for `cd src && npm test | tail`, which can be
     allowed by a pattern for that command. Returns None if prefixes suffice, or if no pattern fits.
-    `found`: the result of `_prefixes` for the group.
+    `prefixes`: the result of `_prefixes` for the group.
     """
-    command = done.call.args.get("command", "")
-    if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
+    command = group.call.args.get("command", "")
+    if not isinstance(prefixes, RefusedGroup) or len(command) > LONGEST:
         return None
     prefix = prefix_of(core_command(command))
     if isinstance(prefix, NoPrefix):
         return None
     try:
-        words = command_words(prefix.text)
+        prefix_words = command_words(prefix.text)
     except ValueError:
         return None
-    return prefix if covers(words, command) else None
+    return prefix if covers(prefix_words, command) else None
 
 
-def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
+def _form_plan(prefix: Prefix, groups: Sequence[CallGroup]) -> RulePlan:
     """Plan a rule that allows a command in all forms in which agents run it."""
-    words = tuple(prefix.text.split())
-    rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
+    pattern = allowed(tuple(prefix.text.split()))
+    rule = replace(_allow((SHELL,)), command_regex=pattern, allow_redirection=True)
     beware = prefix.opens.partition("; ")[2]
     return RulePlan(
         rule=rule,
         about=f"{SHELL} {prefix.text}, also with {FORMS}",
-        evidence=tuple(dones),
+        evidence=tuple(groups),
         opens=f"{prefix.text} with plain options" + (f"; {beware}" if beware else ""),
         again=lambda kept: _form_plan(prefix, kept),
     )
 
 
-def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
+def _prefixes(group: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
     """Return the prefixes needed to allow a group's command, one per part.
 
     Parts that are already allowed need none. Returns a RefusedGroup if there is no suitable prefix.
     """
-    command = done.call.args.get("command", "")
+    command = group.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
         return RefusedGroup(what=_start(command), why="Gemini CLI can't parse it")
     if reading.redirected and mode not in REDIRECTING:
         why = "a rule that allows redirection lets the command write to any file"
         return RefusedGroup(what="commands with a redirection", why=why)
-    found: list[Prefix] = []
+    prefixes: list[Prefix] = []
     for part in reading.parts:
-        prefix = None if _part_is_allowed(part, done.call, engine) else prefix_of(part.text)
+        if _part_is_allowed(part, group.call, engine):
+            continue
+        prefix = prefix_of(part.text)
         if isinstance(prefix, NoPrefix):
             return RefusedGroup(what=prefix.what, why=prefix.why)
-        if prefix is not None:
-            found.append(prefix)
-    return found or RefusedGroup(
-        what=_start(command), why="its parts are allowed, but not the whole command"
-    )
+        prefixes.append(prefix)
+    if not prefixes:
+        why = "its parts are allowed, but not the whole command"
+        return RefusedGroup(what=_start(command), why=why)
+    return prefixes
 
 
 def _start(command: str) -> str:
@@ -283,18 +301,20 @@ def _part_is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
 
 
 def _command_plan(
-    program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]
+    program: str, groups: Sequence[CallGroup], uses: dict[int, list[Prefix]]
 ) -> RulePlan:
     prefixes = {
         prefix.text: prefix
-        for done in dones
-        for prefix in uses[id(done)]
+        for group in groups
+        for prefix in uses[id(group)]
         if prefix.program == program
     }
-    texts = sorted(text for text in prefixes if not _is_covered(text, prefixes))
-    by_words: dict[str, list[str]] = {}
-    for text in texts:
-        by_words.setdefault(prefixes[text].opens, []).append(text)
+    texts: list[str] = []
+    by_opens: dict[str, list[str]] = {}
+    for text in sorted(prefixes):
+        if not any(text.startswith(f"{other} ") for other in prefixes):
+            texts.append(text)
+            by_opens.setdefault(prefixes[text].opens, []).append(text)
     rule = Rule(
         decision=Decision.ALLOW,
         priority=0,
@@ -306,78 +326,70 @@ def _command_plan(
     return RulePlan(
         rule=rule,
         about=f"{SHELL} {', '.join(texts)}",
-        evidence=tuple(dones),
-        opens="; ".join(f"{', '.join(some)} {words}" for words, some in by_words.items()),
+        evidence=tuple(groups),
+        opens="; ".join(f"{', '.join(some)} {opens}" for opens, some in by_opens.items()),
         again=lambda kept: _command_plan(program, kept, uses),
     )
-
-
-def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
-    return any(text.startswith(f"{other} ") for other in prefixes)
 
 
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+def _files(groups: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
     """Plan a rule for each top-level folder of a project, and one for other files.
 
-    `dones`: the groups of calls that write files. Groups for which there is no plan are added to
+    `groups`: the groups of calls that write files. Groups for which there is no plan are added to
     `left`.
     """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
-    for done in dones:
-        path = str(done.call.args.get("file_path", ""))
-        place = locate_in_project(path, done.project)
-        if isinstance(place, str):
-            left.append((done, RefusedGroup(what=_short(path), why=place)))
+    for group in groups:
+        path = str(group.call.args.get("file_path", ""))
+        file = locate_in_project(path, group.project)
+        if isinstance(file, str):
+            left.append((group, RefusedGroup(what=_short(path), why=file)))
         else:
-            top = place.path.split("/")[0] if place.folder else ""
-            folders.setdefault(top, []).append((done, place))
-    return [plan for top, found in folders.items() for plan in _folder_plans(top, found, left)]
+            top = file.path.split("/")[0] if file.folder else ""
+            folders.setdefault(top, []).append((group, file))
+    return [plan for top, pairs in folders.items() for plan in _folder_plans(top, pairs, left)]
 
 
 def _short(path: str) -> str:
     return path if len(path) <= 80 else f"…{path[-79:]}"
 
 
-_Found = Sequence[tuple[CallGroup, WrittenFile]]
+_GroupsOfFiles = Sequence[tuple[CallGroup, WrittenFile]]
 
 
-def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
+def _folder_plans(top: str, pairs: _GroupsOfFiles, left: list[Left]) -> list[RulePlan]:
     """Plan one rule for these files, or several if one pattern would be too long.
 
-    `top`: the top-level folder; "" means files outside folders. `found`: the groups of calls, each
+    `top`: the top-level folder; "" means files outside folders. `pairs`: the groups of calls, each
     with its file. Groups for which there is no plan are added to `left`.
     """
-    plan = _folder_plan(top, found)
+    plan = _folder_plan(top, pairs)
     if len(plan.rule.args_pattern or "") <= LENGTH:
         return [plan]
-    if len(found) > 1:
-        middle = len(found) // 2
-        return [
-            each
-            for half in (found[:middle], found[middle:])
-            for each in _folder_plans(top, half, left)
-        ]
-    ((done, place),) = found
-    left.append(
-        (done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern"))
-    )
+    if len(pairs) > 1:
+        middle = len(pairs) // 2
+        first_half = _folder_plans(top, pairs[:middle], left)
+        return first_half + _folder_plans(top, pairs[middle:], left)
+    ((group, file),) = pairs
+    why = "its path is too long for a pattern"
+    left.append((group, RefusedGroup(what=_short(file.path), why=why)))
     return []
 
 
-def _folder_plan(top: str, found: _Found) -> RulePlan:
-    places = [place for _, place in found]
-    every = _distinct(_root(done, place) for done, place in found)
-    named = _distinct(place.root for place in places)
+def _folder_plan(top: str, pairs: _GroupsOfFiles) -> RulePlan:
+    files = [file for _, file in pairs]
+    every = _distinct(_root(group, file) for group, file in pairs)
+    named = _distinct(file.root for file in files)
     if top:
-        folder = common_folder(places)
+        folder = common_folder(files)
         where = f"in {folder}/"
         pattern, opens = folder_pattern(folder, every), f"every file {where}, including new ones"
         shorter = folder_pattern(folder, named)
     else:
-        names = _distinct(place.path for place in places)
+        names = _distinct(file.path for file in files)
         where = ", ".join(names)
         pattern, opens = files_pattern(names, every), "only writes of these files"
         shorter = files_pattern(names, named)
@@ -385,9 +397,9 @@ def _folder_plan(top: str, found: _Found) -> RulePlan:
     return RulePlan(
         rule=rule,
         about=f"{', '.join(EDITS)} {where}",
-        evidence=tuple(done for done, _ in found),
+        evidence=tuple(group for group, _ in pairs),
         opens=opens,
-        again=lambda kept: _folder_plan(top, [pair for pair in found if pair[0] in kept]),
+        again=lambda kept: _folder_plan(top, [pair for pair in pairs if pair[0] in kept]),
     )
 
 
@@ -395,14 +407,14 @@ def _distinct(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(values) if value]
 
 
-def _root(done: CallGroup, place: WrittenFile) -> str:
+def _root(group: CallGroup, file: WrittenFile) -> str:
     """Return the project's folder with a trailing slash; "" if it is unknown, or on Windows.
 
     Gemini CLI writes paths with backslashes there, and no pattern matches these.
     """
-    if place.root or done.project is None or is_windows(str(done.project)):
-        return place.root
-    return f"{str(done.project).rstrip('/')}/"
+    if file.root or group.project is None or is_windows(str(group.project)):
+        return file.root
+    return f"{str(group.project).rstrip('/')}/"
 
 
 # --- other tools ---------------------------------------------------------------------------------
@@ -417,31 +429,31 @@ _NOT = {
 }
 
 
-def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+def _tools(groups: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
     """Plan one rule for each tool, using the tool's current name.
 
-    `dones`: the groups of calls. Groups for which there is no plan are added to `left`.
+    `groups`: the groups of calls. Groups for which there is no plan are added to `left`.
     """
     tools: dict[str, list[CallGroup]] = {}
-    for done in dones:
-        name = done.call.tool
+    for group in groups:
+        name = group.call.tool
         if name in _NOT:
-            left.append((done, RefusedGroup(what=name, why=_NOT[name])))
+            left.append((group, RefusedGroup(what=name, why=_NOT[name])))
         elif not tool_may_exist(name):
             left.append(
-                (done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
+                (group, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
             )
         else:
-            known = known_tool(name)
-            tools.setdefault(known.name if known else name, []).append(done)
+            tool = known_tool(name)
+            tools.setdefault(tool.name if tool else name, []).append(group)
     return [_tool_plan(name, some) for name, some in tools.items()]
 
 
-def _tool_plan(name: str, dones: Sequence[CallGroup]) -> RulePlan:
+def _tool_plan(name: str, groups: Sequence[CallGroup]) -> RulePlan:
     return RulePlan(
         rule=_allow((name,)),
         about=name,
-        evidence=tuple(dones),
+        evidence=tuple(groups),
         opens=_OPENS.get(name, "all of its calls, with any arguments"),
         again=lambda kept: _tool_plan(name, kept),
     )
@@ -518,7 +530,7 @@ class Evidence:
         self._mode, self._interactive, self._setup = mode, interactive, setup
         self._engine = self._engine_of(policy)
         self._calls = self._succeeded = self._allowed = 0
-        self._done: dict[tuple[object, ...], CallGroup] = {}
+        self._groups: dict[tuple[object, ...], CallGroup] = {}
 
     def _engine_of(self, policy: Policy) -> Engine:
         return Engine(policy, mode=self._mode, interactive=self._interactive, setup=self._setup)
@@ -535,28 +547,31 @@ class Evidence:
                 self._allowed += 1
                 continue
             key, call = reduced(recorded)
-            done = self._done.get((*key, why))
-            if done is None:
-                done = self._done[*key, why] = CallGroup(call, recorded.project, refused=why)
-            done.add(recorded)
+            group = self._groups.get((*key, why))
+            if group is None:
+                group = self._groups[*key, why] = CallGroup(call, recorded.project, refused=why)
+            group.add(recorded)
 
     def suggest(self) -> Suggestions:
         """Return the rules suggested for the calls added so far."""
         refused = _Refusals()
-        wanted = [done for done in self._done.values() if done.refused is None]
+        wanted = [group for group in self._groups.values() if group.refused is None]
         plans, left = planned(wanted, self._engine, mode=self._mode)
-        for done, reason in (*left, *_without_rule(self._done.values())):
-            refused.add(done, reason)
+        for group, reason in left:
+            refused.add(group, reason)
+        for group in self._groups.values():
+            if group.refused is not None:
+                refused.add(group, RefusedGroup(what=_subject(group.call), why=group.refused))
         raised = self._tried(self._raised(plans, refused), refused)
         suggestions = [self._suggestion(plan) for plan in raised]
-        suggestions.sort(key=lambda each: -each.calls)
+        suggestions.sort(key=lambda suggestion: -suggestion.calls)
         return Suggestions(
             calls=self._calls,
             succeeded=self._succeeded,
             allowed=self._allowed,
             suggestions=tuple(
-                replace(each, rule=replace(each.rule, index=place))
-                for place, each in enumerate(suggestions, 1)
+                replace(suggestion, rule=replace(suggestion.rule, index=number))
+                for number, suggestion in enumerate(suggestions, 1)
             ),
             left_out=refused.all(),
         )
@@ -570,21 +585,22 @@ class Evidence:
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
         engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
-        found: list[RulePlan] = []
+        raised: list[RulePlan] = []
         for plan in plans:
-            blocking = {id(done): _blocking(engine.outcome(done.call)) for done in plan.evidence}
-            denied = {key for key, rule in blocking.items() if rule is not None and _meant(rule)}
-            for done in plan.evidence:
-                if (rule := blocking[id(done)]) is not None and id(done) in denied:
-                    refused.add(
-                        done,
-                        RefusedGroup(what=_subject(done.call), why=f"{_place(rule)} denies it"),
-                    )
+            denied: set[int] = set()
+            outranked: list[Rule] = []
+            for group in plan.evidence:
+                rule = _blocking(engine.outcome(group.call))
+                if rule is not None and _meant(rule):
+                    denied.add(id(group))
+                    why = f"{_place(rule)} denies it"
+                    refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
+                elif rule is not None:
+                    outranked.append(rule)
             kept = plan.without(denied)
             if kept is not None:
-                over = [blocking[id(done)] for done in kept.evidence]
-                found += self._between(kept, [rule for rule in over if rule is not None], refused)
-        return found
+                raised += self._between(kept, outranked, refused)
+        return raised
 
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
         """Return the plan with a priority above the rules `over`, as a list of one.
@@ -603,14 +619,12 @@ class Evidence:
         most = _HIGHEST if lowest is None else max(0, int(lowest.priority) - 1)
         if least <= most:
             return [plan.raised(max(least, min(PRIORITY, most)), self._mode)]
-        what = (
-            "everything"
-            if lowest is None
-            else f"{_place(lowest)}, which must still apply to other calls"
-        )
-        for done in plan.evidence:
+        what = "everything"
+        if lowest is not None:
+            what = f"{_place(lowest)}, which must still apply to other calls"
+        for group in plan.evidence:
             why = f"its rule would need a higher priority than {what}"
-            refused.add(done, RefusedGroup(what=_subject(done.call), why=why))
+            refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
@@ -619,16 +633,17 @@ class Evidence:
         Such calls are added to `refused`. A plan that has no calls left is dropped.
         """
         rules = [
-            replace(plan.rule, source="the suggested rules", index=place)
-            for place, plan in enumerate(plans, 1)
+            replace(plan.rule, source="the suggested rules", index=number)
+            for number, plan in enumerate(plans, 1)
         ]
         engine = self._engine_of(self._policy + of(rules))
         failed: set[int] = set()
-        for done in {id(each): each for plan in plans for each in plan.evidence}.values():
-            if not _is_allowed(engine.outcome(done.call)):
-                failed.add(id(done))
-                why = engine.explain(done.call).because.rstrip(".")
-                refused.add(done, RefusedGroup(what=_subject(done.call), why=why))
+        groups = {id(group): group for plan in plans for group in plan.evidence}
+        for group in groups.values():
+            if not _is_allowed(engine.outcome(group.call)):
+                failed.add(id(group))
+                why = engine.explain(group.call).because.rstrip(".")
+                refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
         kept = (plan.without(failed) for plan in plans)
         return [plan for plan in kept if plan is not None]
 
@@ -643,9 +658,9 @@ class Evidence:
         return Suggestion(
             rule=plan.rule,
             about=plan.about,
-            calls=sum(done.calls for done in plan.evidence),
-            sessions=len(set().union(*(done.sessions for done in plan.evidence))),
-            examples=tuple(_different(each for done in plan.evidence for each in done.examples)),
+            calls=sum(group.calls for group in plan.evidence),
+            sessions=len(set().union(*(group.sessions for group in plan.evidence))),
+            examples=_different_examples(plan.evidence),
             opens=plan.opens + more,
         )
 
@@ -654,22 +669,22 @@ class _Refusals:
     """Collects the groups of calls for which no rule is suggested, by reason."""
 
     def __init__(self) -> None:
-        self._found: dict[RefusedGroup, list[CallGroup]] = {}
+        self._groups: dict[RefusedGroup, list[CallGroup]] = {}
 
-    def add(self, done: CallGroup, reason: RefusedGroup) -> None:
-        self._found.setdefault(reason, []).append(done)
+    def add(self, group: CallGroup, reason: RefusedGroup) -> None:
+        self._groups.setdefault(reason, []).append(group)
 
     def all(self) -> tuple[LeftOut, ...]:
         left = [
             LeftOut(
                 what=reason.what,
                 why=reason.why,
-                calls=sum(done.calls for done in dones),
-                examples=tuple(_different(each for done in dones for each in done.examples)),
+                calls=sum(group.calls for group in groups),
+                examples=_different_examples(groups),
             )
-            for reason, dones in self._found.items()
+            for reason, groups in self._groups.items()
         ]
-        return tuple(sorted(left, key=lambda each: -each.calls))
+        return tuple(sorted(left, key=lambda left_out: -left_out.calls))
 
 
 def _why_none(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
@@ -680,17 +695,11 @@ def _why_none(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
     return None if why is None else f"the tool rejects it: {why}"
 
 
-def _without_rule(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, RefusedGroup]]:
-    for done in groups:
-        if done.refused is not None:
-            yield done, RefusedGroup(what=_subject(done.call), why=done.refused)
-
-
-def _different(references: Iterable[Reference]) -> list[Reference]:
-    """Return up to three references whose arguments differ as much as possible."""
-    found = list(references)
-    by_argument = {(each.tool, each.argument): each for each in reversed(found)}
-    return list(reversed(by_argument.values()))[:3]
+def _different_examples(groups: Iterable[CallGroup]) -> tuple[Reference, ...]:
+    """Return up to three examples whose arguments differ as much as possible."""
+    examples = [example for group in groups for example in group.examples]
+    by_argument = {(example.tool, example.argument): example for example in reversed(examples)}
+    return tuple(reversed(by_argument.values()))[:3]
 
 
 def _is_allowed(outcome: Outcome) -> bool:
@@ -731,8 +740,9 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def _subject(call: Call) -> str:
-    text = next((value for value in call.args.values() if isinstance(value, str) and value), "")
-    return f"{call.tool} {_BLANKS.sub(' ', text)[:80]}".rstrip()
+    texts = [value for value in call.args.values() if isinstance(value, str) and value]
+    argument = texts[0] if texts else ""
+    return f"{call.tool} {_BLANKS.sub(' ', argument)[:80]}".rstrip()
 
 
 def suggest(
