@@ -454,8 +454,8 @@ class QueueState:
     @property
     def undelivered(self) -> tuple[str, ...]:
         """The messages and prompts that have not reached the agent, as text, in order."""
-        words = (word.text for word, delivered in self.messages if delivered is None)
-        return (*words, *(prompt.text for prompt in self.prompts))
+        texts = (word.text for word, delivered in self.messages if delivered is None)
+        return (*texts, *(prompt.text for prompt in self.prompts))
 
 
 def load_queue(queue: PromptQueue) -> QueueState:
@@ -463,7 +463,7 @@ def load_queue(queue: PromptQueue) -> QueueState:
     stored = queue._read()
     return QueueState(
         messages=tuple((message.public, message.delivered) for message in stored.messages),
-        prompts=tuple(NextPrompt(id=each.id, text=each.text) for each in stored.waiting),
+        prompts=tuple(NextPrompt(id=prompt.id, text=prompt.text) for prompt in stored.waiting),
     )
 
 
@@ -475,11 +475,11 @@ def with_messages(
     `made`: a cache to pass to each call; maps the numbers of messages to what was inserted for
     them.
     """
-    here = [(word, at) for word, at in state.messages if at is not None]
-    if not here:
+    placed = [(word, at) for word, at in state.messages if at is not None]
+    if not placed:
         return transcript
     rows = rows_of(transcript)
-    for word, delivered in here:
+    for word, delivered in placed:
         if word.number not in made:
             message = Message(
                 id=f"word-{word.number}",
@@ -554,7 +554,7 @@ def queue_again(run: RunFolder, prompt: str) -> None:
     """
     queue = PromptQueue.of(run)
     with queue.sending() as alone:
-        if alone and prompt not in (each.text for each in queue.prompts()):
+        if alone and prompt not in (waiting.text for waiting in queue.prompts()):
             queue.move(queue.add_prompt(prompt).id, 0)
 
 

@@ -243,7 +243,7 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     sessions, last = _chosen(asked, listed(project=where, hidden=asked.hidden), marks)
     if not sessions:
         raise Unsure
-    ids = () if asked.as_lines else store.ids_like({id_start(each.id) for each in sessions})
+    ids = () if asked.as_lines else store.ids_like({id_start(session.id) for session in sessions})
     return _Answer(sessions, last, where, ids, store.unreadable)
 
 

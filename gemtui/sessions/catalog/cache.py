@@ -151,7 +151,7 @@ class Cache(Generic[T]):
         The rows are keyed by the file's path.
         """
         by_path = {os.fsencode(place.name): place for place in places}
-        found: dict[str, T] = {}
+        values: dict[str, T] = {}
         shared: dict[Any, Any] = {}
         renewed = self.renewed
         with self._used() as database:
@@ -160,8 +160,8 @@ class Cache(Generic[T]):
                     path, _, stamp, *_ = _intact(row)
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
-                        found[place.name] = self._decoded(data, place, shared)
-        return found if self.renewed is renewed else {}
+                        values[place.name] = self._decoded(data, place, shared)
+        return values if self.renewed is renewed else {}
 
     def _decoded(self, data: bytes, place: ChatFile, shared: dict[Any, Any]) -> T:
         checksum, packed = data[:_CHECKSUM], data[_CHECKSUM:]

@@ -57,17 +57,17 @@ def read_files(
     """
     left = dict.fromkeys(places)
     if upto is None:
-        for place, known in Readers[ReadResult](f"{__name__}:serve", places).read(cancelled):
+        for place, result in Readers[ReadResult](f"{__name__}:serve", places).read(cancelled):
             del left[place]
-            yield place, known
+            yield place, result
     for place in left:
         if cancelled():
             return
         with SessionLog(place.path) as log:
-            known = read_file(log, place, upto=upto, cancelled=cancelled)
+            result = read_file(log, place, upto=upto, cancelled=cancelled)
         if cancelled():
             return
-        yield place, known
+        yield place, result
 
 
 def _read(place: ChatFile) -> ReadResult:
@@ -105,28 +105,28 @@ def read_cached(
     called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
-        places = {each.name: _place(each, home) for each in sessions}
-        known = cached.get(place for place in places.values() if place is not None)
-        unread = [each for each in sessions if each.name not in known]
+        places = {session.name: _place(session, home) for session in sessions}
+        values = cached.get(place for place in places.values() if place is not None)
+        unread = [session for session in sessions if session.name not in values]
         fresh: list[tuple[ChatFile, T]] = []
-        found = chain(
-            ((each, known[each.name]) for each in sessions if each.name in known),
+        results = chain(
+            ((session, values[session.name]) for session in sessions if session.name in values),
             _read_sessions(unread, places, read, helper, cancelled),
         )
-        for done, (session, one) in enumerate(found, 1):
+        for number, (session, one) in enumerate(results, 1):
             if cancelled():
                 break
             place = places[session.name]
-            if session.name not in known and place is not None and not isinstance(one, Problem):
+            if session.name not in values and place is not None and not isinstance(one, Problem):
                 fresh.append((place, one))
             if len(fresh) == _SAVED:
                 cached.put(fresh)
                 fresh = []
             yield session, one
-            progress(done)
+            progress(number)
         cached.put(fresh)
         if not cancelled():
-            cached.remove_gone(known)
+            cached.remove_gone(values)
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:
@@ -146,11 +146,11 @@ def _read_sessions(
     helper: str | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[Summary, T | Problem]]:
-    left = {each.name: each for each in sessions}
+    left = {session.name: session for session in sessions}
     files = [place for name in left if (place := places[name]) is not None]
     if helper is not None:
-        for place, found in Readers[T | Problem](helper, files).read(cancelled):
-            yield left.pop(place.name), found
+        for place, result in Readers[T | Problem](helper, files).read(cancelled):
+            yield left.pop(place.name), result
     for session in left.values():
         if cancelled():
             return
