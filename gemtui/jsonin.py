@@ -61,7 +61,8 @@ def values_in(data: bytes) -> int:
     """
     if len(data) < _MANY:
         return len(data)
-    if (count := _separators(data)) < _MANY:
+    count = _separators(data)
+    if count < _MANY:
         return count + 1
     plain = data.replace(rb"\\", b"").replace(rb"\"", b"")
     count, inside = 1, 0

@@ -282,9 +282,8 @@ class Marks:
         if self._corruption() is None:
             return
         with locked(self.path.with_name(".marks-lock")):
-            if (
-                corruption := self._corruption()
-            ) is not None:  # nobody else has renamed it meanwhile
+            corruption = self._corruption()
+            if corruption is not None:  # nobody else has renamed it meanwhile
                 aside = _renamed(self.path)
                 raise MarksUnreadable(
                     f"{self.path}, which has your names, tags and notes for sessions, can't be "

@@ -21,14 +21,16 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """
     word = text.strip().lower()
     try:
-        if (ago := _AGO.fullmatch(word)) is not None:
+        ago = _AGO.fullmatch(word)
+        if ago is not None:
             moment = now - timedelta(days=int(ago[1]) * _UNITS[ago[2]])
             return moment, moment
         zone = _zone_of(now)
         if word in _NAMED:
             day = now.date() - timedelta(days=_NAMED[word])
             return start_of_day(day, zone), start_of_day(day + timedelta(days=1), zone)
-        if (match := _DAY.fullmatch(word)) is not None:
+        match = _DAY.fullmatch(word)
+        if match is not None:
             first = date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
             return start_of_day(first, zone), start_of_day(
                 _after(first, month=match[2], day=match[3]), zone

@@ -50,7 +50,9 @@ def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
     in `settings_path`. `base`: the folder that relative paths refer to, which is the run's folder.
     Paths keep their order.
     """
-    items = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
+    if isinstance(value, str):
+        value = [value]
+    items = value if isinstance(value, list) else ()
     texts = (item for item in items if isinstance(item, str) and item and "\0" not in item)
     return tuple(dict.fromkeys(base / settings_path(text, home) for text in texts))
 

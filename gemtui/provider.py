@@ -160,7 +160,8 @@ class GeminiCliProvider:
 
 
 def _words(prompt: str, context: Mapping[str, Any], system_prompt: str | None) -> str:
-    if file := context.get("prompt_file"):
+    file = context.get("prompt_file")
+    if file:
         prompt = f"Process the prompt in {file}"
     return f"{system_prompt}\n\n{prompt}" if system_prompt else prompt
 
@@ -188,8 +189,10 @@ def _list_of(check: Callable[[object], str | None], what: str) -> Callable[[obje
     def checked(value: object) -> str | None:
         if not isinstance(value, list):
             return "must be a list"
-        bad = next((at for at, item in enumerate(value) if check(item) is not None), None)
-        return None if bad is None else f"must be a list of {what}, but [{bad}] is not"
+        for at, item in enumerate(value):
+            if check(item) is not None:
+                return f"must be a list of {what}, but [{at}] is not"
+        return None
 
     return checked
 
@@ -224,7 +227,8 @@ def _check(config: Mapping[str, Any]) -> None:
         elif value is not None and (problem := _CHECKS[key](value)):
             raise OptionError(f"{key} {problem}, got: {value!r}")
     for at, name in enumerate(config.get("allowed_tools") or ()):
-        if problem := name_problem(name):
+        problem = name_problem(name)
+        if problem:
             raise OptionError(f"allowed_tools[{at}]: {problem}")
 
 
@@ -268,7 +272,8 @@ class _Gathered:
         assert outcome is not None
         failed = not outcome.status.is_done
         level = logging.WARNING if failed else logging.INFO
-        if message := meaningful_lines(stderr):
+        message = meaningful_lines(stderr)
+        if message:
             _LOG.log(level, "session %s: stderr: %s", self._session, message)
         line = outcome_line(outcome)
         _LOG.log(level, "session %s ended: %s: %s", self._session, ending.status, line)

@@ -96,7 +96,8 @@ def list_worktrees() -> tuple[Worktree, ...]:
     worktrees: list[Worktree] = []
     with suppress(OSError):
         for folder in worktrees_dir().iterdir():
-            if (worktree := _read(folder.name)) is not None and not worktree.removed:
+            worktree = _read(folder.name)
+            if worktree is not None and not worktree.removed:
                 worktrees.append(worktree)
     return tuple(sorted(worktrees, key=lambda each: (each.made, each.name), reverse=True))
 

@@ -82,7 +82,8 @@ def _files(place: Path) -> Iterator[Path]:
     waiting, entered = deque([place]), set[Path]()
     while waiting and len(entered) < _MOST_FOLDERS:
         folder = waiting.popleft()
-        if (real := resolved(folder)) in entered:
+        real = resolved(folder)
+        if real in entered:
             continue
         entered.add(real)
         with suppress(OSError), os.scandir(folder) as entries:

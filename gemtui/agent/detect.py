@@ -228,9 +228,11 @@ def find_cli(
 
 def usual_paths(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
     """Yield the paths where package managers install the CLI, newest Node.js first."""
-    if prefix := environ.get("NPM_CONFIG_PREFIX"):
+    prefix = environ.get("NPM_CONFIG_PREFIX")
+    if prefix:
         yield Path(prefix, "bin", _NAME)
-    if home := _user_home(environ):
+    home = _user_home(environ)
+    if home:
         yield home / ".npm-global/bin" / _NAME
         yield home / ".local/bin" / _NAME
         mise = Path(environ.get("MISE_DATA_DIR") or home / ".local/share/mise") / "installs"

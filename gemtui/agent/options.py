@@ -752,7 +752,7 @@ def _names(name: str, value: object) -> tuple[str, ...]:
     denied. `name`: the option's name.
     """
     items = _items(name, value)
-    bad = next((at for at, item in enumerate(items) if not isinstance(item, str)), None)
-    if bad is not None:
-        raise OptionError(f"{name}[{bad}] must be a name, not {items[bad]!r}")
+    for at, item in enumerate(items):
+        if not isinstance(item, str):
+            raise OptionError(f"{name}[{at}] must be a name, not {item!r}")
     return items

@@ -148,14 +148,17 @@ class NdjsonReader:
         data = chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk
         *ends, rest = data.split(b"\n")
         for end in ends:
-            if (line := self._complete(end)) is not None:
+            line = self._complete(end)
+            if line is not None:
                 yield line
-        if (cut := self._keep(rest)) is not None:
+        cut = self._keep(rest)
+        if cut is not None:
             yield cut
 
     def close(self) -> Iterator[Parsed | Malformed]:
         """Yield the value of the last line if the line did not end with a line feed."""
-        if (line := self._complete(b"")) is not None:
+        line = self._complete(b"")
+        if line is not None:
             yield line
 
     def _complete(self, end: bytes) -> Parsed | Malformed | None:

@@ -167,9 +167,10 @@ class Request:
         hidden = (self.about or {})["hidden"]
         if tool in hidden:
             return hidden[tool]
-        return next(
-            (message for pattern, message in hidden.items() if fnmatchcase(tool, pattern)), None
-        )
+        for pattern, message in hidden.items():
+            if fnmatchcase(tool, pattern):
+                return message
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

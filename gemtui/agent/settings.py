@@ -46,7 +46,11 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
         return None
     if os.geteuid() != 0 and not os.path.lexists(path):
         return "Gemini CLI accepts a settings file for a single run only if root owns the file"
-    return next((word for folder in _on_the_way(path) if (word := _unsafe(folder))), None)
+    for folder in _on_the_way(path):
+        reason = _unsafe(folder)
+        if reason:
+            return reason
+    return None
 
 
 def _on_the_way(path: Path) -> Iterator[Path]:
@@ -71,7 +75,8 @@ def _unsafe(place: Path) -> str | None:
 
 def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
     """Return the path of the machine's settings, which the environment may override."""
-    if named := environ.get(SETTINGS_VARIABLE):
+    named = environ.get(SETTINGS_VARIABLE)
+    if named:
         return Path(named)
     if platform == "darwin":
         return Path("/Library/Application Support/GeminiCli/settings.json")
@@ -232,7 +237,8 @@ class CliSettings:
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
         """Yield each settings file that contains the setting, with its value in that file."""
         for file in self.files:
-            if (value := at(file.values, *names)) is not None:
+            value = at(file.values, *names)
+            if value is not None:
                 yield file.path, value
 
     def policy_paths(self, cwd: Path) -> tuple[Path, ...]:

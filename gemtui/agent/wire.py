@@ -240,7 +240,11 @@ def _tokens(stats: Part) -> Usage | None:
     """
 
     def count(*names: str) -> int | None:
-        return next((stats[name] for name in names if type(stats.get(name)) is int), None)
+        for name in names:
+            number = stats.get(name)
+            if type(number) is int:
+                return number
+        return None
 
     usage = Usage(
         input=count("input_tokens"),
@@ -276,12 +280,20 @@ def _layers(event: Part, nests: tuple[str, ...]) -> list[Part]:
 
 
 def _first(layers: list[Part], names: tuple[str, ...]) -> Any:
-    return next((layer[name] for name in names for layer in layers if name in layer), _MISSING)
+    for name in names:
+        for layer in layers:
+            if name in layer:
+                return layer[name]
+    return _MISSING
 
 
 def _word(layers: list[Part], names: tuple[str, ...]) -> str:
-    values = (string(layer.get(name)) for name in names for layer in layers)
-    return next((word for word in values if word), "")
+    for name in names:
+        for layer in layers:
+            word = string(layer.get(name))
+            if word:
+                return word
+    return ""
 
 
 def _input(value: object) -> Mapping[str, Any]:

@@ -158,7 +158,8 @@ def show(name: str, as_json: bool) -> int:
     else:
         lines_to_stdout(_table(document))
         errors, warnings = _counted(document.findings)
-        if findings := _summed(errors, warnings):
+        findings = _summed(errors, warnings)
+        if findings:
             note(f"{findings}: see gemtui policy check {name}")
     errors, _ = _counted(document.findings)
     return 1 if errors and not any(entry.rule for entry in document.rules) else 0
@@ -494,7 +495,8 @@ def _replay_lines(found: _Replayed) -> Iterator[str]:
     )
     if found.undated:
         yield f"Not tested: {counted(found.undated, 'call')} without a recorded time"
-    if unchecked := found.counts[ReplayDecision.NOT_CHECKED]:
+    unchecked = found.counts[ReplayDecision.NOT_CHECKED]
+    if unchecked:
         yield f"Not tested: {counted(unchecked, 'command')}; {POWERSHELL}"
     if found.gone:
         yield f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist"

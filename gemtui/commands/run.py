@@ -120,7 +120,8 @@ def run(**words: Any) -> int:
         require_new(replace(options, resume=arguments.fork))
     require_new(options)
     terminal = AskingTerminal.open(as_json=arguments.as_json) if options.ask else None
-    if (waiting := asking_words(runs_dir())) is not None:
+    waiting = asking_words(runs_dir())
+    if waiting is not None:
         note(waiting)
     prune_runs(adapter.runs)
     if arguments.fork:
@@ -255,7 +256,8 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
         show.note(remark)
     for remark in await asyncio.to_thread(report_failures):
         note(remark)
-    if left := await asyncio.to_thread(run.queue.undelivered):
+    left = await asyncio.to_thread(run.queue.undelivered)
+    if left:
         note(waiting_words(left, run.folder.id))
 
 
@@ -435,7 +437,10 @@ async def _run_all(
                 run.abort()
             await asyncio.gather(*(run.wait() for _, run in begun))
             await writer.close()
-    return next((code for code in codes if code), 0)
+    for code in codes:
+        if code:
+            return code
+    return 0
 
 
 def _worktree_name(run: GeminiRun) -> str:

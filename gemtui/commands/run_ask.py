@@ -161,7 +161,8 @@ class TerminalQuestions:
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
         self._show(asked)
-        if lines := tuple(_words(asked)):
+        lines = tuple(_words(asked))
+        if lines:
             self._terminal.write(lines)
         await asyncio.to_thread(self._terminal.ring, self._notice(asked))
         while True:
@@ -356,7 +357,8 @@ def question_lines(asked: Asked, project: Path) -> Iterator[str]:
     text = (
         proposal.text if proposal.diff is None else hunks(proposal.diff.diff) or proposal.diff.diff
     )
-    if folder := proposal.folder(project):
+    folder = proposal.folder(project)
+    if folder:
         yield visible_line(f"  in {folder}")
     mark = "$ " if proposal.form is Form.COMMAND else ""
     for line in visible(text).rstrip("\n").split("\n"):

@@ -245,8 +245,10 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
 
 def _with_flag(error: OptionError) -> Exception:
     """Return the error with the option as typed on the command line instead of its name."""
-    flags = next((option.flags for option in run_options() if option.name == error.option), ())
-    return click.UsageError(f"{flags[0]}: {error.what}") if flags else error
+    for option in run_options():
+        if option.name == error.option and option.flags:
+            return click.UsageError(f"{option.flags[0]}: {error.what}")
+    return error
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:

@@ -168,7 +168,8 @@ class Show:
 
         `text`: whole lines of the CLI's stderr.
         """
-        if retry := retry_words(text):
+        retry = retry_words(text)
+        if retry:
             self.progress(retry)
 
     def close(self, stderr: str) -> int:

@@ -138,7 +138,8 @@ def list_(as_json: bool) -> None:
             note(orphaned_words(run.id))
         if run.undelivered and run.state is not RunState.RUNNING:
             note(waiting_words(run.undelivered, run.id))
-    if asking := asking_words(runs_folder):
+    asking = asking_words(runs_folder)
+    if asking:
         note(asking)
     for copy in kept:
         note(last_copy_words(copy))
@@ -440,14 +441,12 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         talking.require_outside()
     except InsideRunError as error:
         raise click.UsageError(str(error)) from None
-    question = next(
-        (open_question for open_question in talking.refresh() if open_question.number == number),
-        None,
-    )
+    question = {question.number: question for question in talking.refresh()}.get(number)
     if question is None:
         listed = f"gemtui runs questions {run.id[:_SHORT]}"
         raise click.UsageError(f"run {run.id[:_SHORT]} has no question {number}: see {listed}")
-    if (why := _too_late(run, question)) is not None:
+    why = _too_late(run, question)
+    if why is not None:
         return _refused(run, number, why, as_json=as_json)
     asked = talking.asked(question)
     if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):

@@ -352,7 +352,8 @@ def _table(
     widths = dict(enumerate(max(map(cells, column)) for column in zip(*cleaned, strict=True)))
     del widths[len(_HEAD) - 1]
     room = None
-    if (columns := terminal_width()) is not None:
+    columns = terminal_width()
+    if columns is not None:
         widths = _fitting(widths, columns)
         room = max(0, columns - _used_width(widths))
     specials = ["", *(_special(session, mark) for session, mark in both)]

@@ -45,12 +45,10 @@ class LaterCommand(click.Command):
 
     def load(self) -> click.Command:
         """Import the command."""
-        members = vars(import_module(f"gemtui.commands.{self._module}")).values()
-        return next(
-            member
-            for member in members
-            if isinstance(member, click.Command) and member.name == self.name
-        )
+        for member in vars(import_module(f"gemtui.commands.{self._module}")).values():
+            if isinstance(member, click.Command) and member.name == self.name:
+                return member
+        raise LookupError(self.name)
 
 
 class LaterGroup(click.Group):

@@ -137,6 +137,7 @@ def _report_problems(log: SessionLog) -> None:
 
 def _report_dropped(log: SessionLog) -> None:
     """Report how many dropped messages the unified format had to leave out."""
-    if lost := dropped_counts(log):
+    lost = dropped_counts(log)
+    if lost:
         messages = counted(lost.total(), "message")
         note(f"{messages} left out: {dropped_words(lost)}: use --format json to include them")

@@ -351,7 +351,8 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
     is working in the folder, and can be undone with `gemtui redo`. Exit code 1 if a hunk was
     left alone because it is no longer in its file or can't be reverted.
     """
-    if bad := [id for id in reverted if not _ID.fullmatch(id)]:
+    bad = [id for id in reverted if not _ID.fullmatch(id)]
+    if bad:
         raise click.UsageError(
             f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review"
         )

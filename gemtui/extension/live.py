@@ -402,7 +402,8 @@ def _stands_still(pid: int) -> bool:
 def _terminal_times(pid: int) -> tuple[float, float]:
     """Return when a process's terminal last had input and output; 0 if unknown."""
     with suppress(OSError):
-        if (tty := terminal_of(pid)) is not None:
+        tty = terminal_of(pid)
+        if tty is not None:
             facts = Path(tty).stat()
             return facts.st_atime, facts.st_mtime
     return 0, 0

@@ -211,7 +211,8 @@ def _of_log(log: SessionLog, session: Summary, is_it: _IsIt) -> list[CallEvidenc
             continue
         message = transcript.read(position)
         for call in (block for block in message.blocks if isinstance(block, ToolCall)):
-            if (seen := _seen(call, names)) is not None:
+            seen = _seen(call, names)
+            if seen is not None:
                 evidence.append(_record(call, message, seen, session.owner, session.when))
     return evidence
 

@@ -161,10 +161,10 @@ def change_of(
     """
 
     def change(log: SessionLog) -> DiffDisplay | None:
-        writes = _writes(log, of_message=write.message)
-        return next(
-            (change for candidate, change in writes if candidate.block == write.block), None
-        )
+        for candidate, change in _writes(log, of_message=write.message):
+            if candidate.block == write.block:
+                return change
+        return None
 
     return read_log(write.source.path, change, cancelled)
 

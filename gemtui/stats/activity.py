@@ -136,7 +136,8 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
         failed = status is ToolStatus.SUCCESS and exit_code
         ended = EXIT_CODE if failed else status.value
         calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
-        if path := written_path(raw, status):
+        path = written_path(raw, status)
+        if path:
             writes[slot, path] = None
     return FileActivity(
         prompts=tuple(prompts.items()),

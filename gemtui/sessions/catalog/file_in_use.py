@@ -178,7 +178,8 @@ def _undamaged_first(ranked: list[Summary]) -> list[Summary]:
 
 def _project(files: Iterable[Summary], projects: Projects) -> str | None:
     for file in files:
-        if (root := projects.root_of(file.project_key, file.project_hash)) is not None:
+        root = projects.root_of(file.project_key, file.project_hash)
+        if root is not None:
             return root
     return None
 

@@ -315,11 +315,10 @@ class Index:
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """Return a session with all its copies, reading the files that may be copies."""
         likely = [place for place in store.files() if name_fits(place, session.id)]
-        sessions = self.sessions_in(likely)
-        return next(
-            (candidate for candidate in sessions if set(session.names) <= set(candidate.names)),
-            session,
-        )
+        for candidate in self.sessions_in(likely):
+            if set(session.names) <= set(candidate.names):
+                return candidate
+        return session
 
     # --- scanning and reading ----------------------------------------------------------------
 
@@ -436,7 +435,8 @@ class Index:
         try:
             place = place_of(path, self.home)
         except OSError as error:
-            if (known_place := self._places.get(str(path))) is not None:
+            known_place = self._places.get(str(path))
+            if known_place is not None:
                 self._take(known_place, problem_of(path, error))
             return
         self._turn_to_kept(path)

@@ -139,7 +139,8 @@ class _Waiting:
         for key in (("id", id), ("made", name)) if id else (("name", name),):
             queue = self._queues[key]
             while queue:
-                if (call := queue.popleft()) not in self._answered:
+                call = queue.popleft()
+                if call not in self._answered:
                     self._answered.add(call)
                     return self._ids[call]
         return None

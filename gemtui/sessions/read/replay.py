@@ -482,7 +482,8 @@ class Replay:
 
     def _answered(self, asked: CallFact) -> CallFact:
         """Return the facts about a call that a message names only in a part."""
-        if (stored := self.calls.get(asked.id)) is not None:
+        stored = self.calls.get(asked.id)
+        if stored is not None:
             return stored.fact
         reply = self.replies.get(asked.id)
         tool = asked.tool or ("" if reply is None else reply.fact.tool)

@@ -192,7 +192,8 @@ class SessionLog:
             self._source = None
         if not data:
             raise NotASession(f"{self.path} is empty", path=self.path)
-        if (program := foreign_program(data)) is not None:
+        program = foreign_program(data)
+        if program is not None:
             why = " (no sessionId at its beginning)" if b'"sessionId"' not in data else ""
             raise NotASession(f"{self.path} {_FOREIGN.format(program)}{why}", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
@@ -234,7 +235,8 @@ class SessionLog:
                 self._require_other_form(source, size=size, limit=legacy_json.LIMIT, of="bytes")
                 return None
             data = source.read(0, amount)
-            if (values := values_in(data)) > legacy_json.VALUES:
+            values = values_in(data)
+            if values > legacy_json.VALUES:
                 self._require_other_form(
                     source, size=values, limit=legacy_json.VALUES, of="JSON values"
                 )
@@ -280,7 +282,8 @@ class SessionLog:
         self._replay.feed({"$set": header}, 0, size)
         self._replay.rebuild(records, 0, size, unique=not is_line)
         self._require_bounded()
-        if (word := left_out_note(legacy_json.entries_in(value) - len(records))) is not None:
+        word = left_out_note(legacy_json.entries_in(value) - len(records))
+        if word is not None:
             self._problem(None, word)
         if isinstance(had, WholeSource):
             self._keep_equal(before, had, records)

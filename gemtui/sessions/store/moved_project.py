@@ -233,7 +233,8 @@ class _Registry:
         self.path = home / "projects.json"
         self._whole: dict[str, Any] = {}
         try:
-            if (data := read_if_present(self.path, REGISTRY_LIMIT)) is not None:
+            data = read_if_present(self.path, REGISTRY_LIMIT)
+            if data is not None:
                 self._whole = object_of(data, self.path)
         except OSError as error:
             raise MoveFailed(message_of(error)) from error

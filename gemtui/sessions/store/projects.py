@@ -117,7 +117,8 @@ def _marker(home: Path, key: str) -> str | None:
     for folder in ("tmp", "history"):
         with suppress(OSError):
             data = read_small(home / folder / key / MARKER, ROOT_LIMIT)
-            if root := os.fsdecode(data).strip("\r\n"):
+            root = os.fsdecode(data).strip("\r\n")
+            if root:
                 return root
     return None
 

@@ -125,7 +125,8 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreCha
             paths = {_named(tmp, path, base) for path in batch} if there else set()
             if first:
                 await asyncio.to_thread(_require_room, base)
-            if (now := _identity(registry)) != listed:
+            now = _identity(registry)
+            if now != listed:
                 listed = now
                 paths.add(registry)
             moved = _nearest(tmp) != root or _identity(root)[:2] != folder[:2]

@@ -295,14 +295,16 @@ class Asking(RunPart):
 
     @dialog
     async def _settle(self, event: QuestionPane.Answered) -> None:
-        if (run := self.screen.run_shown) is not None:
+        run = self.screen.run_shown
+        if run is not None:
             app, talk = self.screen.gemtui, run.conversation
             await _carry_out(app, self.screen.question, talk, event.action, event.shown)
             await self._look(run)
 
     @dialog
     async def action_take_back(self) -> None:
-        if (run := self.screen.run_shown) is not None:
+        run = self.screen.run_shown
+        if run is not None:
             await _revoke_newest(self.screen.gemtui, run.conversation)
             await self._look(run)
 

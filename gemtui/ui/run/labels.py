@@ -166,13 +166,15 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     for end in (ToolEnd.DENIED, ToolEnd.REFUSED):
         if ends[end]:
             yield Content.styled(f"{glyphs.denied} {ends[end]} {end}", "$text-warning")
-    if failed := ends[ToolEnd.FAILED]:
+    failed = ends[ToolEnd.FAILED]
+    if failed:
         yield Content.styled(f"{glyphs.failed} {failed} failed", "$text-error")
     yield Content(counted(run.answers(), "turn"))
     waits = sum(delivered is None for _, delivered in run.queue_state.messages)
     if waits and run.alive:
         yield Content.styled(f"{counted(waits, 'message')} not read yet", "$text-accent")
-    if queued := len(run.queue_state.prompts):
+    queued = len(run.queue_state.prompts)
+    if queued:
         word, role = ("waiting", "warning") if run.over else ("queued", "accent")
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
 

@@ -141,7 +141,8 @@ class RunMode:
     async def _say_waiting(self) -> None:
         """Tell the user about prompts that were still queued when their run ended."""
         folder = self._app.runs_dir
-        if waits := await asyncio.to_thread(_waiting, folder):
+        waits = await asyncio.to_thread(_waiting, folder)
+        if waits:
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
             text = f"Finished runs left {what} unsent. Press ctrl+l in the run pane to find them."
             self._app.show_message(text)

@@ -245,7 +245,8 @@ class NextRun(RunPart):
         """Use these options for the next run and for the queue of the run on screen."""
         self.options, self._chosen, self._kept = options, True, False
         self.screen.show_options()
-        if (run := self.screen.run_shown) is not None and run.queue_state.prompts:
+        run = self.screen.run_shown
+        if run is not None and run.queue_state.prompts:
             self._keep(run)
 
     @background("telling")
@@ -273,9 +274,11 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
 
     The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
-    mode = ApprovalMode.DEFAULT.value if name == ASK else name
-    named = next((mode_of_order for mode_of_order in _ORDER if mode_of_order.value == mode), None)
-    return None if named is None else in_mode(options, named, can_ask=can_ask)
+    wanted = ApprovalMode.DEFAULT.value if name == ASK else name
+    for mode in _ORDER:
+        if mode.value == wanted:
+            return in_mode(options, mode, can_ask=can_ask)
+    return None
 
 
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:

@@ -259,7 +259,8 @@ def options_from_texts(texts: Mapping[str, str], base: AgentOptions) -> AgentOpt
         folder = current_folder() / typed_path(changed.pop("cwd"))
     made: dict[str, Any] = {"cwd": folder}
     for option in run_options():
-        if (text := changed.get(option.name)) is not None:
+        text = changed.get(option.name)
+        if text is not None:
             try:
                 made[option.name] = _value(option, text, folder) if text else option.default
             except OptionError as error:

@@ -113,15 +113,18 @@ class WriteList(OptionList):
             self.action_diff()
 
     def action_diff(self) -> None:
-        if (write := self._chosen) is not None:
+        write = self._chosen
+        if write is not None:
             self.post_message(self.DiffRequested(write))
 
     def action_open_file(self) -> None:
-        if (write := self._chosen) is not None:
+        write = self._chosen
+        if write is not None:
             self.post_message(FileRequested(str(write.path)))
 
     def action_history(self) -> None:
-        if (write := self._chosen) is not None:
+        write = self._chosen
+        if write is not None:
             self.post_message(HistoryRequested(str(write.path)))
 
     def action_back(self) -> None:
@@ -447,6 +450,7 @@ def _last_denied_call(transcript: Transcript) -> Call | None:
     """Return the transcript's last denied call, or None."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
-            if (call := _denied_call(block)) is not None:
+            call = _denied_call(block)
+            if call is not None:
                 return call
     return None

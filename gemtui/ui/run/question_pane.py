@@ -150,7 +150,8 @@ def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
     above it.
     """
     lines: list[Line] = []
-    if folder := proposal.folder(project):
+    folder = proposal.folder(project)
+    if folder:
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
         gutter = (Piece("  " if index else "$ ", look[Role.MUTED]),)
@@ -434,9 +435,9 @@ class QuestionPane(Vertical):
         self._number, self.shown = number, None
         self.view.show(lambda _look: ())
         self.view.begin()
-        question = next((each for each in self.waiting if each.number == number), None)
-        if question is not None and self._conversation is not None:
-            self._look_at(question, self._conversation)
+        for question in self.waiting:
+            if question.number == number and self._conversation is not None:
+                self._look_at(question, self._conversation)
 
     @work(exclusive=True, group="proposal")
     async def _look_at(self, question: Question, conversation: Conversation) -> None:
@@ -641,7 +642,8 @@ class QuestionPane(Vertical):
 
     def _read_on(self) -> None:
         """Scroll down instead of allowing the call, because its end hasn't been seen."""
-        if below := self.view.below:
+        below = self.view.below
+        if below:
             self.view.page_down()
             more = counted(below, "more line")
             self._tell(f"Not answered yet: {more} below. Keep reading, then press the key again.")

@@ -95,7 +95,8 @@ class RunKeys(RunPart):
         from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
 
         app = self.screen.gemtui
-        if (stored := self._stored_place()) is not None:
+        stored = self._stored_place()
+        if stored is not None:
             find, number = stored
             request = UndoRequest(folder=self.folder, home=app.start.home, find=find, number=number)
             await app.push_screen_wait(UndoScreen(request))
@@ -105,7 +106,8 @@ class RunKeys(RunPart):
         from gemtui.ui.undo.undo_screen import show_fork
 
         app = self.screen.gemtui
-        if (stored := self._stored_place()) is not None:
+        stored = self._stored_place()
+        if stored is not None:
             await show_fork(app, *stored, self.folder, app.start.home)
 
     @dialog
@@ -142,16 +144,19 @@ class RunKeys(RunPart):
         """
         from gemtui.ui.review.screen import review_run
 
-        if (run := self.screen.run_shown) is not None:
+        run = self.screen.run_shown
+        if run is not None:
             calls, prompt = run.own_transcript.calls(), run.prompt
             subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
-            if text := await self.screen.gemtui.push_screen_wait(subject):
+            text = await self.screen.gemtui.push_screen_wait(subject)
+            if text:
                 self._write(text)
 
     # --- details -------------------------------------------------------------------------------
 
     def action_allow(self) -> None:
-        if (call := self.screen.panes.refused()) is not None:
+        call = self.screen.panes.refused()
+        if call is not None:
             self.screen.post_message(AllowCallRequested(call, self._next.options.policies))
 
     def action_stderr(self) -> None:

@@ -380,7 +380,8 @@ class RunScreen(RunPane):
         """Show a run's state in the status line, the panes and the window title."""
         glyphs = self.gemtui.glyphs
         left = [*status_parts(run, glyphs, self.gemtui.clock())]
-        if totals := write_totals(run, glyphs):
+        totals = write_totals(run, glyphs)
+        if totals:
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.status.show_parts(left, right)

@@ -63,7 +63,8 @@ class Sending(RunPart):
         While the run on screen is active, the prompt is added to its queue.
         """
         prompt = self.screen.prompt
-        if (own := own_command(text)) is not None:
+        own = own_command(text)
+        if own is not None:
             prompt.sent(text)
             self._obey(*own)
         elif (run := self.screen.run_shown) is None or run.over:
@@ -74,7 +75,8 @@ class Sending(RunPart):
 
     def send_now(self, text: str) -> None:
         """Send a message to the active run, or explain that the run accepts none."""
-        if (run := self.screen.run_shown) is None:
+        run = self.screen.run_shown
+        if run is None:
             return
         if run.accepts_messages:
             self.screen.prompt.sent(text)
@@ -217,7 +219,8 @@ class Sending(RunPart):
 
     @dialog
     async def action_queue(self) -> None:
-        if (run := self.screen.run_shown) is not None:
+        run = self.screen.run_shown
+        if run is not None:
             app = self.screen.gemtui
             wanted = await show_queue(app, run, edited=self._send_what_waits)
             if wanted is not None:
@@ -228,11 +231,13 @@ class Sending(RunPart):
 
     def action_again(self) -> None:
         """Send the finished run's prompt again, in the session that the run continued."""
-        if (run := self._ended()) is not None:
+        run = self._ended()
+        if run is not None:
             self._send(run.prompt, resume=run.resumes, before=run.before)
 
     def action_edit(self) -> None:
-        if (run := self._ended()) is not None:
+        run = self._ended()
+        if run is not None:
             self.screen.prompt.set_text(run.prompt)
             self.screen.prompt.focus()
 

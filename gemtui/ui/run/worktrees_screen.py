@@ -279,7 +279,8 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     @on(RowList.Opened)
     def _open(self) -> None:
-        if (row := self.rows.chosen) is not None:
+        row = self.rows.chosen
+        if row is not None:
             self._leave(Then.SHOW, row)
 
     @work(exclusive=True, group="leave")
@@ -291,7 +292,8 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_each(self) -> None:
-        if (row := self.rows.chosen) is None:
+        row = self.rows.chosen
+        if row is None:
             return
         text = await self.app.push_screen_wait(
             AskScreen(
@@ -305,7 +307,8 @@ class WorktreesScreen(BesideScreen[WorktreeChoice, WorktreeRow]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_each_policy(self) -> None:
-        if (row := self.rows.chosen) is None:
+        row = self.rows.chosen
+        if row is None:
             return
         policies = await asyncio.to_thread(list_policies)
         ours = (policy.path.stem for policy in policies if policy.origin is Origin.OURS)
