@@ -109,7 +109,8 @@ def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
 
 
 @each_row(
-    "command", ["./build.js a", "./out", "node build.js", "tool --with=build.js", "npx @a/b out"]
+    "command",
+    ["./build.js a", "./out", "node build.js", "tool --with=build.js", "npx @a/b build.js"],
 )
 def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_changes(
     project: Path, command: str
@@ -118,10 +119,13 @@ def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_chan
     granted = Granted(project)
     granted.add(like.toml)
     assert granted.allows(shell(command)), "there are no such files"
-    (project / "build.js").touch()
-    (project / "out").symlink_to("/bin/true")
+    file, link = project / "build.js", project / "out"
+    file.touch()
+    link.symlink_to("/bin/true")
     assert "a file of the project, can change" in asked(SHELL, {"command": command}, project).words
     assert not granted.allows(shell(command))
+    file.unlink()
+    link.unlink()
 
 
 def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None:
