@@ -119,7 +119,7 @@ def typed(record: Mapping[str, Any]) -> UserParts:
 
     Never raises, whatever the record contains.
     """
-    words: list[str] = []
+    prompts: list[str] = []
     rest: list[str] = []
     files: list[tuple[str, str]] = []
     media: list[Part] = []
@@ -132,12 +132,12 @@ def typed(record: Mapping[str, Any]) -> UserParts:
         elif "inlineData" in part or "fileData" in part:
             media.append(part)
         elif isinstance(text := part.get("text"), str) and not part.get("thought"):
-            text, found, hooks = _without_context(text)
-            context = context or found
+            text, has_context, hooks = _without_context(text)
+            context = context or has_context
             files += hooks
-            referenced = referenced or _begins_references(text, words)
-            (rest if referenced else words).append(text)
-    text, tail = _cut_references("".join(words))
+            referenced = referenced or _begins_references(text, prompts)
+            (rest if referenced else prompts).append(text)
+    text, tail = _cut_references("".join(prompts))
     if tail:
         rest.insert(0, tail)
     files += _referenced_files(rest)
@@ -224,11 +224,11 @@ def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
     If they can't be assigned with certainty, every item is None. This is also the case if several
     names include one outside the project, because the media are sorted by absolute path.
     """
-    found = [name for name in asked if main_type_of_file(name) == kind]
-    outside = any(name.startswith(("/", "..", "~")) for name in found)
-    if len(found) != number or (outside and number > 1):
+    names = [name for name in asked if main_type_of_file(name) == kind]
+    outside = any(name.startswith(("/", "..", "~")) for name in names)
+    if len(names) != number or (outside and number > 1):
         return [None] * number
-    return [*found]
+    return [*names]
 
 
 def _path(name: str) -> str:

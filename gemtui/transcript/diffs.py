@@ -224,7 +224,7 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
     Raises NoPatch if a hunk is truncated, or if anything but a hunk follows.
     """
-    found = []
+    hunks = []
     rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
     while rest:
         line = rest.popleft()
@@ -232,8 +232,8 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
         if head is None:
             raise NoPatch(_CORRUPT if line.startswith("@@ ") else _SEVERAL)
         removed, added = _hunk(rest, int(head[2] or 1), int(head[4] or 1))
-        found.append(Hunk(int(head[1]), removed, int(head[3]), added))
-    return found
+        hunks.append(Hunk(int(head[1]), removed, int(head[3]), added))
+    return hunks
 
 
 GAP = "@"

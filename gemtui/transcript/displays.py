@@ -154,10 +154,10 @@ def _agent(value: Part) -> AgentDisplay:
 
 
 def _activity(item: Part) -> Activity:
-    words = (string(item.get("content")), string(item.get("description")))
+    texts = (string(item.get("content")), string(item.get("description")))
     return Activity(
         kind=string(item.get("type")),
-        text=" ".join(word for word in words if word),
+        text=" ".join(word for word in texts if word),
         status=string(item.get("status")),
     )
 

@@ -81,8 +81,8 @@ def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterat
     )
     yield f'<header>\n<h1 dir="auto">{title}</h1>\n<dl>\n'
     times = {when(time): time for time in (summary.started, summary.updated) if time is not None}
-    for label, words in heading_facts(summary):
-        value = time_element(times[words]) if words in times else escape(words)
+    for label, text in heading_facts(summary):
+        value = time_element(times[text]) if text in times else escape(text)
         yield f"<dt>{label}</dt><dd>{value}</dd>\n"
     yield "</dl>\n</header>\n<main>\n"
 
@@ -178,8 +178,8 @@ _LARGEST = 20_000_000
 
 
 def _image(image: Image, label: str) -> str:
-    words = image_words(image)
-    about = note_html(Clean(f"{label}: {words}"))
+    description = image_words(image)
+    about = note_html(Clean(f"{label}: {description}"))
     if not image.data or (image.size or 0) > _LARGEST:
         return about
     try:
@@ -190,7 +190,7 @@ def _image(image: Image, label: str) -> str:
     if kind is None or kind.mime not in _SHOWN:
         return about
     source = f"data:{kind.mime};base64,{b64encode(content).decode()}"
-    return f'{about}<p><img src="{source}" alt="{escape(words)}"></p>\n'
+    return f'{about}<p><img src="{source}" alt="{escape(description)}"></p>\n'
 
 
 def _argument(name: Clean, value: Clean) -> str:

@@ -50,8 +50,8 @@ def to_markdown(
     conversation.
     """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
-    for label, words in heading_facts(summary):
-        yield f"- {label}: {escaped(words)}\n"
+    for label, text in heading_facts(summary):
+        yield f"- {label}: {escaped(text)}\n"
     for passage in passages(transcript, dropped=dropped):
         pieces = (f"*{escaped(passage)}*",) if isinstance(passage, str) else _message(passage)
         yield "".join(f"\n{piece}\n" for piece in pieces)

@@ -51,8 +51,8 @@ def to_text(
     the conversation.
     """
     yield f"{clean_line(summary.title)}\n\n"
-    for label, words in heading_facts(summary):
-        yield f"{label}: {words}\n"
+    for label, text in heading_facts(summary):
+        yield f"{label}: {text}\n"
     for passage in passages(transcript, dropped=dropped):
         lines = ("", f"[{passage}]") if isinstance(passage, str) else message_lines(passage)
         yield "".join(f"{line}\n" for line in lines)

@@ -172,10 +172,10 @@ STATUS = {
 
 def head(message: Message) -> Clean:
     """Return the first line of a message: author, time, and why it was dropped."""
-    words = [author_name(message), when(message.time) if message.time else "time unknown"]
+    facts = [author_name(message), when(message.time) if message.time else "time unknown"]
     if message.dropped:
-        words.append(dropped_note(message.dropped))
-    return Clean(", ".join(words))
+        facts.append(dropped_note(message.dropped))
+    return Clean(", ".join(facts))
 
 
 def usage_words(usage: Usage) -> Clean:
@@ -187,22 +187,22 @@ def usage_words(usage: Usage) -> Clean:
     def count(number: int | None) -> str:
         return "unknown" if number is None else f"{number:,}"
 
-    words = (
+    counts = (
         f"{count(usage.total)} in total; input {count(usage.input)} "
         f"(cached {count(usage.cached)}), output {count(usage.output)}, "
         f"thoughts {count(usage.thoughts)}, tool {count(usage.tool)}"
     )
-    return Clean(words if usage.adds_up else f"{words}; the numbers do not add up")
+    return Clean(counts if usage.adds_up else f"{counts}; the numbers do not add up")
 
 
 def call_words(call: ToolCall) -> Clean:
     """Describe how a tool call ended: status or exit code, duration, lines changed."""
-    words = [f"exit code {call.exit_code}" if ended_badly(call) else STATUS[call.status]]
+    facts = [f"exit code {call.exit_code}" if ended_badly(call) else STATUS[call.status]]
     if call.duration is not None:
-        words.append(f"after {duration(call.duration)}")
+        facts.append(f"after {duration(call.duration)}")
     if isinstance(call.display, DiffDisplay):
-        words += _change_words(call.display, written=call.status is ToolStatus.SUCCESS)
-    return Clean(", ".join(words))
+        facts += _change_words(call.display, written=call.status is ToolStatus.SUCCESS)
+    return Clean(", ".join(facts))
 
 
 def ended_badly(call: ToolCall) -> bool:
@@ -245,8 +245,8 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     repeated = repeated_arguments(call)
     for name, value in call.args.items():
         if not (_is_subject(call, value) or name in repeated):
-            words = value if isinstance(value, str) else pretty(value)
-            yield visible_line(str(name)), Clean(visible(words).strip("\n"))
+            text = value if isinstance(value, str) else pretty(value)
+            yield visible_line(str(name)), Clean(visible(text).strip("\n"))
 
 
 def _is_subject(call: ToolCall, value: object) -> bool:

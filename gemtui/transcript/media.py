@@ -143,21 +143,21 @@ def image_words(image: Image) -> Clean:
     size = "size unknown" if image.size is None else readable_size(image.size)
     area = pixels(head or b"")
     shown = f"{area[0]}x{area[1]}" if area else ""
-    words = (image.name, _type_words(image, head), shown, size, image.uri)
-    return clean_line(", ".join(word[:LONGEST_LABEL] for word in words if word))
+    facts = (image.name, _type_words(image, head), shown, size, image.uri)
+    return clean_line(", ".join(word[:LONGEST_LABEL] for word in facts if word))
 
 
 def image_text(image: Image) -> str:
     """Return the recorded text that `image_words` shows, each part on a line; raw and untrusted."""
-    words = (image.name, image.mime_type, image.uri)
-    return "\n".join(word[:LONGEST_LABEL] for word in words if word)
+    facts = (image.name, image.mime_type, image.uri)
+    return "\n".join(word[:LONGEST_LABEL] for word in facts if word)
 
 
 def numbered(images: Sequence[Image]) -> tuple[Image, ...]:
     """Name unnamed images by position: `image 1 of 2`, or just `image`."""
     return tuple(
-        image if image.name or image.uri else replace(image, name=_by_place(image, place, images))
-        for place, image in enumerate(images, 1)
+        image if image.name or image.uri else replace(image, name=_by_place(image, number, images))
+        for number, image in enumerate(images, 1)
     )
 
 
@@ -183,13 +183,15 @@ def _head(image: Image) -> bytes | None:
 
 def _type_words(image: Image, head: bytes | None) -> str:
     """Return the recorded type, and the actual type if the bytes show a different one."""
-    said = image.mime_type[:LONGEST_LABEL] or "type unknown"
+    label = image.mime_type[:LONGEST_LABEL] or "type unknown"
     if head is None:
-        return f"{said}, damaged"
-    known = _OTHER_NAMES.get(said.lower(), said.lower())
+        return f"{label}, damaged"
+    known = _OTHER_NAMES.get(label.lower(), label.lower())
     if (kind := media_type(head)) is not None:
-        return said if kind.mime == known else f"{kind.mime}, recorded as {said}"
-    return f"recorded as {said}, but its bytes say otherwise" if head and known in _KNOWN else said
+        return label if kind.mime == known else f"{kind.mime}, recorded as {label}"
+    return (
+        f"recorded as {label}, but its bytes say otherwise" if head and known in _KNOWN else label
+    )
 
 
 # --- pixels --------------------------------------------------------------------------------------

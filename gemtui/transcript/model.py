@@ -243,10 +243,10 @@ class Usage(Struct, frozen=True, gc=False):
 
 def usage_sum(usages: Iterable[Usage | None]) -> Usage:
     """Return the sum of the known values for each token count, skipping None."""
-    known = [usage for usage in usages if usage is not None]
+    counted = [usage for usage in usages if usage is not None]
     totals: dict[str, int] = {}
     for name in Usage.__struct_fields__:
-        counts = [count for usage in known if (count := getattr(usage, name)) is not None]
+        counts = [count for usage in counted if (count := getattr(usage, name)) is not None]
         if counts:
             totals[name] = sum(counts)
     return Usage(**totals)

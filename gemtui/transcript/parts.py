@@ -143,8 +143,8 @@ def plausible(usage: Usage) -> Usage | None:
     Token counts are implausible if any is negative or huge, or if `cached` exceeds `input` or
     `input` exceeds `total`.
     """
-    known = [count for count in astuple(usage) if count is not None]
-    if known and (min(known) < 0 or max(known) > _MOST_TOKENS):
+    counts = [count for count in astuple(usage) if count is not None]
+    if counts and (min(counts) < 0 or max(counts) > _MOST_TOKENS):
         return None
     rising = [each for each in (usage.cached, usage.input, usage.total) if each is not None]
     return usage if rising == sorted(rising) else None

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from itertools import groupby
 from typing import Any, NamedTuple, assert_never
 
-from gemtui.text import counted
+from gemtui.text import clean, counted
 from gemtui.transcript.displays import hunks
 from gemtui.transcript.model import (
     AgentDisplay,
@@ -98,7 +98,9 @@ def result_rows(display: Display) -> Iterator[Row]:
         case DiffDisplay():
             yield Row(RowRole.DIFF, source=display)
         case ScreenDisplay():
-            text = "\n".join("".join(span.text for span in line) for line in display.lines)
+            # cleaned one by one: the ends of two spans must not become a colour code together
+            lines = ["".join(clean(span.text) for span in line) for line in display.lines]
+            text = "\n".join(lines)
             yield Row(RowRole.SCREEN, text, source=display.lines)
         case TableDisplay():
             yield Row(RowRole.COLUMNS, "\t".join(display.columns), source=display.columns)

@@ -40,10 +40,10 @@ def of_rows(transcript: Transcript, rows: list[OutlineRow]) -> Transcript:
 
     A row has an outline, and either a message or the index of a message in `transcript`.
     """
-    found = tuple(row for _, row in rows)
+    outlines = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:
-        row = found[at]
+        row = outlines[at]
         return transcript.read(row) if isinstance(row, int) else row
 
     lines = tuple(line for line, _ in rows)

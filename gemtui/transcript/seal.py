@@ -63,15 +63,15 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     If there is no token, the same object is returned.
     """
     folder, mark = arguments.get(_FOLDER), arguments.get(PROPERTY)
-    found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
+    match = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
     marked = isinstance(mark, str) and re.fullmatch(_MARK, mark) is not None
-    if found is None and not marked:
+    if match is None and not marked:
         return arguments
     plain = dict(arguments)
     if marked:
         del plain[PROPERTY]
-    if found is not None and isinstance(folder, str):
-        rest = found["rest"]
+    if match is not None and isinstance(folder, str):
+        rest = match["rest"]
         plain[_FOLDER] = f"/{rest}" if folder.startswith("/") else rest
         if plain[_FOLDER] == ".":
             del plain[_FOLDER]

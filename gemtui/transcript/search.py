@@ -53,8 +53,8 @@ def find(
         if cancelled():
             return
         for number, block in enumerate(transcript.read(index).blocks):
-            for found in wanted.finditer(block_text(block)):
-                yield TranscriptHit(index, number, *found.span())
+            for match in wanted.finditer(block_text(block)):
+                yield TranscriptHit(index, number, *match.span())
 
 
 def pattern(query: str) -> re.Pattern[str]:

@@ -123,9 +123,9 @@ def coloured(text: str) -> ScreenDisplay | None:
     for line in newlines(text).rstrip("\n").split("\n"):
         spans: list[AnsiSpan] = []
         at = 0
-        for found in COLOUR.finditer(line):
-            spans.append(replace(style, text=line[at : found.start()]))
-            style, at = _styled(style, found[0]), found.end()
+        for sequence in COLOUR.finditer(line):
+            spans.append(replace(style, text=line[at : sequence.start()]))
+            style, at = _styled(style, sequence[0]), sequence.end()
         spans.append(replace(style, text=line[at:]))
         lines.append(tuple(span for span in spans if span.text))
     return ScreenDisplay(lines=tuple(lines))

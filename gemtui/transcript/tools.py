@@ -333,12 +333,12 @@ def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
         parts = _of_this_call(string(raw.get("id")), parts)
     if is_sealed(raw.get("args")):
         parts = [_without_notice(part) for part in parts]
-    found = []
+    flat = []
     for part in parts:
-        found.append(part)
+        flat.append(part)
         if "parts" in (reply := _response_part(part)):
-            found += parts_of(reply["parts"])
-    return found
+            flat += parts_of(reply["parts"])
+    return flat
 
 
 def _without_notice(part: Part) -> Part:
@@ -346,8 +346,8 @@ def _without_notice(part: Part) -> Part:
     response = mapping(reply.get("response"))
     if not isinstance(output := response.get("output"), str):
         return part
-    said = {**response, "output": without_notice(output)}
-    return {**part, "functionResponse": {**reply, "response": said}}
+    cleaned = {**response, "output": without_notice(output)}
+    return {**part, "functionResponse": {**reply, "response": cleaned}}
 
 
 def _of_this_call(id: str, parts: list[Part]) -> list[Part]:

@@ -175,16 +175,16 @@ def _milliseconds(time: datetime | None) -> int | None:
 def _usage(usage: Usage | None) -> UnifiedUsage | None:
     if usage is None:
         return None
-    known: UnifiedUsage = {}
+    counts: UnifiedUsage = {}
     if usage.input is not None:
-        known["input_tokens"] = usage.input
+        counts["input_tokens"] = usage.input
     if usage.output is not None:
-        known["output_tokens"] = usage.output
+        counts["output_tokens"] = usage.output
     if usage.total is not None:
-        known["total_tokens"] = usage.total
+        counts["total_tokens"] = usage.total
     if usage.cached is not None:
-        known["cache_read_input_tokens"] = usage.cached
-    return known or None
+        counts["cache_read_input_tokens"] = usage.cached
+    return counts or None
 
 
 # --- blocks ----------------------------------------------------------------------------------
@@ -257,11 +257,11 @@ def _calls(
     record: Part, parts: list[Part], find_reply: Find, find_call: Find
 ) -> Iterator[UnifiedBlock]:
     stored = objects(record.get("toolCalls"))
-    known = {string(raw.get("id")) for raw in stored} - {""}
+    ids = {string(raw.get("id")) for raw in stored} - {""}
     named = [
         raw
         for raw in _named_calls(parts, find_reply, find_call)
-        if string(raw.get("id")) not in known
+        if string(raw.get("id")) not in ids
     ]
     for number, raw in enumerate([*stored, *named]):
         call = tool_call(raw)

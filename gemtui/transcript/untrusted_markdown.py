@@ -115,12 +115,12 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
     match = _HEADING.match(lines[first])
     if match is None:
         return
-    words = lines[first][match.end() :]
+    rest = lines[first][match.end() :]
     if match[2]:
-        lines[first] = f"{match[1]}{sign}{words}"
+        lines[first] = f"{match[1]}{sign}{rest}"
         return
     more = (line.lstrip(" \t>") for line in lines[first + 1 : end - 1])
-    lines[first] = " ".join([f"{match[1]}{sign} {words}", *more])
+    lines[first] = " ".join([f"{match[1]}{sign} {rest}", *more])
     quote = match[1].rstrip() if match[1].lstrip().startswith(">") else ""
     lines[first + 1 : end] = [quote] * (end - first - 1)
 
@@ -139,12 +139,12 @@ _RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
 
 def _is_safe(markdown: str) -> bool:
     """Return whether Markdown is harmless to embed and closes all its blocks."""
-    found: dict[str, Any] = {}
-    tokens = parser().parse(f"{markdown}\n\n# end\n", found)
+    state: dict[str, Any] = {}
+    tokens = parser().parse(f"{markdown}\n\n# end\n", state)
     own = tokens[-3] if len(tokens) >= 3 else tokens[-1]
     if own.type != "heading_open" or own.level or own.tag != "h1":
         return False
-    links = [str(link.get("href")) for link in found.get("references", {}).values()]
+    links = [str(link.get("href")) for link in state.get("references", {}).values()]
     return not any(map(_RUNS.match, links)) and all(
         _is_harmless(token) for token in _all(tokens[:-3])
     )

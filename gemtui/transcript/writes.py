@@ -130,12 +130,12 @@ class Totals:
 
 def totals(writes: Iterable[FileWrite]) -> Totals:
     """Add up the line counts of the files that have actually been changed."""
-    done = [each for each in writes if each.changed]
+    changes = [write for write in writes if write.changed]
     return Totals(
-        files=len(done),
-        added=sum(each.added or 0 for each in done),
-        removed=sum(each.removed or 0 for each in done),
-        uncounted=sum(each.added is None or each.removed is None for each in done),
+        files=len(changes),
+        added=sum(write.added or 0 for write in changes),
+        removed=sum(write.removed or 0 for write in changes),
+        uncounted=sum(write.added is None or write.removed is None for write in changes),
     )
 
 
@@ -151,31 +151,31 @@ def writing_calls(
     are resolved as in past calls, without reading the disk. Calls without a path are skipped.
     """
     folder = "" if root is None else str(root)
-    found: dict[PurePath, list[ToolCall]] = {}
+    calls_by_file: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
         if kind_of(call.name) in WRITING:
             named = named_file(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
             if named:
-                found.setdefault(recorded_path(named, folder), []).append(call)
-    return found
+                calls_by_file.setdefault(recorded_path(named, folder), []).append(call)
+    return calls_by_file
 
 
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
     """Return the overall change to one file, determined from its calls."""
-    done = [call for call in calls if call.status is ToolStatus.SUCCESS]
-    before, after = text_before(done), text_after(done)
-    diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
-    known = before is not None and after is not None
-    if known:
+    succeeded = [call for call in calls if call.status is ToolStatus.SUCCESS]
+    before, after = text_before(succeeded), text_after(succeeded)
+    diffs = [each.display for each in succeeded if isinstance(each.display, DiffDisplay)]
+    is_complete = before is not None and after is not None
+    if is_complete:
         diffs = [content_diff(path.name, before or "", after or "")]
     return FileWrite(
         path=path,
-        letter=_letter(done),
-        written=_status(calls, done=bool(done)),
+        letter=_letter(succeeded),
+        written=_status(calls, done=bool(succeeded)),
         added=_sum(each.added for each in diffs),
         removed=_sum(each.removed for each in diffs),
-        net=known or len(done) == 1,
-        note=SAME if known and before == after else "",
+        net=is_complete or len(succeeded) == 1,
+        note=SAME if is_complete and before == after else "",
         calls=tuple(call.id for call in calls),
     )
 
@@ -235,5 +235,5 @@ def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
 def _sum(numbers: Iterable[int | None]) -> int | None:
     """Return the sum; None if any number is unknown or there are no numbers."""
     known = list(numbers)
-    counts = [each for each in known if each is not None]
+    counts = [number for number in known if number is not None]
     return sum(counts) if known and len(counts) == len(known) else None

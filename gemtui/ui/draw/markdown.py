@@ -191,14 +191,14 @@ def _is_tight(node: SyntaxTreeNode) -> bool:
 
 
 def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterator[Line]:
-    done = _task(item)
-    if done is not None:
-        mark = f"[{look.glyphs.done if done else ' '}]"
+    is_done = _task(item)
+    if is_done is not None:
+        mark = f"[{look.glyphs.done if is_done else ' '}]"
     indent = len(mark) + 1
     if look.width - indent < LEAST:
         yield from _blocks(item.children, look, tight=tight)
         return
-    before = (Piece(f"{mark} ", look[Role.SUCCESS if done else Role.MUTED]),)
+    before = (Piece(f"{mark} ", look[Role.SUCCESS if is_done else Role.MUTED]),)
     rest = (Piece(" " * indent, look[Role.TEXT]),)
     lines = list(_blocks(item.children, look.narrowed(indent), tight=tight))
     yield from prefixed(lines or [BLANK], before, rest, frame=False)
@@ -215,9 +215,9 @@ def _task(item: SyntaxTreeNode) -> bool | None:
     token = first.token if first is not None and first.type == "text" else None
     if token is None or token.content[:4].lower() not in ("[ ] ", "[x] "):
         return None
-    done = token.content[1] != " "
+    is_done = token.content[1] != " "
     token.content = token.content[4:]
-    return done
+    return is_done
 
 
 def _table(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:

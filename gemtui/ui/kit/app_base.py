@@ -563,8 +563,8 @@ class Reporting:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         if not isinstance(error, GemtuiError | OSError):
             return False
-        words = message_of(error)
-        self._show_message(f"{self._failed}: {words}" if self._failed else words, problem=True)
+        message = message_of(error)
+        self._show_message(f"{self._failed}: {message}" if self._failed else message, problem=True)
         return True
 
 

@@ -197,10 +197,10 @@ class FooterLine(BarLine):
 
     def render(self) -> Content:
         """Return hints on as many active keys as fit, the most useful ones first."""
-        found = acting(self.screen)
-        here = sorted((each for each in found if each[0].rank and _acts(*each)), key=_rank)
+        hinted = [(key, node) for key, node in acting(self.screen) if key.rank and _acts(key, node)]
+        hinted.sort(key=lambda pair: pair[0].rank)
         alive = self.screen.active_bindings.keys()
-        left = [self._hint(key, alive, _label(key, node)) for key, node in here]
+        left = [self._hint(key, alive, _label(key, node)) for key, node in hinted]
         right = [self._hint(key, alive, key.label) for key in reversed(ALWAYS)]
         width = self.content_size.width - _width(right) - len(GAP)
         while left and _width(left) > width:
@@ -223,10 +223,6 @@ def _acts(key: Key, node: DOMNode) -> bool:
 def _label(key: Key, node: DOMNode) -> str:
     named = node.key_label(key.action) if isinstance(node, LabelsKeys) else None
     return named or key.label
-
-
-def _rank(found: tuple[Key, DOMNode]) -> int:
-    return found[0].rank
 
 
 def key_line(id: str, glyphs: Glyphs, *, room: int = 4) -> Content:
@@ -254,12 +250,14 @@ def tabs(current: str, signs: Mapping[str, str], *, first: str = "") -> Sequence
 
 
 def _modes(current: str, signs: Mapping[str, str], first: str) -> Sequence[Content]:
-    words = []
+    labels = []
     for id, label in _MODES:
         text = f"{label} {signs.get(id, '')}".rstrip()
-        here = id == current
-        if first and not here:
+        is_current = id == current
+        if first and not is_current:
             text = f"{first} {text}"
-        word = Content.styled(f"[{text}]" if here else f" {text} ", "bold" if here else "dim")
-        words.append(word.stylize(Style.from_meta({"key": id})))
-    return (Content("").join(words),)
+        word = Content.styled(
+            f"[{text}]" if is_current else f" {text} ", "bold" if is_current else "dim"
+        )
+        labels.append(word.stylize(Style.from_meta({"key": id})))
+    return (Content("").join(labels),)

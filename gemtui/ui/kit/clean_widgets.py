@@ -129,8 +129,8 @@ class Input(widgets.Input):
 
 def notify_cut(field: Widget, longest: int) -> None:
     """Tell the user that what they entered was cut off after `longest` characters."""
-    words = f"Only {longest:,} characters fit here, so the rest was cut off."
-    field.app.notify(words, severity="error", markup=False)
+    message = f"Only {longest:,} characters fit here, so the rest was cut off."
+    field.app.notify(message, severity="error", markup=False)
 
 
 class Entered(Message):

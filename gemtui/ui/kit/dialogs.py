@@ -285,7 +285,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         return list(self.query("Input, TextArea, Tick, Select").results(Widget))
 
     def _field_values(self) -> FieldValues:
-        return tuple(getattr(each, _attribute(each)) for each in self._fields())
+        return tuple(getattr(field, _attribute(field)) for field in self._fields())
 
 
 def _attribute(field: Widget) -> str:

@@ -24,9 +24,9 @@ def edit_file(app: AppBase, path: str, line: int | None, project: Path | None) -
     1-based line number, or None.
     """
     with app.reporting():
-        place = written_file(path, project)
-        words = editor_command(app.config.editor, os.environ, place, line)
-        _run(app, words, editor_program(words[0]))
+        file = written_file(path, project)
+        command = editor_command(app.config.editor, os.environ, file, line)
+        _run(app, command, editor_program(command[0]))
 
 
 def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
@@ -60,12 +60,12 @@ def edit_text(app: AppBase, text: str, name: str) -> str | None:
 
 def open_git_tool(app: AppBase, folder: Path) -> None:
     """Suspend the app and run the user's git tool (setting `git_tool`) in a folder."""
-    words = app.config.git_tool
-    program = find_program(words[0]) if words else None
+    command = app.config.git_tool
+    program = find_program(command[0]) if command else None
     if program is None:
-        name = words[0] if words else "git_tool"
+        name = command[0] if command else "git_tool"
         app.show_message(
             f"{name} was not found on PATH. Set git_tool in gemtui's config file.", problem=True
         )
     else:
-        _run(app, words, program, folder)
+        _run(app, command, program, folder)

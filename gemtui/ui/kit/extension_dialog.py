@@ -59,14 +59,14 @@ async def _show(app: AppBase) -> None:
     if app.start.demo:
         app.show_message("Not available in the demo. Quit it first.")
         return
-    found = await asyncio.to_thread(extension_state)
-    if found.state is HookState.MISSING:
+    state = await asyncio.to_thread(extension_state)
+    if state.state is HookState.MISSING:
         await _install(app)
         return
-    if not found.installed:
-        app.show_message(str(found.problem), problem=True)
+    if not state.installed:
+        app.show_message(str(state.problem), problem=True)
         return
-    about = _RUNS if found.problem is None else clean_line(found.problem)
+    about = _RUNS if state.problem is None else clean_line(state.problem)
     choices = [Choice("install", "Reinstall", "rewrite its files")]
     choices += [Choice("remove", "Remove it", "asks first")]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
@@ -84,8 +84,8 @@ async def _install(app: AppBase) -> bool:
     yes = await _agreed(
         app, "Install the extension?", before_install(), yes="Install it", no="Cancel"
     )
-    said = "Installed. Its hooks run in every session started from now on."
-    return yes and await _do(app, install_extension, said)
+    message = "Installed. Its hooks run in every session started from now on."
+    return yes and await _do(app, install_extension, message)
 
 
 async def _agreed(app: AppBase, question: str, words: Iterable[str], *, yes: str, no: str) -> bool:

@@ -214,7 +214,9 @@ class SearchedRows(Vertical, Generic[Item]):
 
     @property
     def _searches(self) -> list[Worker[Any]]:
-        return [each for each in self.workers if each.node is self and each.group == "search"]
+        return [
+            worker for worker in self.workers if worker.node is self and worker.group == "search"
+        ]
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:
@@ -245,11 +247,11 @@ async def matching_items(
 
 def matcher(query: str) -> Callable[[str], bool]:
     """Return a function that says whether a text contains every word of a search, ignoring case."""
-    words = composed(query).lower().split()
+    wanted = composed(query).lower().split()
 
     def matches(text: str) -> bool:
         searched = composed(text).lower()
-        return all(word in searched for word in words)
+        return all(word in searched for word in wanted)
 
     return matches
 

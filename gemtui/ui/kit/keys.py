@@ -172,7 +172,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
     text, or if a widget further inside binds it too and doesn't pass it on.
     """
     bound, taken = screen.active_bindings, set[str]()
-    found: list[tuple[Key, DOMNode]] = []
+    acting_keys: list[tuple[Key, DOMNode]] = []
     for node in _chain(screen):
         for key in _keys_of(node):
             names = set(key.keys.split(","))
@@ -183,9 +183,9 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
             }
             if key.works(node):
                 if alive:
-                    found.append((key, node))
+                    acting_keys.append((key, node))
                 taken |= names
-    return found
+    return acting_keys
 
 
 def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
@@ -193,15 +193,15 @@ def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
 
     They are in the key table's order. Keys that only work while the user types are left out.
     """
-    found: dict[Key, DOMNode] = {}
+    nodes: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):
             if key.works(node):
-                found.setdefault(key, node)
+                nodes.setdefault(key, node)
     return [
-        (key, found[key])
+        (key, nodes[key])
         for key in KEYS
-        if key in found and key.where not in _ONLY_WHILE_TYPING and key.id not in _NOT_ITSELF
+        if key in nodes and key.where not in _ONLY_WHILE_TYPING and key.id not in _NOT_ITSELF
     ]
 
 

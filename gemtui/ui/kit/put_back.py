@@ -85,10 +85,10 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
 
 async def _put_back(app: AppBase, session: Summary) -> Summary | None:
     rule, now = partial(retention, os.environ, session.folder), app.clock()
-    done = await _done(app, lambda: restore_from_vault(session, app.start.home, rule(), now))
-    if done is None:
+    restored = await _done(app, lambda: restore_from_vault(session, app.start.home, rule(), now))
+    if restored is None:
         return None
-    names = tuple(map(str, done.paths[:1]))
+    names = tuple(map(str, restored.paths[:1]))
     return replace(session, names=names, copies=(), flags=session.flags - {Flag.KEPT})
 
 
@@ -98,9 +98,9 @@ async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | N
     If it fails, the reason is shown and None is returned.
     """
     with app.reporting("The session was not restored"):
-        done = await asyncio.to_thread(restoring)
-        app.show_message("; ".join(_words(done)))
-        return done
+        restored = await asyncio.to_thread(restoring)
+        app.show_message("; ".join(_words(restored)))
+        return restored
     return None
 
 

@@ -102,8 +102,8 @@ class RowIndex(Generic[Item]):
         try:
             return self._by_key.get(key)
         except TypeError:  # the key contains a mapping, so it isn't hashable
-            found = (at for at in range(len(self.rows)) if self.key(at) == key)
-            return next(found, None)
+            indexes = (at for at in range(len(self.rows)) if self.key(at) == key)
+            return next(indexes, None)
 
     def nearest(self, place: int) -> int:
         """Return `place` or, if there is no such row, the closest index that has one.

@@ -52,9 +52,13 @@ class HasParts:
 
         To be called once, with all parts.
         """
-        found = {name: part for part in parts for name in dir(part) if name.startswith("action_")}
-        self._part_of = {name.removeprefix("action_"): part for name, part in found.items()}
-        for name, part in found.items():
+        parts_by_action = {
+            name: part for part in parts for name in dir(part) if name.startswith("action_")
+        }
+        self._part_of = {
+            name.removeprefix("action_"): part for name, part in parts_by_action.items()
+        }
+        for name, part in parts_by_action.items():
             setattr(self, name, getattr(part, name))
 
     def can(self, action: str) -> bool:
@@ -107,7 +111,7 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
 
     def show_status(self, *words: str) -> None:
         """Show these words in the status line, most important first, leaving out ""."""
-        self.status.show_parts([Content(one_line(each)) for each in words])
+        self.status.show_parts([Content(one_line(word)) for word in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield a screen's widgets: the header, `body`, the status line and the footer."""
@@ -166,7 +170,7 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
         A dialog is current until its answer has been handled. The time is on the clock that
         Textual's events use.
         """
-        expected = any(each.name not in self.RARELY_ASKS for each in self._dialog_workers())
+        expected = any(worker.name not in self.RARELY_ASKS for worker in self._dialog_workers())
         return self._began_to_ask if expected else 0.0
 
     @property
@@ -176,9 +180,9 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
 
     def _dialog_workers(self) -> Iterator[Worker[Any]]:
         """Yield the workers that may open a dialog on this screen, if it is on top."""
-        for each in self.workers if self.is_active else ():
-            if each.node is self and each.group == DIALOG and not each.is_finished:
-                yield each
+        for worker in self.workers if self.is_active else ():
+            if worker.node is self and worker.group == DIALOG and not worker.is_finished:
+                yield worker
 
     def action_next_part(self) -> None:
         self.focus_next()

@@ -41,8 +41,8 @@ class TextArea(widgets.TextArea):
         event.stop()
         if not self.read_only:
             text = clean(event.text[: self._longest + 1])
-            done = self.replace(text, *self.selection, maintain_selection_offset=False)
-            self.move_cursor(done.end_location)
+            result = self.replace(text, *self.selection, maintain_selection_offset=False)
+            self.move_cursor(result.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
         """Apply an edit, cutting off text beyond the maximum length."""

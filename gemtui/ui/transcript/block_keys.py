@@ -162,9 +162,9 @@ class BlockKeys(KeyPart):
 
 
 def _prompt_words(prompt: Outline, look: Look) -> tuple[str, str]:
-    words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
+    excerpt = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
     when = "" if prompt.time is None else format_time(prompt.time, look)
-    return words or "(no words)", when
+    return excerpt or "(no words)", when
 
 
 # --- copying ------------------------------------------------------------------------------------

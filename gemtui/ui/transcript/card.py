@@ -105,8 +105,12 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
         details = _bounded(_details(call, command, keys, inner), inner)
         gap = [BLANK] if lines else []
         lines = [*lines, *gap, *details] if call.status.failed else [*details, *gap, *lines]
-    foldable = body.more or bool(command or keys) if folded else _shrinks(call, inner, lines)
-    lines += _images(call, inner)
+    if folded:
+        foldable = body.more or bool(command or keys)
+    else:
+        foldable = len(draw_body(call, inner, folded=True).lines) < len(lines)
+    for image in call.images:
+        lines += wrap(draw_image(image, inner), inner.width)
     side = (Piece(f"{look.glyphs.side} ", look[Role.BORDER]),)
     return [
         Line(_title(call, body.facts, look), 2),
@@ -123,8 +127,7 @@ def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
 
 
 def _warning(text: str, look: Look) -> Line:
-    words = f"{look.glyphs.warning} {text}"
-    pieces = cut((Piece(words, look[Role.WARNING]),), look)
+    pieces = cut((Piece(f"{look.glyphs.warning} {text}", look[Role.WARNING]),), look)
     return Line(pieces, width_of(pieces))
 
 
@@ -133,15 +136,6 @@ def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
     if next(lines, None) is not None:
         kept.append(note_line("more arguments are not shown", look))
     return kept
-
-
-def _shrinks(call: ToolCall, inner: Look, lines: list[Line]) -> bool:
-    return len(draw_body(call, inner, folded=True).lines) < len(lines)
-
-
-def _images(call: ToolCall, look: Look) -> Iterator[Line]:
-    for image in call.images:
-        yield from wrap(draw_image(image, look), look.width)
 
 
 def draw_image(image: Image, look: Look) -> Pieces:
@@ -293,26 +287,25 @@ def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: b
     """Return a card's last line, which says what is hidden or how the call ended."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     closing = _closing(call, body, look, foldable=foldable, folded=folded)
-    words = cut(closing, look, look.width - 4)
     left: Pieces = (Piece(f"{glyphs.bottom_left}{glyphs.rule}", border),)
-    if words:
-        left = (Piece(f"{glyphs.bottom_left} ", border), *words, Piece(" ", border))
+    if closing:
+        text = cut((Piece(closing, look[Role.MUTED]),), look, look.width - 4)
+        left = (Piece(f"{glyphs.bottom_left} ", border), *text, Piece(" ", border))
     right: Pieces = (Piece(glyphs.bottom_right, border),)
     pieces = spread(left, right, look.width, Piece(glyphs.rule, border))
     return Line(pieces, look.width)
 
 
-def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:
-    said = [approval_words(call), _unwritten(call), _rest(body) or body.note]
-    if folded and foldable and not said[2]:
-        said[2] = _withheld(*_unsaid(call, body.facts, look), body.cut)
-    words = f" {look.glyphs.dot} ".join(filter(None, said))
-    if not words and not folded and call.time is not None:
-        words = time_of_day(call.time, look)
+def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> str:
+    rest = _rest(body) or body.note
+    if folded and foldable and not rest:
+        rest = _withheld(*_unsaid(call, body.facts, look), body.cut)
+    parts = [part for part in (approval_words(call), _unwritten(call), rest) if part]
+    if not parts and not folded and call.time is not None:
+        parts.append(time_of_day(call.time, look))
     if call.checkpoint:
-        mark = f"{look.glyphs.undo} checkpoint"
-        words = f" {look.glyphs.dot} ".join(filter(None, (words, mark)))
-    return (Piece(words, look[Role.MUTED]),) if words else ()
+        parts.append(f"{look.glyphs.undo} checkpoint")
+    return f" {look.glyphs.dot} ".join(parts)
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
@@ -321,9 +314,12 @@ def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
     `command`: the command, if it isn't shown in full. `keys`: the names of hidden arguments. `cut`:
     how many long lines are cut.
     """
-    arguments = counted(len(keys), "argument") if keys else ""
-    words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
-    return words or (counted(cut, "long line") if cut else "")
+    parts = ["the whole command"] if command else []
+    if keys:
+        parts.append(counted(len(keys), "argument"))
+    if not parts and cut:
+        parts.append(counted(cut, "long line"))
+    return " and ".join(parts)
 
 
 def _unwritten(call: ToolCall) -> str:
@@ -358,16 +354,17 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
     whole = short and fitting == _on_one_line(asked, look)
-    known = set(repeated_arguments(call))
+    shown = set(repeated_arguments(call))
     if lines_asked(call):
         title = (*front, Piece(f"  {fitting}", look[Role.TEXT]), *end)
-        known = known if whole and asked and _has_room(call, title, look) else set()
+        if not (whole and asked and _has_room(call, title, look)):
+            shown = set()
     if asked and whole:
-        known |= {key for key, value in call.args.items() if value == asked}
+        shown |= {key for key, value in call.args.items() if value == asked}
     shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str)
     if shell:
-        known.add("command")
-    keys = tuple(key for key in call.args if key not in known)
+        shown.add("command")
+    keys = tuple(key for key in call.args if key not in shown)
     return str(command) if shell and not whole else "", keys
 
 
@@ -440,8 +437,7 @@ def approval_words(call: ToolCall) -> str:
         return ""
     whose = "a subagent's call, " if answer.subagent else ""
     reason = f": {shown_reason(call)}" if answer.reason else ""
-    words = f"{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}"
-    return visible_line(f"{whose}{words}{reason}")
+    return visible_line(f"{whose}{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}{reason}")
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:

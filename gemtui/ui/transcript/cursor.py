@@ -85,7 +85,7 @@ def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | No
 
     Returns None if there is no such message.
     """
-    found = (place for place, outline in enumerate(transcript.outlines) if outline.id == id)
+    found = (index for index, outline in enumerate(transcript.outlines) if outline.id == id)
     message = next(found, None)
     return None if message is None else Cursor(message, block)
 

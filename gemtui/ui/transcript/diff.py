@@ -178,7 +178,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
     if sign not in _ROLES:
         return pieces
     over = ground_of(sign, look) or look[_ROLES[sign]]
-    return tuple(Piece(each.text, each.style + over) for each in pieces)
+    return tuple(Piece(piece.text, piece.style + over) for piece in pieces)
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
@@ -189,13 +189,13 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
     strong = look[_WORDS[change.sign]]
     marked: list[Piece] = []
     at = 0
-    for each in pieces:
-        size = len(each.text)
+    for piece in pieces:
+        size = len(piece.text)
         cuts = [max(0, min(cut - at, size)) for cut in (0, start, end, at + size)]
         for number, (left, right) in enumerate(pairwise(cuts)):
             if left < right:
-                style = each.style + strong if number == 1 else each.style
-                marked.append(Piece(each.text[left:right], style))
+                style = piece.style + strong if number == 1 else piece.style
+                marked.append(Piece(piece.text[left:right], style))
         at += size
     return tuple(marked)
 

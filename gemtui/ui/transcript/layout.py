@@ -190,8 +190,8 @@ class Layout:
         """
         if index < same:
             return index
-        found = (i for i in range(same, len(self)) if self.outlines[i].id == key)
-        return next(found, max(0, min(index, len(self) - 1)))
+        indexes = (i for i in range(same, len(self)) if self.outlines[i].id == key)
+        return next(indexes, max(0, min(index, len(self) - 1)))
 
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]

@@ -275,8 +275,8 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
     if len(lines) <= _SHORT_TEXT:
         return lines, False
     if folded:
-        words = counted(len(lines) - _KEPT_TEXT, "more line")
-        mark = _muted(f"{look.glyphs.folded} {words}", look)
+        count = counted(len(lines) - _KEPT_TEXT, "more line")
+        mark = _muted(f"{look.glyphs.folded} {count}", look)
         lines = [*lines[:_KEPT_TEXT], mark]
     return lines, True
 
@@ -379,13 +379,13 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
     if not usage.adds_up:
         mark = f"{look.glyphs.warning} tokens don't add up  "
         pieces.insert(0, Piece(mark, look[Role.WARNING]))
-    known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
-    words = [
+    counts = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
+    details = [
         f"{name} {'unknown' if number is None else short_count(number)}"
-        for name, number in known
+        for name, number in counts
         if number != 0 or name != "thoughts"
     ]
-    return tuple(pieces), (Piece(f" {look.glyphs.dot} ".join(words), muted),)
+    return tuple(pieces), (Piece(f" {look.glyphs.dot} ".join(details), muted),)
 
 
 def author_bar(message: Message, look: Look) -> Pieces:

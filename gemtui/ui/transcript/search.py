@@ -188,15 +188,15 @@ def match_spans(
         text += content
     for match in wanted.finditer(text):
         first = bisect_right(starts, match.start()) - 1
-        found = []
+        spans = []
         for row in range(first, len(lines)):
             if starts[row] >= match.end():
                 break
             margin, line = margins[row], part.start + row
             start = max(0, match.start() - starts[row])
             end = min(match.end() - starts[row], len(lines[row]))
-            found.append(MatchSpan(line, margin + start, margin + end))
-        yield tuple(found)
+            spans.append(MatchSpan(line, margin + start, margin + end))
+        yield tuple(spans)
 
 
 class HitMarker:
@@ -537,9 +537,9 @@ class FindBar(Horizontal):
         self.watch(self._view, "found", self._say)
 
     def _say(self, found: FindState) -> None:
-        words = str(found) if found.query else ""
+        state = str(found) if found.query else ""
         again = f"wrapped to the {found.wrapped}  " if found.wrapped else ""
-        self.query_one(".count", Static).update(visible_line(again + words))
+        self.query_one(".count", Static).update(visible_line(again + state))
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

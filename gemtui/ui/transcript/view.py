@@ -297,11 +297,13 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         `kind`: a key of `TARGETS`.
         """
         page, transcript, target = self.page, self.page.transcript, TARGETS[kind]
-        found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
-        if found is not None:
-            page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
+        target_place = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
+        if target_place is not None:
+            page.jump(
+                target_place, transcript.outlines[target_place.message].id, at_top=target.at_top
+            )
         where = "below" if step > 0 else "above"
-        self.act(lambda: found is not None, f"no {target.noun} {where}")
+        self.act(lambda: target_place is not None, f"no {target.noun} {where}")
 
     # --- folding and opening -------------------------------------------------------------------
 
@@ -313,8 +315,8 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         """Cycle to the next state: all unfolded, all folded, or default folding."""
         self._unselect()
         folded = self.page.fold_everything()
-        said = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
-        self.word = said
+        outcome = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
+        self.word = outcome
         self.refresh_page()
 
     def action_open(self) -> None:

@@ -182,8 +182,8 @@ class Viewport:
         settle = self.sheet.settle
         self.top = settle(anchor, self.height) if anchor else self.sheet.settle_end(self.height)
         self._keep_cursor_in_sight()
-        here = self.following or not self._loading
-        self.following = here and self.at_end and not self._stays
+        at_end = self.following or not self._loading
+        self.following = at_end and self.at_end and not self._stays
         if self.at_end:
             self.unseen, self.grown = 0, False
 
