@@ -64,10 +64,10 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
     deep = f"/srv/{'deep/' * 20}project"
     async with person(store, NARROW) as me:
         await me.press("2")
-        await me.sees(
-            "enter starts a run", "no Gemini CLI"
-        )  # nothing else draws the frame from now on
+        await me.sees("enter starts a run", "no Gemini CLI")
         box = me.app.screen.query_one(PromptBox)
+        show_hint = box.show_hint
+        monkeypatch.setattr(box, "show_hint", lambda *_: None)  # only we draw the frame
         for lengths, folder, shown in (
             ((20, 20, 10), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  {'c' * 10}  /srv/project ─"),
             ((20, 20, 20), "/srv/project", f"─ {'a' * 20}  {'b' * 20}  /srv/project ─"),
@@ -79,5 +79,5 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
             needed, unusual, spent = (
                 Content(letter * length) for letter, length in zip("abc", lengths, strict=True)
             )
-            box.show_hint(Clean("what"), Path(folder), [needed], [unusual], [spent])
+            show_hint(Clean("what"), Path(folder), [needed], [unusual], [spent])
             await me.sees(shown)

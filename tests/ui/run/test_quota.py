@@ -21,7 +21,11 @@ QUOTA = (
 
 
 async def test_a_used_up_quota_is_waited_for_across_a_quit(
-    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    project: Path,
+    fake_cli: FakeCli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake_cli(START, says("Half"), QUOTA, "exit:173")
     async with runner(home, project) as me:
@@ -33,9 +37,12 @@ async def test_a_used_up_quota_is_waited_for_across_a_quit(
         assert run is not None
         assert [each.text for each in run.run.queue.prompts()] == [GO_ON]
         assert sent() == ["go"]
-    fake_cli(START, says("All done."), END)
+    seen = tmp_path / "seen"
+    fake_cli(START, says("All done."), f"until:{seen}", END)
     monkeypatch.setattr(people, "NOW", people.NOW + timedelta(hours=2))
     async with people.person(home / ".gemini", people.WIDE, project=project) as me:
+        await me.until(lambda: me.app.runs.alive)
         await me.press("2")
         await me.sees("All done.")
         assert sent() == ["go", GO_ON]
+        seen.touch()
