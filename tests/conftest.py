@@ -20,7 +20,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gemtui.agent import gemini
 from tests.deep import some_of
+from tests.quick_supervisors import quick_supervisors
 
 pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.stories"]
 
@@ -103,6 +105,17 @@ def settled_data() -> None:
     before = time.time() - A_WHILE
     for path in DATA.rglob("*"):
         os.utime(path, (before, before))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_supervisors() -> Iterator[None]:
+    """Supervisors are forked from a process that has imported everything, where that can be."""
+    if not hasattr(os, "pidfd_open"):
+        yield
+        return
+    with quick_supervisors() as process, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gemini, "IndependentProcess", process)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -264,6 +264,13 @@ def running(fake_cli: FakeCli) -> Iterator[Any]:
         process.communicate()
 
 
+def hears(process: subprocess.Popen[bytes], words: bytes) -> None:
+    """Read the errors of a process up to a line with these words."""
+    assert process.stderr is not None
+    while words not in (line := process.stderr.readline()):
+        assert line, "it ended without a word"
+
+
 def left() -> set[Any]:
     return {each for run in list_runs(runs_dir()) for each in process_tree.tagged(run.id)}
 
@@ -304,9 +311,9 @@ def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
 def test_a_second_signal_kills_at_once(running: Any) -> None:
     process = running("stubborn", says("Stubborn"), "wait")
     process.send_signal(signal.SIGINT)
-    assert b"stopping" in process.stderr.readline()
+    hears(process, b"stopping")
     process.send_signal(signal.SIGINT)
-    assert b"killing" in process.stderr.readline()
+    hears(process, b"killing")
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     (run,) = list_runs(runs_dir())
@@ -352,7 +359,7 @@ def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
     while not left():
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    assert b"stopping" in process.stderr.readline()
+    hears(process, b"stopping")
     (run,) = list_runs(runs_dir())
     while run.folder.exit() is None:
         time.sleep(0.005)

@@ -203,6 +203,7 @@ def settle(terminal: Terminal) -> None:
         pass
 
 
+@pytest.mark.deep
 def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
     with terminal(store, "--ascii") as me:
         me.shows("first question")
@@ -233,6 +234,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
         assert me.wait() == 0
 
 
+@pytest.mark.deep
 def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> None:
     with terminal(store, NO_COLOR="1") as me:
         me.shows("first question", "? keys", "[1 Sessions]", "▌")
