@@ -18,7 +18,7 @@ import pickle
 import select
 import sys
 from _thread import start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from math import inf
@@ -77,6 +77,11 @@ class Worker:
         pid: int = self._process.pid
         return pid
 
+    def fileno(self) -> int:
+        """Return the file descriptor of the connection."""
+        file: int = self._socket.fileno()
+        return file
+
     def is_running(self) -> bool:
         """Return whether the process is still running."""
         return self._process.poll() is None
@@ -121,6 +126,18 @@ class Worker:
         """Close the connection, and let the process continue without this one."""
         self._socket.close()
         self._process.returncode = 0  # prevents a warning that the process is still running
+
+
+def with_answers(workers: Iterable[Worker], seconds: float) -> list[Worker]:
+    """Return the workers that have sent a message or ended, waiting until there is one.
+
+    `seconds`: how long to wait for the first.
+    """
+    by_file = {worker.fileno(): worker for worker in workers}
+    poll = select.poll()
+    for file in by_file:
+        poll.register(file, select.POLLIN)
+    return [by_file[file] for file, _ in poll.poll(seconds * 1000)]
 
 
 class Parent:

@@ -12,7 +12,7 @@ from gemtui.search.documents import FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
 from gemtui.sessions.catalog.summarise import kind_and_id
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import Readers, answer_reads
+from gemtui.sessions.store.readers import answer_reads, read_in_processes
 from gemtui.sessions.store.store import UNREADABLE, ChatFile
 from gemtui.worker import Parent
 
@@ -36,7 +36,7 @@ def read_documents(
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
-    for place, contents in Readers[FileDocuments](f"{__name__}:serve", small).read(cancelled):
+    for place, contents in read_in_processes(f"{__name__}:serve", small, cancelled):
         del left[place]
         yield place, contents
     for place in left:

@@ -16,7 +16,7 @@ from gemtui.sessions.catalog.cache import Cache, CachedRows
 from gemtui.sessions.catalog.summarise import summarise
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import Readers, answer_reads
+from gemtui.sessions.store.readers import answer_reads, read_in_processes
 from gemtui.sessions.store.store import UNREADABLE, ChatFile, Problem, never, place_of, problem_of
 from gemtui.worker import Parent
 
@@ -57,7 +57,7 @@ def read_files(
     """
     left = dict.fromkeys(places)
     if upto is None:
-        for place, result in Readers[ReadResult](f"{__name__}:serve", places).read(cancelled):
+        for place, result in read_in_processes(f"{__name__}:serve", places, cancelled):
             del left[place]
             yield place, result
     for place in left:
@@ -149,7 +149,7 @@ def _read_sessions(
     left = {session.name: session for session in sessions}
     files = [place for name in left if (place := places[name]) is not None]
     if helper is not None:
-        for place, result in Readers[T | Problem](helper, files).read(cancelled):
+        for place, result in read_in_processes(helper, files, cancelled):
             yield left.pop(place.name), result
     for session in left.values():
         if cancelled():
