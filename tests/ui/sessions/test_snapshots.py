@@ -26,6 +26,7 @@ from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.live_sessions import LiveQuestionScreen
 from tests.extension.live_files import hook_input, write_live
+from tests.rows import table
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -51,23 +52,6 @@ async def listed(me: Person) -> None:
         await me.until(lambda: me.home.pane.summary is not None and me.view.total)
 
 
-async def grouped(me: Person) -> None:
-    await listed(me)
-    await me.does("g", "shopfront")
-
-
-async def hidden(me: Person) -> None:
-    await listed(me)
-    await me.does("full_stop", "subagent")
-
-
-async def nothing_found(me: Person) -> None:
-    await listed(me)
-    await me.press("slash")
-    await me.type("no such title")
-    await me.sees("Nothing matches")
-
-
 async def opened(me: Person) -> None:
     await listed(me)
     await me.press("slash")
@@ -76,47 +60,6 @@ async def opened(me: Person) -> None:
     await me.until(lambda: me.rows.rows.shown == 1)
     await me.does("enter", "The evening tide")
     await me.until(lambda: me.view.has_focus)
-
-
-async def failure(me: Person) -> None:
-    await opened(me)
-    await me.press("x")
-
-
-async def unfolded(me: Person) -> None:
-    await opened(me)
-    await me.press("f", "right_square_bracket", "right_square_bracket")
-
-
-async def found(me: Person) -> None:
-    await opened(me)
-    await me.does("slash", "find in this transcript")
-    await me.does("'tail", " of 1")
-
-
-async def raw(me: Person) -> None:
-    await opened(me)
-    await me.does("right_square_bracket v", "as stored")
-
-
-async def helped(me: Person) -> None:
-    await opened(me)
-    await me.does("question_mark", "Keys")
-
-
-async def palette(me: Person) -> None:
-    await listed(me)
-    await me.does("ctrl+p 'export", "Export this session to a file")
-
-
-async def export(me: Person) -> None:
-    await opened(me)
-    await me.does("e", "HTML, one")
-
-
-async def deletion(me: Person) -> None:
-    await listed(me)
-    await me.does("d", "Delete")
 
 
 async def copied(me: Person) -> None:
@@ -137,11 +80,6 @@ async def marked(me: Person) -> None:
     await me.until(lambda: ids[3] in me.home.marks.marks)
 
 
-async def marks_form(me: Person) -> None:
-    await marked(me)
-    await me.does("m", "in use", "neap tides")
-
-
 async def files(me: Person) -> None:
     await listed(me)
     await me.does("w", "Written files", "167 files", "tidewatch/api.py", "3 writes")
@@ -155,38 +93,28 @@ async def history(me: Person) -> None:
     await me.until(lambda: len(me.app.screen.query_one(LineView).text) > 100)
 
 
-async def patch(me: Person) -> None:
-    await opened(me)
-    await me.does("E", "Patch of", "diff --git")
-
-
 STATES: dict[str, Scene] = {
     "files": files,
     "history": history,
-    "patch": patch,
     "list": listed,
-    "grouped": grouped,
-    "hidden": hidden,
-    "nothing-found": nothing_found,
     "transcript": opened,
-    "failure": failure,
-    "unfolded": unfolded,
-    "find": found,
-    "raw": raw,
-    "help": helped,
-    "palette": palette,
-    "export": export,
-    "delete": deletion,
     "copied": copied,
     "marked": marked,
-    "marks": marks_form,
 }
+SCENES = table("ui/scenes.json")
+"""Others: the state that comes before, and the steps from there."""
 
 
-@pytest.mark.parametrize("state", STATES)
+async def act(me: Person, scene: str) -> None:
+    before, steps = SCENES.get(scene, (scene, []))
+    await STATES[before](me)
+    await me.walks(steps)
+
+
+@pytest.mark.parametrize("state", [*STATES, *SCENES])
 async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str) -> None:
     async with person(demo, WIDE, demo=True) as me:
-        await STATES[state](me)
+        await act(me, state)
         await me.looks_in_both_sizes(snapshot)
 
 
@@ -241,7 +169,7 @@ async def test_stores_without_sessions(demo: Path, snapshot: SnapshotAssertion, 
 @pytest.mark.parametrize("theme", ["gemtui-light", "ansi-dark"])
 async def test_themes(demo: Path, snapshot: SnapshotAssertion, theme: str) -> None:
     async with person(demo, WIDE, replace(Config(), theme=theme), demo=True) as me:
-        await failure(me)
+        await act(me, "failure")
         await me.looks_as(snapshot)
 
 
@@ -250,13 +178,13 @@ async def test_no_color(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(demo, WIDE, demo=True) as me:
-        await failure(me)
+        await act(me, "failure")
         await me.looks_as(snapshot)
 
 
 async def test_ascii(demo: Path, snapshot: SnapshotAssertion) -> None:
     async with person(demo, WIDE, Config(ascii=True), demo=True) as me:
-        await failure(me)
+        await act(me, "failure")
         await me.looks_in_both_sizes(snapshot)
 
 
