@@ -34,14 +34,16 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
         )
 
 
-@pytest.mark.parametrize("rows", [12, 14, 17, 18, 20, 29, 30])
 async def test_the_answers_are_seen_however_low_the_screen_is(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(tmp_path, monkeypatch)
-    async with person(store, (60, rows)) as me:
-        await me.command("extension")
-        await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
+    async with person(store, (60, 30)) as me:
+        for rows in (12, 14, 17, 18, 20, 29, 30):
+            await me.pilot.resize_terminal(60, rows)
+            await me.command("extension")
+            await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
+            await me.press("escape")
 
 
 async def test_it_is_installed_and_taken_out(
