@@ -196,7 +196,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a TOML value to JSON; times and non-finite numbers become strings."""
+    """Convert a TOML value to JSON; non-finite numbers become strings."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -235,13 +235,16 @@ def test_a_file_of_which_no_rule_can_be_read_costs_1(
 
 
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
-    (place / "odd.toml").write_text(
-        DOUBTFUL
-        + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
-    )
-    fields = gemtui.json("policy show odd.toml")["rules"][0]["fields"]
-    has(fields, when="1979-05-27T07:32:00Z", much="inf")
-    assert fields["nest"] == {"a": ["2020-01-01T00:00:00Z"]}
+    (place / "odd.toml").write_text(DOUBTFUL + "much = inf\nnest = { a = [nan] }\n")
+    has(gemtui.json("policy show odd.toml")["rules"][0]["fields"], much="inf", nest={"a": ["nan"]})
+
+
+def test_a_date_is_an_error_that_claims_nothing_about_the_cli(gemtui: Gemtui, place: Path) -> None:
+    (place / "dated.toml").write_text(DOUBTFUL + "when = 1979-05-27T07:32:00Z\n")
+    answer = gemtui("policy check dated.toml")
+    assert answer.code == 1
+    assert "rule 1, when: gemtui reads no dates and times in policies" in answer.out
+    assert "Gemini CLI may ignore the whole file" in answer.out
 
 
 # --- examples ------------------------------------------------------------------------------------

@@ -368,8 +368,9 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
+    effect = _WHOLE if error.is_ignored else "Gemini CLI may ignore the whole file"
     return error.rule or _rule_at(error.line, text), FindingDraft(
-        error.key, f"{error.position}{error}: {_WHOLE}", "correct that line"
+        error.key, f"{error.position}{error}: {effect}", "correct that line"
     )
 
 

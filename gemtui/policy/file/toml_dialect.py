@@ -20,14 +20,23 @@ class TomlError(GemtuiError):
     """Raised if a policy file can't be parsed.
 
     `line`, `column`: 1-based; 0 if unknown. `rule`: the 1-based number of the rule with an invalid
-    value; 0 if unknown. `key`: that value's key; "" if unknown.
+    value; 0 if unknown. `key`: that value's key; "" if unknown. `is_ignored`: whether Gemini CLI
+    ignores the file as well; False if it may read the file.
     """
 
     def __init__(
-        self, message: str, *, line: int = 0, column: int = 0, rule: int = 0, key: str = ""
+        self,
+        message: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        rule: int = 0,
+        key: str = "",
+        is_ignored: bool = True,
     ) -> None:
         super().__init__(message)
         self.line, self.column, self.rule, self.key = line, column, rule, key
+        self.is_ignored = is_ignored
 
     @property
     def position(self) -> str:
@@ -121,7 +130,8 @@ def _check(value: Any, rule: int, key: str) -> None:
     `rule`, `key`: where the value is.
     """
     if isinstance(value, date | time):
-        raise TomlError("a date or a time, which has no use in a policy", rule=rule, key=key)
+        message = "gemtui reads no dates and times in policies"
+        raise TomlError(message, rule=rule, key=key, is_ignored=False)
     if isinstance(value, dict):
         for inner in value.values():
             _check(inner, rule, key)
