@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.text import clean, clean_line
+from gemtui.text import clean_line, one_line
 from gemtui.ui.draw.theme import Look, Role
 
 TAB = 4
@@ -33,14 +33,15 @@ class _Piece(NamedTuple):
 class Piece(_Piece):
     """Text in a single style within a line.
 
-    Whatever it is made of, its text is clean: control characters have become visible marks.
+    Whatever it is made of, its text is clean and on one line: control characters have become
+    visible marks, and line breaks and tabs have become spaces.
     """
 
     __slots__ = ()
 
     def __new__(cls, text: str, style: Style) -> Self:
         """Clean the text; `_replace` and `_make` take text that is clean already."""
-        return super().__new__(cls, clean(text), style)
+        return super().__new__(cls, one_line(text), style)
 
 
 Pieces = tuple[Piece, ...]
