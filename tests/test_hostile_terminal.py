@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +17,7 @@ from gemtui.policy.file.policy_files import policies_dir
 from gemtui.text import clean, clean_line
 from tests import hostile
 from tests.fake_cli import FakeCli
+from tests.rows import each_row
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.covers("gemtui/ui", "gemtui/commands", "gemtui/text.py")
@@ -228,19 +228,8 @@ def test_nothing_around_us_reaches_the_terminal(
     nothing_acted(bytes(terminal.raw))
 
 
-def gemtui(*words: str) -> tuple[int, bytes, bytes]:
-    """Exit code, answer, and what was said beside it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gemtui", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
+@each_row(
+    "words, code",
     [
         (("sessions", "--everywhere", "--hidden"), 0),
         (("sessions", "--everywhere", "--hidden", "--json"), 0),
@@ -252,12 +241,14 @@ def gemtui(*words: str) -> tuple[int, bytes, bytes]:
     ],
 )
 def test_nothing_hostile_in_what_the_commands_print(
-    store: list[str], words: tuple[str, ...], code: int
+    store: list[str],
+    capfdbinary: pytest.CaptureFixture[bytes],
+    words: tuple[str, ...],
+    code: int,
 ) -> None:
-    given, answer, said = gemtui(*words)
-    output = answer + said
-    assert (given, hostile.CONTROLS.findall(output)) == (code, [])
-    assert b"Traceback" not in output
+    assert main(list(words)) == code
+    output = b"".join(capfdbinary.readouterr())
+    assert hostile.CONTROLS.findall(output) == []
     assert b"evil" in output
 
 
