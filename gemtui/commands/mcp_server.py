@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from gemtui.errors import GemtuiError, reason_of
 from gemtui.jsonin import is_deep, loads
@@ -43,8 +43,7 @@ class ToolError(Exception):
     """Raised by a tool to send the model an error message instead of a result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedTool:
+class ServedTool(Struct, frozen=True):
     """A tool that the server offers.
 
     `arguments`: the type of its arguments, a Struct. `call`: returns the text for the model. The

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from gemtui.agent.trust import folder_settings
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
@@ -332,8 +333,7 @@ def _summed(errors: int, warnings: int) -> str:
 # --- examples in policy files --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FileExample:
+class _FileExample(Struct, frozen=True, kw_only=True):
     """An example in a policy file, and whether it passes.
 
     An example is a comment with a call and the expected decision.
@@ -392,8 +392,7 @@ def _example_json(each: _FileExample) -> dict[str, Any]:
 # --- recorded calls in checks --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DeniedCall:
+class _DeniedCall(Struct, frozen=True, kw_only=True):
     """A call that succeeded at the time, but would be denied now."""
 
     recorded: RecordedCall
@@ -401,8 +400,7 @@ class _DeniedCall:
     rule: Rule | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Replayed:
+class _Replayed(Struct, frozen=True, kw_only=True):
     """A policy's decisions for the calls that have succeeded since a given time.
 
     `read`: the sessions that were read. `calls`: how many calls were decided; `counts` has their

@@ -10,13 +10,14 @@ import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from gemtui.agent.approval import AnswerSource
 from gemtui.agent.command import Command, command_of
@@ -350,8 +351,7 @@ class _Stop:
 # --- several runs at once ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Variant:
+class _Variant(Struct, frozen=True):
     """One of the parallel runs; `label` is the model or policy that only it uses."""
 
     label: str

@@ -10,13 +10,13 @@ import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.config import Config, Ring, load_config
@@ -51,8 +51,7 @@ _LOOK = 0.3
 NO_TERMINAL = "--ask needs a terminal; without --ask, calls that need approval are denied"
 
 
-@dataclass(frozen=True, slots=True)
-class AskingTerminal:
+class AskingTerminal(Struct, frozen=True):
     """The terminal in which the user is asked, as two file descriptors."""
 
     reading: int

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gemtui.agent.settings import CliSettings, at
 from gemtui.agent.trust import folder_settings
@@ -44,8 +45,7 @@ class HookState(StrEnum):
     """The CLI's settings disable the hooks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtensionState:
+class ExtensionState(Struct, frozen=True, kw_only=True):
     """The state of the extension for the next session in a folder.
 
     `folder`: the folder in which gemtui keeps the extension's files. `link`: the extension's path

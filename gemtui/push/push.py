@@ -7,12 +7,12 @@ written as rows, with the columns described in assets/push.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from gemtui.errors import NotASession, PushError, SessionTooLarge
@@ -42,8 +42,7 @@ UNKNOWN_DAY = "unknown"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(slots=True)
-class Pushed:
+class Pushed(Struct):
     """The result of a push.
 
     `sessions`: how many were considered. `changed`: how many of them were written. `days`: the data

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gemtui.calls.paths import asked_path, is_windows, recorded_path, recorded_paths
 from gemtui.calls.shell.words import Unclear, plain_commands
@@ -41,8 +43,7 @@ _CUT = "Output too large. "
 """The first words of an output whose middle the CLI has omitted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class Recovered(Struct, frozen=True, kw_only=True):
     """The result of recovering a file.
 
     `rebuilt`: None if nothing was found. `problems`: the sessions that could not be read. `notes`:
@@ -124,8 +125,7 @@ class _Named:
         return path in self._names
 
 
-@dataclass(frozen=True, slots=True)
-class _Moved:
+class _Moved(Struct, frozen=True):
     """Tests whether a path may be that of a file that was moved with its project.
 
     That is so if `path` is at the same place inside a folder that has the project's name.
@@ -141,8 +141,7 @@ class _Moved:
         return type(folder)(*end) == type(folder)(folder.name, inner)
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """Tests whether the names in a session of `project` mean the file that `is_it` accepts."""
 
     is_it: _IsIt
@@ -217,8 +216,7 @@ def _of_log(log: SessionLog, session: Summary, is_it: _IsIt) -> list[CallEvidenc
     return evidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Seen(Struct, frozen=True, kw_only=True):
     shown: Shown
     writes: bool = False
     certain: bool = True

@@ -7,17 +7,18 @@ have changed since, so they are *guessed*. Lines that no record shows are gaps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import groupby
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gemtui.calls.edits import edited
 from gemtui.transcript.diffs import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedSource:
+class RecordedSource(Struct, frozen=True, kw_only=True):
     """The source of recovered lines: one of a session's tool calls.
 
     `time`: when the call's result was recorded.
@@ -29,8 +30,7 @@ class RecordedSource:
     tool: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class Whole(Struct, frozen=True, kw_only=True):
     """The file's whole contents.
 
     `before`: the contents before a write; None if unknown.
@@ -40,8 +40,7 @@ class Whole:
     before: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedLines:
+class RecordedLines(Struct, frozen=True, kw_only=True):
     """Some consecutive lines of the file.
 
     `first`: the 1-based number of the first of these lines; 0 if they are the last lines of the
@@ -54,15 +53,13 @@ class RecordedLines:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
+class Diff(Struct, frozen=True, kw_only=True):
     """A unified diff, whose hunks have line numbers."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedEdit:
+class RecordedEdit(Struct, frozen=True, kw_only=True):
     """The replacement of one string by another.
 
     `several`: whether all occurrences were replaced.
@@ -76,8 +73,7 @@ class RecordedEdit:
 Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEvidence:
+class CallEvidence(Struct, frozen=True, kw_only=True):
     """What one tool call shows about the file.
 
     `begun`: the earliest time at which the call may have started. `writes`: whether the call
@@ -91,8 +87,7 @@ class CallEvidence:
     certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RebuiltLine:
+class RebuiltLine(Struct, frozen=True):
     """A line without its line feed.
 
     `known`: whether the newest record shows it. `text` and `source` are None in a gap.
@@ -108,8 +103,7 @@ _LONGEST = 20_000
 """The most lines to compare, because longer comparisons quickly become slow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineRange:
+class LineRange(Struct, frozen=True, kw_only=True):
     """Consecutive lines with the same source.
 
     `first`, `last`: 1-based and inclusive. `known`: as in `RebuiltLine`. `source`: None if the
@@ -122,8 +116,7 @@ class LineRange:
     source: RecordedSource | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
+class Rebuilt(Struct, frozen=True, kw_only=True):
     """A file at some moment, rebuilt from records.
 
     `lines`: if the file ends with a line feed, the last item is an empty line. `crlf`: whether
@@ -191,8 +184,7 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
     )
 
 
-@dataclass(slots=True)
-class _FileState:
+class _FileState(Struct):
     """The file's state after the records added so far, which must be in order of time."""
 
     lines: list[RebuiltLine] = field(default_factory=list)

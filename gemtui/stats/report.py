@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from gemtui.errors import GemtuiError
 from gemtui.jsonout import fields
@@ -37,8 +38,7 @@ UNKNOWN_MODEL = "(unknown)"
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
-@dataclass(slots=True)
-class Sums:
+class Sums(Struct):
     """The activity in one group, such as a day or a project.
 
     * `sessions`: their ids; what a subagent did counts for the session that called the subagent.
@@ -229,8 +229,7 @@ def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
 # --- one conversation ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ContextUse:
+class ContextUse(Struct, frozen=True):
     """How many tokens of a model's context a conversation uses.
 
     `limit`: the size of the context; None if unknown.

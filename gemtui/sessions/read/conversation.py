@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import replace as message_with
 from datetime import datetime
 from itertools import accumulate
@@ -383,8 +382,7 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Late:
+class _Late(Struct, frozen=True, kw_only=True):
     """The calls that are shown later than the record that contains them.
 
     `moved` maps a record's index to the indexes of its calls that are shown elsewhere. `after` maps

@@ -19,10 +19,10 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
 from watchfiles import Change, awatch
 
 from gemtui.files import stat_if_possible
@@ -70,8 +70,7 @@ _LOOK_SHARE = 20
 Mode = Literal["events", "polling"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreChange:
+class StoreChange(Struct, frozen=True, kw_only=True):
     """Files and folders in the store that changed, appeared, or vanished.
 
     The path `~/.gemini/tmp` itself means that anything may have changed. `reason`: why the store is
