@@ -37,7 +37,13 @@ ID = "abcdef12-0000-4000-8000-000000000000"
 INIT = f'print:{{"type":"init","session_id":"{ID}","model":"auto"}}'
 OLD = HELP.replace("      --session-id       Start a new session  [string]\n", "")
 """The help of a CLI that chooses the ids of its sessions itself."""
-NOW = datetime.now(UTC).isoformat()
+
+
+def now() -> str:
+    """The time, which is another day after midnight."""
+    return datetime.now(UTC).isoformat()
+
+
 MODEL = "gemini-2.5-pro"
 TURN = (uses("t1", "read_file", "a.py"), ends("t1"))
 
@@ -51,7 +57,7 @@ def tokens(dollars: float) -> dict[str, Any]:
 def answered(cost: float | None, id: str = "a1", **more: Any) -> logs.Record:
     """An answer that called a tool."""
     spent = None if cost is None else tokens(cost)
-    own = {"timestamp": NOW, "toolCalls": [logs.call("t1")]}
+    own = {"timestamp": now(), "toolCalls": [logs.call("t1")]}
     return logs.gemini(id, "", **{"model": MODEL, "tokens": spent, **own, **more})
 
 
@@ -76,7 +82,7 @@ def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     fake_cli: FakeCli, gemtui: Gemtui, home: Path
 ) -> None:
     path = home / f".gemini/tmp/project/chats/session-2026-11-20T23-04-{ID[:8]}.jsonl"
-    records = (logs.header(ID, lastUpdated=NOW), logs.user("u1", "Go"), answered(0.6))
+    records = (logs.header(ID, lastUpdated=now()), logs.user("u1", "Go"), answered(0.6))
     session = f"make:{path}=" + "\n".join(map(json.dumps, records))
     set_day_budget(9)
     fake_cli(INIT, TURN[0], session, TURN[1], "wait", help=OLD)
@@ -113,7 +119,7 @@ class BudgetedRun:
     def stores(self, *records: logs.Record) -> None:
         """Write the session."""
         logs.write(
-            self.session, [logs.header(ID, lastUpdated=NOW), logs.user("u1", "Go"), *records]
+            self.session, [logs.header(ID, lastUpdated=now()), logs.user("u1", "Go"), *records]
         )
 
     def prints(self, *steps: str) -> None:
@@ -203,7 +209,7 @@ def test_the_budget_of_a_day_counts_all_its_sessions(
     stores.session(
         home / ".gemini",
         other,
-        [logs.header(other, lastUpdated=NOW), logs.user("u1", "Go"), answered(0.6)],
+        [logs.header(other, lastUpdated=now()), logs.user("u1", "Go"), answered(0.6)],
     )
     working = run(day_budget=1)
     with working.watched() as watched:
