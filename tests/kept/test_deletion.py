@@ -23,18 +23,7 @@ _REPLACED = "its original folder was deleted or replaced"
 _UNKNOWN = "the system did not say where in the trash it is"
 
 
-@pytest.fixture(autouse=True)
-def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home trash of the freedesktop.org standard, in the test's own folder."""
-    from send2trash import plat_other
-
-    folder = tmp_path / "data/Trash"
-    monkeypatch.setattr(plat_other, "HOMETRASH_B", bytes(folder))
-    monkeypatch.setattr(plat_other, "XDG_DATA_HOME", bytes(folder.parent))
-    monkeypatch.setattr("send2trash.send2trash", plat_other.send2trash)
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return folder
+pytestmark = pytest.mark.usefixtures("trash")
 
 
 @pytest.fixture

@@ -21,12 +21,6 @@ HOSTILE = "src/[b]x[/b]\x1b]0;owned\x07\n\u202e[@click=app.exit]y.py"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    (tmp_path / "tide").mkdir()
-    return tmp_path / "tide"
-
-
-@pytest.fixture
 def home(tmp_path: Path, project: Path) -> Path:
     """Two sessions that wrote one file, the newer one twice, once in vain, and another file."""
     home, path = tmp_path / ".gemini", project / "src" / "moon.py"

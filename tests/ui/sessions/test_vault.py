@@ -37,11 +37,6 @@ def gone(chat: Path) -> Path:
     return chat
 
 
-async def said(me: Person, words: str) -> None:
-    """Until this is said."""
-    await me.is_told(words)
-
-
 async def on_kept(me: Person) -> None:
     """The cursor on the session that only the vault has."""
     await me.sees(TITLE)
@@ -63,22 +58,13 @@ def nothing_kept(me: Person) -> bool:
 
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
-        await me.does("V", "Keep all sessions?", "30 days", "restores them")
+        await me.does("i", "clean-up")
+        await me.does("escape V", "Keep all sessions?", "30 days", "restores them")
         assert not vault_dir().exists()
         await me.press("n")
         assert not is_on()
         await me.does("V", "Keep all sessions?")
         await me.press("y")
-        await me.until(lambda: is_copied(chat))
-        late = session(chat.parents[3], uuid(3), talk(uuid(3), "A late one"))
-        await me.until(lambda: is_copied(late))
-        late.unlink()
-        await me.sees("A late one", "kept")
-
-
-async def test_what_changes_while_the_app_runs_is_copied(chat: Path) -> None:
-    turn_on()
-    async with person(chat.parents[3]) as me:
         await me.until(lambda: is_copied(chat))
         append(chat, logs.user("late", "One more"))
         await me.until(lambda: is_copied(chat))
@@ -88,19 +74,23 @@ async def test_what_changes_while_the_app_runs_is_copied(chat: Path) -> None:
         append(chat, logs.user("later", "And more"))
         await me.until(lambda: is_copied(chat))
 
+        await me.does("d", "The vault keeps a copy", "marked kept")
+        await me.press("n")
+        late = session(chat.parents[3], uuid(3), talk(uuid(3), "A late one"))
+        await me.until(lambda: is_copied(late))
+        late.unlink()
+        await me.sees("A late one", "kept")
 
-async def test_a_kept_session_has_a_sign_and_a_word_and_is_read(gone: Path) -> None:
+
+async def test_a_kept_session_has_a_sign_is_read_and_is_put_back_by_a_key_and_a_yes(
+    gone: Path,
+) -> None:
     async with person(gone.parents[3], NARROW) as me:
         await me.sees("▣ Where is it?", "kept")
         await on_kept(me)
         await me.does("i", "deleted by Gemini CLI; only the vault has it")
         await me.does("escape enter", "Answer 0")
-
-
-async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
-    async with person(gone.parents[3]) as me:
-        await on_kept(me)
-        await me.does("b", "Restore this session?", "No other conversation is")
+        await me.does("escape b", "Restore this session?", "No other conversation is")
         await me.press("n")
         assert not gone.exists()
         await me.does("b", "Restore this session?")
@@ -140,13 +130,6 @@ async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
         assert gone.exists()
 
 
-async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) -> None:
-    turn_on()
-    async with person(chat.parents[3]) as me:
-        await me.does("d", "The vault keeps a copy", "marked kept")
-        await me.press("n")
-
-
 async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
@@ -158,26 +141,19 @@ async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: P
         assert not list(vault_dir().rglob(gone.name))
 
 
-async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> None:
+async def test_the_vault_shows_what_it_has_and_what_goes_next_and_is_switched_off(
+    gone: Path,
+) -> None:
     session(gone.parents[3], uuid(5), [logs.header(uuid(5)), logs.user("u", "/about")])
     async with person(gone.parents[3], NARROW) as me:
         await me.does("V", "The vault", "on", "only here, in 1 file", "kept ", TITLE)
         await me.sees("contains nothing to resume", "sessionRetention.enabled = false")
         await me.does("tab enter", "Answer 0")
-
-
-async def test_it_is_switched_off_and_what_it_has_stays(gone: Path) -> None:
-    async with person(gone.parents[3]) as me:
-        await me.does("V", "turn it off")
+        await me.does("escape V", "turn it off")
         await me.press("o")
         await me.is_told("Kept sessions stay")
         assert not is_on()
         await me.does("V", "turn it on", "only here, in 1 file")
-
-
-async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
-    async with person(chat.parents[3]) as me:
-        await me.does("i", "clean-up")
 
 
 async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path) -> None:
