@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import re
-import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -383,16 +383,42 @@ def test_prompts_from_a_file_and_from_stdin(
     assert list_runs(runs_dir())[0].prompt == "from stdin"
 
 
-def test_what_is_piped_in_follows_the_prompt(fake_cli: FakeCli, tmp_path: Path) -> None:
+@contextmanager
+def stdin_from(number: int) -> Iterator[None]:
+    """Let stdin be another open file."""
+    before = os.dup(0)
+    os.dup2(number, 0)
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
+def pipe_with(content: bytes) -> int:
+    """Return the end to read of a pipe that holds this, and no more to come."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    return reading
+
+
+def test_what_is_piped_in_follows_the_prompt(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    (tmp_path / "diff").write_text("-old\n+new\n")
-    command = [sys.executable, "-m", "gemtui", "run", "Review this", "--quiet"]
-    for shell in ("cat diff | ", "< diff "):
-        given = f"{shell}{shlex.join(command)}"
-        subprocess.run(["sh", "-c", given], cwd=tmp_path, timeout=PATIENCE, check=True)
-        assert list_runs(runs_dir())[0].folder.prompt_text() == "Review this\n\n-old\n+new\n"
-    subprocess.run(["sh", "-c", f"printf '' | {shlex.join(command)}"], cwd=tmp_path, check=True)
-    assert list_runs(runs_dir())[0].folder.prompt_text() == "Review this"
+    difference = b"-old\n+new\n"
+    file = tmp_path / "diff"
+    file.write_bytes(difference)
+    for number, more in (
+        (pipe_with(difference), "\n\n-old\n+new\n"),
+        (os.open(file, os.O_RDONLY), "\n\n-old\n+new\n"),
+        (pipe_with(b""), ""),
+    ):
+        with stdin_from(number):
+            gemtui.ok("run --quiet", "Review this")
+        os.close(number)
+        assert list_runs(runs_dir())[0].folder.prompt_text() == f"Review this{more}"
 
 
 def test_a_socket_on_stdin_that_stays_silent_holds_nothing_up(
@@ -401,14 +427,8 @@ def test_a_socket_on_stdin_that_stays_silent_holds_nothing_up(
     monkeypatch.setattr("gemtui.commands.run_options.SILENCE", 0.1)
     fake_cli(f"print:{INIT}", f"print:{OK}")
     ours, theirs = socket.socketpair()
-    before = os.dup(0)
-    with ours, theirs:
-        os.dup2(theirs.fileno(), 0)
-        try:
-            answer = gemtui("run Go")
-        finally:
-            os.dup2(before, 0)
-            os.close(before)
+    with ours, theirs, stdin_from(theirs.fileno()):
+        answer = gemtui("run Go")
     assert answer.code == 0
     assert "nothing arrived on stdin" in answer.err
     assert prompt() == "Go"
@@ -787,7 +807,7 @@ def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
         ]
 
 
-def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
+def test_a_run_needs_no_screen(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", says("Hi"), f"print:{OK}")
     code = "from gemtui.cli import main; import sys; main(['run','x','--quiet']); main(['runs'])"
     done = subprocess.run(
@@ -797,7 +817,7 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert start("run --help").stdout.startswith(b"Usage: gemtui run")
+    assert gemtui("run --help").out.startswith("Usage: gemtui run")
 
 
 @each_row("option", ["--only-tool", "--allow-tool", "--deny-tool"])
