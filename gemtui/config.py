@@ -65,7 +65,7 @@ class Config(Struct, frozen=True, kw_only=True):
     group: Annotated[bool, "Group the list by project at startup."] = False
     fold_thoughts: Annotated[bool, "Show thoughts as one line until you expand them."] = True
     see_files: Annotated[
-        bool, "During a run, also list files that changed but were not written by file tools."
+        bool, "During a run, also list files that its commands changed, according to checkpoints."
     ] = True
     ring: Annotated[
         Ring,

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from gemtui.errors import CheckpointsUnreadable
-from gemtui.files import locked, make_folder, size_of
+from gemtui.files import locked, make_folder, size_of, stat_if_possible
 from gemtui.paths import make_own_file, make_own_folder
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, application_and_version, connect, why
 
@@ -551,6 +551,12 @@ class CheckpointStore:
             for row in rows
         ]
 
+    def first_of(self, run: str) -> int | None:
+        """Return the id of a run's first checkpoint; None if there is none."""
+        row = self._database.execute("select min(id) from checkpoint where run = ?", (run,))
+        first: int | None = row.fetchone()[0]
+        return first
+
     def changes(
         self, *, after: int = 0, by_calls: bool = False
     ) -> Iterator[tuple[int, FileChange]]:
@@ -807,6 +813,12 @@ def folder_of(place: Path, root: Path) -> Path:
 def has_checkpoints(folder: Path) -> bool:
     """Return whether a folder contains checkpoints."""
     return (folder / _FILE).is_file()
+
+
+def stamp_of(folder: Path) -> object:
+    """Return a value that changes whenever something is written to the checkpoints in a folder."""
+    found = [stat_if_possible(folder / name) for name in (_FILE, f"{_FILE}-wal")]
+    return [facts and (facts.st_ino, facts.st_size, facts.st_mtime_ns) for facts in found]
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -155,10 +155,11 @@ def list_(as_json: bool) -> None:
 def show(id: str, as_json: bool) -> None:
     """Show everything about one run, including its whole prompt."""
     run = with_outcome(find_run(runs_dir(), id))
-    from gemtui.runs.changed_files import recorded_files
+    from gemtui.runs.changed_files import UNLISTED, recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files, asked = recorded_files(run, gemini_home()), Conversation.of(run).refresh()
+    recorded, asked = recorded_files(run, gemini_home()), Conversation.of(run).refresh()
+    files = None if recorded is None else recorded.rows
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
     waits = load_queue(PromptQueue.of(run.folder)).undelivered
@@ -166,6 +167,7 @@ def show(id: str, as_json: bool) -> None:
         more = {
             "prompt": prompt,
             "files": json_value(files),
+            "files_complete": recorded and recorded.complete,
             "questions": json_value(asked),
             "waiting": waits,
             "checkpoints": json_value(checkpoints),
@@ -195,7 +197,9 @@ def show(id: str, as_json: bool) -> None:
     answers = map(_question, asked)
     differs = (row for difference in differing for row in _differs(difference))
     left = (_fact("waits", visible_line(text)) for text in waits)
-    notes = [] if checkpoints is None else checkpoints.notes()
+    notes = [] if checkpoints is None else list(checkpoints.notes())
+    if recorded is not None and not recorded.complete:
+        notes.append(UNLISTED)
     unsure = (_fact("note", clean_line(text)) for text in notes)
     lines_to_stdout(
         (*facts, *changed, *answers, *differs, *left, *unsure, "", clean(prompt.rstrip()))

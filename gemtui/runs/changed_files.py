@@ -1,4 +1,4 @@
-"""Find the files that a run changes, from its calls, file events and the disk.
+"""Find the files that a run changes, from its calls, its checkpoints and the disk.
 
 The rules are described in assets/architecture.md#the-files-of-a-run.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,46 +15,35 @@ from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 
 from msgspec.structs import replace as call_with
-from watchfiles import Change
 
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.calls.paths import tool_path
-from gemtui.files import SMALL, changed_at, read_small, resolved, stat_if_possible
+from gemtui.checkpoints import store
+from gemtui.checkpoints.store import FileState
+from gemtui.errors import CheckpointsUnreadable
+from gemtui.files import SMALL, read_small, resolved, stat_if_possible
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
-from gemtui.runs.folder_state import MOST, FolderState, OwnFiles, kept, too_large
 from gemtui.runs.listing import Run
 from gemtui.runs.outcome import was_written
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.transcript import writes
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
-from gemtui.transcript.tools import kind_of, requested_change
-from gemtui.transcript.writes import (
-    SAME,
-    UNCONFIRMED,
-    Doer,
-    FileWrite,
-    Letter,
-    WriteStatus,
-    text_after,
-    text_before,
-    write_of,
-    writing_calls,
-)
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, may_write, requested_change
+from gemtui.transcript.writes import Doer, FileWrite, Letter, WriteStatus
 
 GONE = "gone"
 GONE_AGAIN = "created and then deleted"
 CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
-_SLACK = 0.5
-"""A shell command may change files this many seconds before its reported start."""
-
-Span = tuple[float, float]
-"""When a shell command started and ended, in seconds since the epoch.
-
-The end is infinite while the command is running.
-"""
+MOST = 200
+"""The most files that are listed for one run in addition to those of file tools."""
+UNLISTED = (
+    "Files that commands changed are not listed, because this run has no checkpoints of the folder."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,80 +59,148 @@ class FileStates:
     why: str = ""
 
 
-class FileTracker:
-    """Finds the files that a run has changed in the folder `root`.
+@dataclass(frozen=True, slots=True)
+class _History:
+    """What became of a file during a run, according to checkpoints.
 
-    Its methods read the disk. `ended`: when a past run ended; None while the run is working. After
-    a run has ended, the user or other programs may have changed its files, so the files' current
-    contents are not attributed to the run.
+    `before`: the state before the first change. `after`: the state after the run's last change.
+    `by`: what made the run's last change; None if the run did not change the file.
     """
 
-    def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
-        self._root, self._ended = root, ended
-        self._before: FolderState | None = None
+    before: FileState
+    after: FileState
+    by: Doer | None
+
+    @property
+    def existed(self) -> bool | None:
+        """Whether the file existed before the run; None if unknown."""
+        return None if self.before == store.UNKNOWN else self.before.kind != store.ABSENT
+
+
+class FileTracker:
+    """Finds the files that a run has changed. Its methods read the disk.
+
+    After a run has ended, the user or other programs may have changed its files, so the files'
+    current contents are not attributed to a past run.
+
+    Arguments:
+        root: the run's folder.
+        run: the run's id; "" if it has no checkpoints.
+        ended: when a past run ended; None while the run is working.
+    """
+
+    def __init__(self, root: Path, run: str = "", *, ended: datetime | None = None) -> None:
+        self._root, self._run, self._ended = root, run, ended
+        self._checkpoints = project_of(root)[0]
+        self._stamp: object = None
+        self._first: int | None = None
+        self._histories: dict[Path, _History] = {}
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
+        self.is_over = ended is not None
+        """Whether the run has ended, so that its checkpoints have all of its changes."""
 
-    def record_before(self, began: int) -> None:
-        """Record the folder's state when the run starts.
+    def stamp(self) -> object:
+        """Return a value that changes when a checkpoint is taken in the run's folder."""
+        return store.stamp_of(self._checkpoints)
 
-        `began`: when the run was requested, in nanoseconds since the epoch.
-        """
-        if not too_large(self._root):
-            self._before = FolderState(self._root, began)
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether the run has checkpoints, so that `rows` has the files that commands changed."""
+        return self._first is not None
 
-    def changes_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Map each changed file to the time of its change.
+    @property
+    def has_more(self) -> bool:
+        """Whether `rows` left out files because there are too many."""
+        return len(self._own_paths()) > MOST
 
-        `seen`: the changes that were observed while they happened. The result also includes up to
-        `MOST` other files that have changed since the run started, judging by the disk.
-        """
-        if self._before is None:
-            return seen
-        wanted = OwnFiles(self._root)
-        changed = (path for path in self._before.changed() if wanted(Change.modified, str(path)))
-        new = kept(self._root, (path for path in changed if path not in seen))[:MOST]
-        return {**seen, **{path: changed_at(path) for path in new}}
+    def _own_paths(self) -> list[Path]:
+        return [path for path, history in self._histories.items() if history.by is not None]
 
-    def rows(
-        self,
-        calls: Iterable[ToolCall],
-        seen: Mapping[Path, float] | None = None,
-        shells: Sequence[Span] = (),
-    ) -> tuple[FileWrite, ...]:
+    def rows(self, calls: Iterable[ToolCall]) -> tuple[FileWrite, ...]:
         """Return a row for each of the run's files, for display.
 
-        Files that calls were to write come first. `seen`: when other files were changed, as yielded
-        by `seen_files`. `shells`: the times at which the run's shell commands were running; changes
-        in these times are attributed to the commands.
+        Files that calls were to write come first, followed by those that commands or other tools
+        changed, according to checkpoints.
         """
-        times = dict(seen or {})
-        rows = [
-            self._written(Path(path), tries, times.pop(Path(path), None), shells)
-            for path, tries in self._tries(calls).items()
-        ]
-        rows += filter(None, (self._seen(path, at, shells) for path, at in times.items()))
+        self._read_checkpoints()
+        tries_by_path = self._tries(calls)
+        rows = [self._written(path, tries) for path, tries in tries_by_path.items()]
+        for path in self._own_paths()[:MOST]:
+            if path not in tries_by_path:
+                row = self._changed_otherwise(path, self._histories[path])
+                if row is not None:
+                    rows.append(row)
         return tuple(rows)
 
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
         """Return how a file differs from its contents before the run.
 
-        For a past run, this is the change made by the run's calls.
+        For a past run, this is the change made by the run.
         """
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
-        if self._ended is not None and done:
+        history = self._histories.get(path)
+        if self._ended is not None and history is None:
             return _told(path, before, done)
-        if _facts(path) is None:
+        exists, after, why = self._state_after(path, history)
+        if not exists:
             if before is None:
                 return FileStates(why=_GONE_UNKNOWN)
             return FileStates(diff=content_diff(str(path), before, ""), why=_GONE)
-        after = _text(path)
         if after is None:
-            return FileStates(why=f"The file can't be shown, because it is {_unread(path)}.")
+            return FileStates(why=f"The file can't be shown, because it is {why}.")
         if before is None:
             return FileStates(text=after, why=_NO_BASE)
-        same = "" if before != after else _SAME if after else "The file is empty."
+        same = ""
+        if before == after:
+            same = _SAME if after else "The file is empty."
         return FileStates(diff=content_diff(str(path), before, after), why=same)
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def _read_checkpoints(self) -> None:
+        """Read what the checkpoints of the run say, if there are new ones.
+
+        The run's first checkpoint has what was changed before the run, so it is left out.
+        """
+        stamp = self.stamp()
+        if not self._run or stamp == self._stamp or not store.has_checkpoints(self._checkpoints):
+            return
+        with suppress(CheckpointsUnreadable), store.open_store(self._checkpoints) as opened:
+            if self._first is None:
+                self._first = opened.first_of(self._run)
+            if self._first is None:
+                return
+            # load the changes before their calls, because calls may be added in the meantime
+            changes = [change for _, change in opened.changes(after=self._first)]
+            calls = opened.calls()
+            histories: dict[Path, _History] = {}
+            for change in changes:
+                path = self._root / os.fsdecode(change.path)
+                call = None if change.call is None else calls.get(change.call)
+                by = None
+                if call is not None and call.run == self._run:
+                    by = Doer.SHELL if kind_of(call.tool) is ToolKind.SHELL else Doer.TOOL
+                earlier = histories.get(path)
+                if earlier is None or earlier.by is None:
+                    # a change that others made before the run's own counts for files of calls only
+                    before = change.before if by is not None or earlier is None else earlier.before
+                    histories[path] = _History(before, change.after, by)
+                elif by is not None:
+                    histories[path] = _History(earlier.before, change.after, by)
+            self._histories, self._stamp = histories, stamp
+
+    def _kept_text(self, state: FileState) -> str | None:
+        """Return the text of a file's state in the checkpoints; None if it has none."""
+        if state.kind == store.ABSENT:
+            return ""
+        if state.kind != store.FILE:
+            return None
+        with suppress(CheckpointsUnreadable, KeyError):
+            with store.open_store(self._checkpoints) as opened:
+                content = opened.content(state.content)
+            return _decoded(content) if len(content) <= SMALL else None
+        return None
 
     # --- one row -------------------------------------------------------------------------------
 
@@ -153,104 +210,102 @@ class FileTracker:
         The paths start with `root`, even if a call used a different path to that folder, such as a
         link.
         """
-        found: dict[Path, list[ToolCall]] = {}
+
+        def file_of(asked: str) -> str:
+            """Return the file that the CLI writes if a call names `asked`."""
+            with suppress(OSError, ValueError):
+                return tool_path(asked, str(self._root))
+            return asked
+
+        tries_by_path: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
-        for name, tries in writing_calls(calls, self._root, find=self._file_of).items():
+        for name, tries in writes.writing_calls(calls, self._root, find=file_of).items():
             inside = name.is_relative_to(real)
             path = self._root / name.relative_to(real) if inside else Path(name)
-            found.setdefault(path, []).extend(tries)
-        return found
+            tries_by_path.setdefault(path, []).extend(tries)
+        return tries_by_path
 
-    def _file_of(self, asked: str) -> str:
-        """Return the file that the CLI writes if a call names `asked`."""
-        with suppress(OSError, ValueError):
-            return tool_path(asked, str(self._root))
-        return asked
-
-    def _written(
-        self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
-    ) -> FileWrite:
-        """Return the row for a file that calls were to write.
-
-        `at`: when the file was observed to change; None if it was not. `shells`: when the run's
-        shell commands were running.
-        """
+    def _written(self, path: Path, calls: Sequence[ToolCall]) -> FileWrite:
+        """Return the row for a file that calls were to write."""
+        history = self._histories.get(path)
         settled = [self._settled(call, path) for call in calls]
-        row = write_of(path, settled)
-        if row.written is WriteStatus.YES and self._ended is None:
-            row = self._now(row, settled, at, shells)
-        elif row.written is not WriteStatus.PENDING and at is not None:
-            row = replace(self._seen(path, at, shells) or row, calls=row.calls)
+        row = writes.write_of(path, settled)
+        if row.written is not WriteStatus.YES and history is not None and history.by is not None:
+            changed = self._changed_otherwise(path, history)
+            if changed is not None and row.written is not WriteStatus.PENDING:
+                row = replace(changed, calls=row.calls)
+        elif row.written is WriteStatus.YES and (self._ended is None or history is not None):
+            row = self._compared(row, history, settled)
         if row.written is not WriteStatus.YES:
             return row
-        note = _settling(calls[-1], settled[-1])
-        return replace(row, note=", ".join(filter(None, (row.note, note))))
+        notes = [row.note, _settling(calls[-1], settled[-1])]
+        return replace(row, note=", ".join(note for note in notes if note))
 
     def _settled(self, call: ToolCall, path: Path) -> ToolCall:
         """Mark a call without a result as successful or failed, if the disk shows which.
 
         All other calls are returned unchanged.
         """
-        if call.status not in UNCONFIRMED:
+        if call.status not in writes.UNCONFIRMED:
             return call
-        untouched = self._before is not None and self._before.untouched(path)
-        found = False if untouched else was_written(call, path, ended=self._ended)
-        if found is None:
+        is_written = was_written(call, path, ended=self._ended)
+        if self._is_unchanged(path):
+            is_written = False
+        if is_written is None:
             return call
-        if not found:
+        if not is_written:
             return call_with(call, status=ToolStatus.ERROR)
         change = requested_change(kind_of(call.name), call.args, None)
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
-    def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
-        """Return the row for a file that was observed to change but that no call names.
+    def _is_unchanged(self, path: Path) -> bool:
+        """Return whether the checkpoints show that nothing changed a file during the run."""
+        return self.is_over and self.has_checkpoints and path not in self._histories
 
-        `at`: the time of the change. `shells`: when the run's shell commands were running. Returns
-        None if the file is unchanged after all.
+    def _changed_otherwise(self, path: Path, history: _History) -> FileWrite | None:
+        """Return the row for a file that no successful call of a file tool wrote.
+
+        Returns None if the file is as it was before the run.
         """
-        before = self._before
-        if before is not None and (before.was_folder(path) or before.untouched(path)):
+        exists, after, why = self._state_after(path, history)
+        if not exists and history.existed is False:
             return None
-        if _facts(path) is None and self._existed(path) is False:
+        if exists and history.existed and not why and self._text_before(path, ()) == after:
             return None
-        row = FileWrite(path=path, letter=Letter.UNKNOWN, written=WriteStatus.YES)
-        row = self._now(row, (), at, shells)
-        return replace(row, by=_doer((at,), shells))
-
-    def _now(
-        self, row: FileWrite, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
-    ) -> FileWrite:
-        """Return a file's row, updated with the file's current state."""
-        path = Path(row.path)
-        existed = self._existed(path)
-        if existed is None and row.letter is not Letter.UNKNOWN:
-            existed = row.letter is Letter.MODIFIED
-        facts = _facts(path)
-        if facts is None:
-            by = _doer((at or 0.0, changed_at(path)), shells)
-            by = Doer.TOOL if at is None and by is Doer.SEEN else by
-            return replace(self._gone(row, existed, calls), by=by)
-        key = (row, existed, facts.st_ino, facts.st_size, facts.st_ctime_ns)
-        if self._rows.get(path, (None, None))[0] != key:
-            self._rows[path] = key, self._compared(row, existed, calls)
-        return self._rows[path][1]
+        by = history.by or Doer.TOOL
+        row = FileWrite(path=path, letter=Letter.UNKNOWN, written=WriteStatus.YES, by=by)
+        return self._compared(row, history, ())
 
     def _compared(
-        self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
+        self, row: FileWrite, history: _History | None, calls: Sequence[ToolCall]
     ) -> FileWrite:
-        """Return the row for an existing file, compared with its contents before the run.
-
-        `existed`: whether the file existed before the run; None if unknown.
-        """
+        """Return a file's row, with its state compared with that before the run."""
         path = Path(row.path)
+        facts = _facts(path) if self._ended is None else None
+        version = facts and (facts.st_ino, facts.st_size, facts.st_ctime_ns)
+        key = (row, history, version, self.is_over)
+        if self._rows.get(path, (None, None))[0] != key:
+            self._rows[path] = key, self._compared_now(row, history, calls)
+        return self._rows[path][1]
+
+    def _compared_now(
+        self, row: FileWrite, history: _History | None, calls: Sequence[ToolCall]
+    ) -> FileWrite:
+        path = Path(row.path)
+        exists, after, why = self._state_after(path, history)
+        existed = self._existed(path, history, exists=exists)
+        if existed is None and row.letter is not Letter.UNKNOWN:
+            existed = row.letter is Letter.MODIFIED
+        if not exists:
+            by = row.by if history is None else history.by or row.by
+            return self._gone(replace(row, by=by), existed, calls)
         if existed is not None:
             row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
         before = "" if existed is False else self._text_before(path, calls)
-        after = _text(path)
         if before is None or after is None:
-            return replace(row, note=_unread(path))
+            return replace(row, note=why)
         diff = content_diff(path.name, before, after)
-        same = SAME if existed and before == after else ""
+        same = writes.SAME if existed and before == after else ""
         return replace(row, added=diff.added, removed=diff.removed, net=True, note=same)
 
     def _gone(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
@@ -268,22 +323,42 @@ class FileTracker:
         removed = None if before is None else content_diff("", before, "").removed
         return replace(row, letter=Letter.DELETED, added=0, removed=removed, net=True, note="")
 
-    # --- the former state ----------------------------------------------------------------------
+    # --- the states before and after -----------------------------------------------------------
 
-    def _existed(self, path: Path) -> bool | None:
-        return None if self._before is None else self._before.existed(path)
+    def _existed(self, path: Path, history: _History | None, *, exists: bool) -> bool | None:
+        if history is not None:
+            return history.existed
+        return exists if self._is_unchanged(path) else None
 
     def _text_before(self, path: Path, calls: Sequence[ToolCall]) -> str | None:
         """Return a file's text before the run; if that is unknown, before the first call.
 
         Returns None if neither is known.
         """
-        if self._existed(path) is False:
-            return ""
-        content = None if self._before is None else self._before.content(path)
-        if content is not None:
-            return _decoded(content)
-        return text_before([call for call in calls if _succeeded(call)])
+        history = self._histories.get(path)
+        if history is not None:
+            text = self._kept_text(history.before)
+            if text is not None:
+                return text
+        elif self._is_unchanged(path) and self._ended is None:
+            return _text(path)
+        return writes.text_before([call for call in calls if _succeeded(call)])
+
+    def _state_after(self, path: Path, history: _History | None) -> tuple[bool, str | None, str]:
+        """Return whether a file exists, its text, and why there is no text.
+
+        For a past run, this is the state after the run's last change.
+        """
+        if self._ended is None or history is None:
+            return _facts(path) is not None, _text(path), _unread(path)
+        text = self._kept_text(history.after)
+        why = history.after.why if history.after.kind == store.UNKEPT else "not text"
+        return history.after.kind != store.ABSENT, text, "" if text is not None else why
+
+
+def commands_may_have_changed(calls: Iterable[ToolCall]) -> bool:
+    """Return whether a run's calls include one that may have changed files it doesn't name."""
+    return any(may_write(call.name) and kind_of(call.name) not in WRITING for call in calls)
 
 
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
@@ -292,11 +367,11 @@ def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileState
     `before`: the file's text before the run; None if unknown. `done`: the successful calls that
     wrote the file. The disk is not read, because the file may have changed since the run.
     """
-    after, last = text_after(done), done[-1].display
+    after = writes.text_after(done)
     if before is not None and after is not None:
         return FileStates(diff=content_diff(str(path), before, after))
-    if isinstance(last, DiffDisplay):
-        return FileStates(diff=last, why=_LAST if len(done) > 1 else "")
+    if done and isinstance(done[-1].display, DiffDisplay):
+        return FileStates(diff=done[-1].display, why=_LAST if len(done) > 1 else "")
     return FileStates(why="How this run changed the file is unknown.")
 
 
@@ -316,20 +391,11 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
     Returns "" if `call` has a result. `settled`: the call as returned by `_settled`.
     """
-    if call.status not in UNCONFIRMED:
+    if call.status not in writes.UNCONFIRMED:
         return ""
     if settled is call:
         return NOT_KNOWN
     return CONFIRMED if _succeeded(settled) else NOT_MADE
-
-
-def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Attribute a change to a shell command if one was running at the time.
-
-    `times`: when the change may have happened. `shells`: when commands were running.
-    """
-    by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
-    return Doer.SHELL if by_shell else Doer.SEEN
 
 
 def _facts(path: Path) -> os.stat_result | None:
@@ -368,7 +434,18 @@ def _unread(path: Path) -> str:
     return "" if _text(path) is not None else "not text"
 
 
-def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
+@dataclass(frozen=True, slots=True)
+class RecordedFiles:
+    """The files of a finished run.
+
+    `complete`: whether files that commands changed are among them.
+    """
+
+    rows: tuple[FileWrite, ...]
+    complete: bool
+
+
+def recorded_files(run: Run, home: Path) -> RecordedFiles | None:
     """Return the files of a finished run; None if it is still working or unreadable.
 
     `home`: the store that contains the run's session. Reads all of the run's output.
@@ -383,5 +460,8 @@ def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
             fold.add(event)
 
     asyncio.run(read())
-    told = enrich(fold.transcript(), home, run.session)
-    return FileTracker(Path(run.cwd), ended=run.ended or run.started).rows(told.calls())
+    calls = enrich(fold.transcript(), home, run.session).calls()
+    tracker = FileTracker(Path(run.cwd), run.id, ended=run.ended or run.started)
+    rows = tracker.rows(calls)
+    is_complete = tracker.has_checkpoints or not commands_may_have_changed(calls)
+    return RecordedFiles(rows, complete=is_complete and not tracker.has_more)

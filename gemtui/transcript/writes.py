@@ -44,11 +44,9 @@ class Doer(StrEnum):
     """The last known author of a change to a file."""
 
     TOOL = ""
-    """A call to a tool that writes files."""
+    """A call to a tool, usually one that writes files."""
     SHELL = "by shell"
-    """The file changed while a shell command of the run was running."""
-    SEEN = "seen"
-    """The file changed during the run for an unknown reason."""
+    """A shell command of the run, according to the run's checkpoints."""
 
 
 SAME = "same content"

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from gemtui.checkpoints.store import Reason, WritingCall
+from gemtui.checkpoints.undo import open_project
 from gemtui.runs.changed_files import FileTracker
+from gemtui.runs.undo.checkpointing import project_of
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
-from tests.foreign_folder import ForeignFolder
 from tests.rows import each_row, table
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -48,8 +50,7 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
-        self.tracker = FileTracker(folder)
-        self.shells: list[tuple[float, float]] = []
+        self.tracker = FileTracker(folder, "r")
 
     def put(self, texts: dict[str, str]) -> None:
         for name, text in texts.items():
@@ -60,21 +61,38 @@ class Project:
         subprocess.run(["git", "-C", str(self.path), *name, *words], check=True)
 
     def begin(self) -> None:
-        """The run begins, by the clock of the file system, after all that is there was written."""
-        newest = max(each.lstat().st_ctime_ns for each in (self.path, *self.path.rglob("*")))
-        probe, began = self.path.parent / "probe", 0
-        while began <= newest:
-            probe.write_text(str(began))
-            began = probe.stat().st_mtime_ns
-        self.tracker.record_before(began)
+        """The run begins, with its first checkpoint."""
+        self._take(Reason.PROMPT)
 
     def shell(self, command: str) -> None:
         began = time.time()
         subprocess.run(["/bin/sh", "-c", command], cwd=self.path, check=True)
-        self.shells.append((began, time.time()))
+        self._has_called("run_shell_command", began)
+
+    def write(self, texts: dict[str, str]) -> None:
+        """A file tool writes these files, each with a call of its own."""
+        for name, text in texts.items():
+            began = time.time()
+            self.put({name: text})
+            self._has_called("write_file", began, name.encode())
+
+    def end(self) -> None:
+        self._take(Reason.CALL)
+        self.tracker.is_over = True
+
+    def _has_called(self, tool: str, began: float, path: bytes | None = None) -> None:
+        ended = time.time()
+        call = WritingCall(
+            run="r", session="s", use=str(ended), tool=tool, path=path, began=began, ended=ended
+        )
+        self._take(Reason.CALL, call)
+
+    def _take(self, reason: Reason, *calls: WritingCall) -> None:
+        with open_project(*project_of(self.path)) as project:
+            project.taker.take(reason, run="r", session="s", calls=calls, always=True)
 
     def rows(self, *calls: ToolCall) -> list[FileWrite]:
-        return list(self.tracker.rows(calls, self.tracker.changes_after({}), self.shells))
+        return list(self.tracker.rows(calls))
 
     def said(self, *calls: ToolCall) -> list[str]:
         """The rows, sorted: letter, name, numbers, words."""
@@ -108,9 +126,10 @@ def test_what_became_of_the_files_is_told(
     project = Project(folder)
     project.put(case.get("before", {}))
     project.begin()
-    project.put(case.get("written", {}))
+    project.write(case.get("written", {}))
     if "shell" in case:
         project.shell(case["shell"])
+    project.end()
     assert project.said(*(call(**made) for made in case.get("calls", ()))) == case["rows"]
 
 
@@ -122,55 +141,48 @@ def test_a_folder_that_is_deleted_is_told_by_its_files(project: Project) -> None
     project.put({"src/a.txt": "one\n"})
     project.begin()
     project.shell("rm -r src")
-    seen = {project.path / "src": time.time()}
-    rows = project.tracker.rows((), project.tracker.changes_after(seen), project.shells)
-    assert [row.path.name for row in rows] == ["a.txt"]
+    assert project.said() == ["D src/a.txt +0 -1 by shell"]
+
+
+def test_what_others_change_is_no_row(project: Project) -> None:
+    project.put({"mine.txt": "one\n", "other.txt": "one\n"})
+    project.begin()
+    project.put({"mine.txt": "two\n"})
+    project.end()
+    project.shell("echo two > made.txt")
+    with open_project(*project_of(project.path)) as opened:
+        call = WritingCall(run="q", session="s", use="u", tool="x", began=time.time())
+        project.put({"other.txt": "two\n"})
+        opened.taker.take(Reason.CALL, run="q", session="s", calls=[call])
+    assert project.said() == ["A made.txt +1 -0 by shell"]
 
 
 # --- what is known -------------------------------------------------------------------------------
 
 
-def test_where_nothing_is_known_of_before_nothing_is_said(project: Project) -> None:
-    path = project.path / "a.txt"
-    path.write_text("one\n")
-    gone = project.path / "gone.txt"
-    rows = project.tracker.rows((), {path: time.time(), gone: time.time()})
-    assert [(row.letter, row.added, row.note) for row in rows] == [
-        ("?", None, ""),
-        ("?", None, "gone"),
-    ]
-
-
-def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project) -> None:
-    project.put({"old.txt": "one\n"})
-    began = time.time_ns() - 3_600_000_000_000
-    project.tracker.record_before(began)
-    project.put({"old.txt": "one\ntwo\n", "new.txt": "new\n"})
-    assert project.said() == ["? new.txt seen", "? old.txt seen"]
-
-
-@NEEDS_GIT
-def test_git_knows_what_a_large_file_held(project: Project) -> None:
-    project.git("init", "-q")
-    lines = "".join(f"line {number}\n" for number in range(40_000))
-    project.put({"large.txt": lines})
-    project.git("add", ".")
-    project.git("commit", "-qm", "x")
+def test_without_checkpoints_only_the_files_of_calls_are_known(project: Project) -> None:
+    project.put({"a.txt": "one\n", "b.txt": "one\n"})
+    assert project.said(write("a.txt", "one\n")) == ["? a.txt +1 -?"]
+    assert not project.tracker.has_checkpoints
     project.begin()
-    project.shell("sed -i 's/^line 2000$/changed/; 30000d' large.txt; git add .")
-    assert project.said() == ["M large.txt +1 -2 by shell"]
+    assert project.said() == []
+    assert project.tracker.has_checkpoints
 
 
-@NEEDS_GIT
-def test_a_file_that_had_changes_of_its_own_is_compared_with_them(project: Project) -> None:
-    project.git("init", "-q")
-    project.put({"a.txt": "one\n"})
-    project.git("add", ".")
-    project.git("commit", "-qm", "x")
-    project.put({"a.txt": "one\nmine\n"})
+def test_a_past_run_is_described_by_its_checkpoints(project: Project) -> None:
+    project.put({"a.txt": "one\n", "gone.txt": "one\n"})
     project.begin()
-    project.shell("echo theirs >> a.txt; git -c user.name=a -c user.email=b commit -qam y")
-    assert project.said() == ["M a.txt +1 -0 by shell"]
+    project.write({"a.txt": "one\ntwo\n"})
+    project.shell("rm gone.txt; echo x > new.txt")
+    project.put({"a.txt": "later\n", "gone.txt": "later\n"})
+    (project.path / "new.txt").unlink()
+    project.tracker = FileTracker(project.path, "r", ended=datetime.now(UTC))
+    calls = [write("a.txt", "one\ntwo\n")]
+    rows = ["A new.txt +1 -0 by shell", "D gone.txt +0 -1 by shell", "M a.txt +1 -0"]
+    assert project.said(*calls) == rows
+    found = project.tracker.difference(project.path / "a.txt", calls)
+    assert found.diff is not None
+    assert found.diff.diff.endswith(" one\n+two\n")
 
 
 @NEEDS_GIT
@@ -191,47 +203,11 @@ def test_however_much_git_ignores_the_rest_is_found(project: Project) -> None:
     assert project.said() == ["A z/out.txt +1 -0 by shell"]
 
 
-@NEEDS_GIT
-def test_looking_runs_no_command_that_a_repository_names(
-    foreign: ForeignFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project, monitor = Project(foreign.path), str(foreign.program(tmp_path / "monitor"))
-    foreign.repository(fsmonitor=monitor, pager=monitor, sshCommand=monitor)
-    (foreign.path / "a.txt").write_text("one\n" * 70_000)
-    (foreign.path / ".gitattributes").write_text("*.txt filter=x diff=x\n")
-    project.git("add", "a.txt")
-    for name in ("filter.x.clean", "filter.x.smudge", "diff.x.textconv", "diff.x.command"):
-        project.git("config", name, monitor)
-    project.git("-c", "core.fsmonitor=false", "ls-files")
-    (tmp_path / "marks/monitor").unlink(missing_ok=True)
-    monkeypatch.chdir(foreign.path)
-    monkeypatch.setenv("PATH", foreign.path_variable)
-    project.begin()
-    with (foreign.path / "a.txt").open("a") as file:
-        file.write("two\n")
-    assert project.said() == ["M a.txt +1 -0 seen"]
-    assert foreign.ran == []
-
-
-@NEEDS_GIT
-def test_what_git_alters_on_the_way_into_a_folder_is_not_taken_from_it(project: Project) -> None:
-    project.git("init", "-q")
-    project.put({".gitattributes": "*.txt text eol=crlf\n"})
-    content = b"".join(b"%d\n" % number for number in range(90_000))
-    (project.path / "a.txt").write_bytes(content)
-    project.git("add", ".")
-    (project.path / "a.txt").unlink()
-    project.git("checkout", "a.txt")
-    project.begin()
-    project.shell("echo >> a.txt")
-    assert project.said() == ["M a.txt by shell"]
-
-
 def test_a_fifo_is_not_waited_for(project: Project) -> None:
+    project.put({"pipe": "one\n"})
     project.begin()
-    os.mkfifo(project.path / "pipe")
-    rows = project.tracker.rows((), {project.path / "pipe": time.time()})
-    assert [row.note for row in rows] == ["not a regular file"]
+    project.shell("rm pipe; mkfifo pipe")
+    assert project.said() == ["M pipe by shell, not a regular file"]
 
 
 # --- by tools ------------------------------------------------------------------------------------
@@ -281,6 +257,7 @@ def test_the_difference_of_a_seen_file(project: Project) -> None:
     project.put({"a.txt": "one\ntwo\n", "gone.txt": "one\n"})
     project.begin()
     project.shell("echo three >> a.txt; rm gone.txt; echo new > new.txt")
+    project.rows()
     found = {name: project.tracker.difference(project.path / name, ()) for name in NAMES}
     diffs = {name: each.diff.diff.split("@@\n")[-1] for name, each in found.items() if each.diff}
     assert diffs == {"a.txt": " one\n two\n+three\n", "gone.txt": "-one\n", "new.txt": "+new\n"}
@@ -296,7 +273,7 @@ NAMES = ("a.txt", "gone.txt", "new.txt")
 
 def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project) -> None:
     project.put({"a.txt": "one\n"})
-    found = project.tracker.difference(project.path / "a.txt", ())
+    found = project.tracker.difference(project.path / "a.txt", [write("a.txt", "one\n")])
     assert (found.diff, found.text) == (None, "one\n")
     assert "unknown" in found.why
     gone = project.tracker.difference(project.path / "gone.txt", ())
@@ -309,7 +286,7 @@ def test_a_file_that_was_written_counts_while_it_is_written_again(project: Proje
     path = project.path / "a.txt"
     path.write_text("one\n")
     project.begin()
-    path.write_text("two\n")
+    project.write({"a.txt": "two\n"})
     calls = [
         edit("a.txt", "one", "two"),
         edit("a.txt", "two", "three", id="t2", status=ToolStatus.RUNNING),

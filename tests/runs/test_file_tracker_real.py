@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
 from gemtui.ui.run.live_run import LiveRun
 from tests.model_server import ModelServer, Turn, answer, call, text
@@ -30,9 +31,8 @@ async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None =
     """A run to its end, with what its session adds; `stop_at`: the file whose write stops it."""
     options = AgentOptions(cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO)
     with ModelServer(turns) as model:
-        adapter = UnguardedAdapter(
-            cli=gemini.program, runs=gemini.folder / "runs", environ=gemini.environment(model.url)
-        )
+        environ = gemini.environment(model.url) | {"XDG_DATA_HOME": os.environ["XDG_DATA_HOME"]}
+        adapter = GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
         started = await asyncio.to_thread(adapter.start, "Do it", options)
         live = LiveRun(started, "Do it", began=datetime.now(UTC))
         following = asyncio.create_task(live.follow(see_files=True))

@@ -465,4 +465,6 @@ def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
     Returns "" if there are none.
     """
     text = totals(run.files.rows).words(glyphs.removed)
-    return f"at least {text}" if run.files.more else text
+    if not run.files.more:
+        return text
+    return f"at least {text}" if text else "changed files unknown"

@@ -8,11 +8,10 @@ events between two frames cause only one repaint.
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -38,14 +37,12 @@ from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
 from gemtui.files import size_of
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.changed_files import FileStates, FileTracker, Span
-from gemtui.runs.folder_state import MOST, seen_files
+from gemtui.runs.changed_files import FileStates, FileTracker, commands_may_have_changed
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
 from gemtui.runs.recorded_calls import RecordedCalls
 from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
-from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
 
 
@@ -62,44 +59,31 @@ class LiveFiles:
         self._run, self._calls = run, calls
         self._cwd = Path(run.request.cwd)
         self._tracker = FileTracker(self._cwd)
-        self._seen: Mapping[Path, float] = {}
-        self._shells: dict[str, Span] = {}
         self._stirred = asyncio.Event()
         self._looking = asyncio.Lock()
+        self.more = False
+        """Whether there may be files that are not listed."""
 
-    async def see(self) -> None:
-        """Watch the run's folder for changed files until the task is cancelled."""
-        async for seen in seen_files(self._cwd):
-            self._seen = seen
-            self._stirred.set()
-
-    async def follow(self, *, before: bool) -> None:
+    async def follow(self, *, checkpoints: bool) -> None:
         """Update the rows whenever a file may have changed, until the task is cancelled.
 
-        `before`: whether to determine first what the files were like when the run started.
+        `checkpoints`: whether to list files that commands changed, which checkpoints show.
         """
-        if before:
-            await asyncio.to_thread(self._tracker.record_before, self._run.folder.requested_at())
+        if checkpoints:
+            self._tracker = FileTracker(self._cwd, self._run.folder.id)
+        stamp = None
         while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            await self.recompute()
+            newest_stamp = await asyncio.to_thread(self._tracker.stamp)
+            if self._stirred.is_set() or newest_stamp != stamp:
+                self._stirred.clear()
+                stamp = newest_stamp
+                await self.recompute()
             await asyncio.sleep(LOOK)
 
     def process(self, payload: Payload) -> None:
         """Handle one of the run's events, after which files may have changed."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
-        self._time_shell(payload)
-
-    def _time_shell(self, payload: Payload) -> None:
-        """Record when each shell command ran, for comparison with file modification times."""
-        now = time.time()
-        if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
-            self._shells[payload.tool_use_id] = now, math.inf
-        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
-            began, _ = self._shells[payload.tool_use_id]
-            self._shells[payload.tool_use_id] = began, now
 
     async def end(self, ended: datetime | None) -> None:
         """Update the rows one last time, after the run has ended.
@@ -107,22 +91,19 @@ class LiveFiles:
         `ended`: when the run ended, or None if that was just now.
         """
         if ended is not None:
-            self._tracker = FileTracker(self._cwd, ended=ended)
-        self._seen = await asyncio.to_thread(self._tracker.changes_after, self._seen)
+            self._tracker = FileTracker(self._cwd, self._run.folder.id, ended=ended)
+        self._tracker.is_over = True
         await self.recompute()
-
-    @property
-    def more(self) -> bool:
-        """Whether so many files have changed that not all of them may be tracked."""
-        return len(self._seen) >= MOST
 
     async def recompute(self) -> None:
         """Recompute the rows, and increase `revision` if they have changed."""
         async with self._looking:
-            shells, calls = tuple(self._shells.values()), self._calls()
-            rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
-        if rows != self.rows:
-            self.rows = rows
+            calls = self._calls()
+            rows = await asyncio.to_thread(self._tracker.rows, calls)
+        is_unlisted = not self._tracker.has_checkpoints and commands_may_have_changed(calls)
+        more = self._tracker.has_more or is_unlisted
+        if (rows, more) != (self.rows, self.more):
+            self.rows, self.more = rows, more
             self.revision += 1
 
     async def difference(self, path: Path) -> FileStates:
@@ -311,12 +292,11 @@ class LiveRun:
     async def follow(self, *, see_files: bool = False) -> None:
         """Handle the run's events until it has ended, then determine its outcome.
 
-        `see_files`: whether to watch the run's folder for changed files.
+        `see_files`: whether to list files that commands changed as well.
         """
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
-            beside += [self.files.follow(before=see_files), self._follow_session()]
-            beside += [self.files.see()] if see_files else []
+            beside += [self.files.follow(checkpoints=see_files), self._follow_session()]
         tasks = [asyncio.create_task(step) for step in beside]
         try:
             async for event in self.run.events():

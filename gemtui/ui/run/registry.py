@@ -47,7 +47,7 @@ class Starting:
 class RunRegistry:
     """Starts, finds and follows runs.
 
-    `home`: Gemini CLI's folder. `see_files`: whether to watch runs' folders for changed files.
+    `home`: Gemini CLI's folder. `see_files`: whether to list files that runs' commands changed.
     `spawn`: runs a coroutine function as a background task of the app. `changed`: called with None
     when a run has started, or with the run when one has ended. `asked`: called with a run that has
     asked a question or received an answer.

@@ -20,7 +20,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember, trusted_folders
 from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
-from gemtui.paths import state_dir
+from gemtui.paths import config_file, make_own_folder, state_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
@@ -173,22 +173,19 @@ async def test_a_changed_file_leads_to_all_its_writes_and_back(
         assert isinstance(me.app.focused, WriteList)
 
 
-async def test_files_that_something_else_changed_are_seen(
+async def test_without_checkpoints_what_a_command_changed_is_told_as_unknown(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    fake_cli(START, uses("t1", "write_file", "a.txt"), ends("t1"), says("Now wait."), "wait")
+    make_own_folder(config_file().parent)
+    config_file().write_text('checkpoints = "off"\n')
+    shell = [uses("s1", "run_shell_command", "x"), "make:new.txt=fresh"]
+    fake_cli(START, *shell, ends("s1"), says("Done it."), END)
     async with runner(home, project) as me:
         await me.ask("go")
-        await me.sees("Now wait.")
-        (project / "a.txt").write_text("by the tool")
-
-        def shown() -> bool:
-            (project / "by-hand.txt").write_text(str(asyncio.get_running_loop().time()))
-            return "A by-hand.txt +1 seen" in me.text
-
-        await me.until(shown)
-        assert "A a.txt +1" in me.text
-        assert "a.txt +1 seen" not in me.text
+        await me.sees("Done it.", "✓ done")
+        await me.ended()
+        await me.sees("changed files unknown")
+        assert "new.txt" not in me.text
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
