@@ -514,7 +514,9 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         await me.press("enter")
         assert me.pane.prompt.text == "hi"
         assert list_runs(runs_dir()) == ()
-        await me.press("enter", "down", "enter")
+        await me.press("enter")
+        await me.sees("Trust this folder?")
+        await me.press("down", "enter")
         await me.sees("Hello.")
         await me.ended()
         await me.ask("again")
@@ -681,7 +683,9 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         await me.press("enter")
         assert me.app.is_running
         (left,) = me.app.runs.alive
-        await me.press("ctrl+q", "down", "enter")
+        await me.press("ctrl+q")
+        await me.sees("Leave it running")
+        await me.press("down", "enter")
         await me.until(lambda: me.app._exit)
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.until(lambda: any("still active" in said for said in me.said))
