@@ -20,13 +20,16 @@ TABLES = table("runs/similar_calls.json")
 SHELL = "run_shell_command"
 
 
-def pairs(commands: dict[str, list[str]]) -> list[tuple[str, str]]:
-    """Each command of a table with each of its arguments."""
-    return [(command, words) for command, arguments in commands.items() for words in arguments]
-
-
 def asked(tool: str, args: Mapping[str, Any], cwd: Path) -> SimilarCalls:
     return similar_calls(ApprovalRequest(tool_name=tool, arguments=args), cwd)
+
+
+def answered(project: Path, command: str) -> tuple[Granted, SimilarCalls]:
+    """What is granted once calls like this command are allowed, and what the answer said."""
+    like = asked(SHELL, {"command": command}, project)
+    granted = Granted(project)
+    granted.add(like.toml)
+    return granted, like
 
 
 def shell(command: str) -> Call:
@@ -37,56 +40,30 @@ def edit(path: object) -> Call:
     return Call("write_file", {"file_path": str(path), "content": "x"})
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "also", "never"), TABLES["a command stands for its prefix"]
+@each_row(
+    "command, words, also, never", TABLES["a command stands for its prefix, read as bash reads it"]
 )
-def test_a_command_stands_for_its_prefix(
+def test_a_command_stands_for_its_prefix_read_as_bash_reads_it(
     project: Path, command: str, words: str, also: str, never: str
 ) -> None:
-    like = asked(SHELL, {"command": command}, project)
+    granted, like = answered(project, command)
     assert f"start with {words}" in like.words
-    granted = Granted(project)
-    granted.add(like.toml)
     assert granted.allows(shell(command))
     assert granted.allows(shell(also))
     assert not granted.allows(shell(never))
     assert not granted.allows(edit("a.txt"))
 
 
-@pytest.mark.parametrize(
-    ("command", "also", "never"), TABLES["a prefix covers only words that bash reads likewise"]
-)
-def test_a_prefix_covers_only_words_that_bash_reads_likewise(
-    project: Path, command: str, also: str, never: str
+@each_row("command, known, unknown", TABLES["similar covers the options that are known"])
+def test_similar_covers_the_options_of_an_allowed_command_that_are_known(
+    project: Path, command: str, known: list[str], unknown: list[str]
 ) -> None:
-    granted = Granted(project)
-    granted.add(asked(SHELL, {"command": command}, project).toml)
-    assert granted.allows(shell(command))
-    assert granted.allows(shell(also))
-    assert not granted.allows(shell(never))
-
-
-@each_row("command, arguments", pairs(TABLES["similar covers known options of an allowed command"]))
-def test_similar_covers_known_options_of_an_allowed_command(
-    project: Path, command: str, arguments: str
-) -> None:
-    granted = Granted(project)
-    like = asked(SHELL, {"command": command}, project)
-    granted.add(like.toml)
+    granted, like = answered(project, command)
     assert like.rule is not None, like.words
-    assert granted.allows(shell(f"{like.rule.command_prefixes[0]} {arguments}"))
-
-
-@each_row("command, arguments", pairs(TABLES["similar covers no option that is not known"]))
-def test_similar_covers_no_option_that_is_not_known(
-    project: Path, command: str, arguments: str
-) -> None:
-    granted = Granted(project)
-    like = asked(SHELL, {"command": command}, project)
-    granted.add(like.toml)
-    assert like.rule is not None, like.words
-    assert granted.allows(shell(command))
-    assert not granted.allows(shell(f"{like.rule.command_prefixes[0]} {arguments}"))
+    assert granted.allows(shell(command)) or not unknown
+    prefix = like.rule.command_prefixes[0]
+    allowed = [words for words in known + unknown if granted.allows(shell(f"{prefix} {words}"))]
+    assert allowed == known
 
 
 @pytest.mark.parametrize(
@@ -96,10 +73,8 @@ def test_similar_covers_no_option_that_is_not_known(
 def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
     project: Path, command: str
 ) -> None:
-    like = asked(SHELL, {"command": command}, project)
+    granted, like = answered(project, command)
     assert like.words == f"exactly {command}, in this folder"
-    granted = Granted(project)
-    granted.add(like.toml)
     (project / "sub").mkdir()
     assert granted.allows(shell(command))
     assert not granted.allows(shell(f"{command} --more"))
@@ -156,8 +131,7 @@ def test_where_no_rule_is_narrow_it_says_why(project: Path, command: str, why: s
 
 
 def test_a_command_elsewhere_is_not_like_one_here(project: Path) -> None:
-    granted = Granted(project)
-    granted.add(asked(SHELL, {"command": "git add a"}, project).toml)
+    granted, _ = answered(project, "git add a")
     (project / "sub").mkdir()
     there = Call(SHELL, {"command": "git add a", "dir_path": "../other"})
     inside = Call(SHELL, {"command": "git add a", "dir_path": "sub"})
