@@ -255,7 +255,8 @@ _MOST_WORDS: Final = 64
 """The most words to which the braces in one word are expanded."""
 _MOST_ENTRIES: Final = 1000
 """The most entries of a folder that are matched against a file pattern."""
-_TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
+_TARGET_OPTION: Final = re.compile(r"(?:-[A-Za-z]*?t|--t[a-z-]*=?)(.*)", re.DOTALL)
+"""Matches the option, or an abbreviation of it, that gives the folder to put files into."""
 _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
 """Matches a path after an option's letter or after `=`, and captures the path."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -370,7 +371,7 @@ class Reach:
         """Return why a file, put into `folder`, affects what is run later; None if it doesn't.
 
         `word`: the argument that names it, whose folders some options keep. `source`: its path. Of
-        a folder, what is in it counts if it has this effect only at its new place.
+        a folder, what is in it counts as well.
         """
         if source is None or not os.path.lexists(source):
             return why_may_run_later(folder, self.project)
@@ -385,10 +386,9 @@ class Reach:
         yield folder / source.name
         yield folder / word.lstrip("/")
         for path in self._inside(source):
-            if not self._why_later(path):
-                inner = path.relative_to(source)
-                yield folder / inner
-                yield folder / source.name / inner
+            inner = path.relative_to(source)
+            yield folder / inner
+            yield folder / source.name / inner
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield what is in a folder, at any depth; reads the disk."""
@@ -494,7 +494,7 @@ def _operands(name: str, rest: Sequence[str]) -> tuple[list[str], list[str], lis
     """Return a program's operands, the paths in its options, and the folder that `-t` gives."""
     operands, values = list[str](), list[str]()
     into: list[str] = []
-    puts = program_table().is_in(name, *_PUTTING)
+    puts = program_table().is_in(name, *_PUTTING) and name not in ("rsync", "scp")
     at = 0
     while at < len(rest):
         word = rest[at]

@@ -44,10 +44,11 @@ _LATER = "affects later commands"
 @pytest.fixture
 def project(project: Path) -> Path:
     """A repository with a link out of it, and files that are harmless where they are."""
-    for name in (".git/hooks", "sub", "made/workflows", "made/in"):
+    for name in (".git/hooks", "sub", "made/workflows", "made/in", "kept/tasks"):
         (project / name).mkdir(parents=True)
     for name in ("bazel", "made/bazel", "made/workflows/a", "made/in/ci.py", "conf.py", "sub/a.py"):
         (project / name).touch()
+    (project / "kept/tasks/__init__.py").touch()
     (project / "link").symlink_to("..")
     return project
 
