@@ -56,16 +56,18 @@ def shown(me: Person) -> list[FileRow]:
     return list(screen.rows.items)
 
 
-async def test_the_files_of_this_project_the_one_written_last_first(
+async def test_the_files_of_this_project_or_all_since_when_the_one_written_last_first(
     home: Path, project: Path
 ) -> None:
     async with on_files(home, BOTH, project=project) as me:
         assert [row.path.name for row in shown(me)] == ["moon.py", EVIL, "sun.py"]
         assert [(row.writes, row.sessions) for row in shown(me)] == [(2, 2), (1, 1), (1, 1)]
-        await me.sees(
-            "src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py"
-        )
+        await me.sees("src/moon.py", "2 writes   2 sessions", "3 files")
+        await me.sees("[b]x␛]0;owned␇ ⟨U+202E⟩.py")
         assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
+        await me.does("ctrl+r", "all projects", "other/far.py", "4 files")
+        await me.does("ctrl+r", "3 files")
+        await me.does("ctrl+t ctrl+t ctrl+t", "24 hours", "3 files")
 
 
 async def test_the_period_is_shown_beside_a_project_with_a_long_path(
@@ -75,28 +77,15 @@ async def test_the_period_is_shown_beside_a_project_with_a_long_path(
         await me.does("ctrl+r ctrl+t ctrl+t ctrl+t", "longlong/tide", "24 hours")
 
 
-async def test_this_project_or_all_and_since_when(home: Path, project: Path) -> None:
-    async with on_files(home, project=project) as me:
-        await me.does("ctrl+r", "all projects", "other/far.py", "4 files")
-        await me.does("ctrl+r", "3 files")
-        await me.does("ctrl+t ctrl+t ctrl+t", "24 hours", "3 files")
-
-
-async def test_the_rows_are_those_that_match_what_is_typed(home: Path) -> None:
+async def test_a_file_that_is_typed_leads_to_its_writes_a_session_and_all_the_way_back(
+    home: Path,
+) -> None:
     async with on_files(home) as me:
         await me.does("'tide space 'src", "1 of 4 files")
         assert [row.path.name for row in shown(me)] == ["moon.py"]
         await me.does("'zzz", "No matches.")
         await me.does("escape", "4 files")
-        await me.press("escape")
-        await me.until(lambda: me.app.screen is me.home)
-        assert me.rows.has_focus
-
-
-async def test_a_file_leads_to_its_writes_and_to_a_session_and_all_the_way_back(home: Path) -> None:
-    async with on_files(home) as me:
-        await me.type("moon")
-        await me.press("enter")
+        await me.press(*"moon", "enter")
         await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions")
         await me.press("down", "enter")
@@ -107,9 +96,10 @@ async def test_a_file_leads_to_its_writes_and_to_a_session_and_all_the_way_back(
         await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions", "Draw the moon")
         await me.press("escape")
-        await me.on(FilesScreen)
-        assert me.app.screen.query_one(Input).value == "moon"
-        await me.press("escape", "escape")
+        files = await me.on(FilesScreen)
+        assert files.query_one(Input).value == "moon"
+        await me.does("escape", "4 files")
+        await me.press("escape")
         await me.until(lambda: me.app.screen is me.home)
         assert me.rows.has_focus
 
