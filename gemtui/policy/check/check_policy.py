@@ -65,17 +65,24 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 
     `rules`: in load order. Returns a mapping from each rule's index in `rules` to its findings.
     """
-    found: dict[int, tuple[FindingDraft, ...]] = {}
+    drafts: dict[int, tuple[FindingDraft, ...]] = {}
     earlier = _Earlier()
-    for place in sorted(range(len(rules)), key=lambda place: (-rules[place].effective, place)):
-        rule = rules[place]
-        if by := earlier.covering(rule):
-            found[place] = (_never_applies(rule, by),)
+    for index in _tried_order(rules):
+        rule = rules[index]
+        covering = earlier.covering(rule)
+        if covering:
+            drafts[index] = (_never_applies(rule, covering),)
             continue
-        if tie := earlier.tied(rule):
-            found[place] = (_tie(rule, tie),)
+        tied = earlier.tied(rule)
+        if tied is not None:
+            drafts[index] = (_tie(rule, tied),)
         earlier.add(rule)
-    return found
+    return drafts
+
+
+def _tried_order(rules: Sequence[Rule]) -> list[int]:
+    """Return the indexes of rules in the order in which the engine tries them."""
+    return sorted(range(len(rules)), key=lambda index: (-rules[index].effective, index))
 
 
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
@@ -85,11 +92,11 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     Only deny rules with a message are returned, because the model gets the message only if it sees
     the tool and calls it. `rules`: in load order.
     """
-    order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
-    found: set[int] = set()
+    visible: set[int] = set()
     shown: defaultdict[str, set[tuple[str, bool]]] = defaultdict(set)
     anything: set[tuple[str, bool]] = set()
-    for place, rule in order:
+    for index in _tried_order(rules):
+        rule = rules[index]
         tools, situations = tool_names(rule), _situations(rule)
         if rule.decision is not Decision.DENY and rule.conditional and rule.subagent is None:
             anything |= situations
@@ -98,8 +105,8 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
         elif rule.deny_message:
             seen = anything if "*" in tools else shown["*"].union(*map(shown.__getitem__, tools))
             if not situations.isdisjoint(seen):
-                found.add(place)
-    return frozenset(found)
+                visible.add(index)
+    return frozenset(visible)
 
 
 class _Earlier:
@@ -124,13 +131,13 @@ class _Earlier:
 
         Returns () if any case is left for `rule` to decide.
         """
-        by: dict[int, Rule] = {}
+        covering: dict[int, Rule] = {}
         for case in _cases(rule):
-            found = next((one for one in self._with(*case) if _wider(one, rule)), None)
-            if found is None:
+            wider = [other for other in self._with(*case) if _wider(other, rule)]
+            if not wider:
                 return ()
-            by[id(found)] = found
-        return tuple(by.values())
+            covering[id(wider[0])] = wider[0]
+        return tuple(covering.values())
 
     def tied(self, rule: Rule) -> Rule | None:
         """Return a rule of equal priority that decides some of the same calls differently.
@@ -186,7 +193,8 @@ def _cases(rule: Rule) -> Iterator[tuple[str, _Condition]]:
     if not rule.prefix_list:
         prefixes = tuple(filter(None, prefixes))
     patterns = () if prefixes else pattern_sources(rule)
-    conditions = [*((prefix, None) for prefix in prefixes), *((None, each) for each in patterns)]
+    conditions: list[_Condition] = [(prefix, None) for prefix in prefixes]
+    conditions += [(None, pattern) for pattern in patterns]
     return product(dict.fromkeys(tool_names(rule)), conditions)
 
 
@@ -210,23 +218,23 @@ def _wider(one: Rule, other: Rule) -> bool:
 
 
 def _never_applies(rule: Rule, by: Sequence[Rule]) -> FindingDraft:
-    names = or_list(_named(each, rule) for each in by[:3])
+    names = or_list(_named(other, rule) for other in by[:3])
     more = f" and {len(by) - 3} more" if len(by) > 3 else ""
     verb = "is" if len(by) == 1 else "are"
-    equal = all(each.effective == rule.effective for each in by)
+    equal = all(other.effective == rule.effective for other in by)
     why = "loaded first and has the same priority" if equal else "checked first"
-    said = f"this rule never applies, because {names.replace(' or ', ' and ')}{more} {verb} {why}"
-    return warned("", said, "delete it, or give it a higher priority")
+    text = f"this rule never applies, because {names.replace(' or ', ' and ')}{more} {verb} {why}"
+    return warned("", text, "delete it, or give it a higher priority")
 
 
 def _named(rule: Rule, beside: Rule) -> str:
-    place = "" if rule.source == beside.source else f" of {rule.source}"
-    return f"rule {rule.index}{place} (priority {rule.priority:g}, {rule.decision})"
+    file = "" if rule.source == beside.source else f" of {rule.source}"
+    return f"rule {rule.index}{file} (priority {rule.priority:g}, {rule.decision})"
 
 
 def _tie(rule: Rule, first: Rule) -> FindingDraft:
-    said = f"{_named(first, rule)} has the same priority and comes first, so it wins"
-    return warned("priority", said, "give the rule that should win a higher priority")
+    text = f"{_named(first, rule)} has the same priority and comes first, so it wins"
+    return warned("priority", text, "give the rule that should win a higher priority")
 
 
 _TABLES = ("rule", "safety_checker")
@@ -267,12 +275,12 @@ def check_table(table: Any) -> Checked:
     problems = schema_problems({"rule": [table]})
     fields = table if isinstance(table, Mapping) else {}
     rule = read_rule(fields)
-    found = [schema_draft(problem, fields) for problem in problems]
+    drafts = [schema_draft(problem, fields) for problem in problems]
     if rule is not None:
-        found += rule_drafts(fields, rule)
-        if not any(each.severity is Severity.ERROR for each in found):
-            found += pitfalls(rule)
-    return Checked(rule, tuple(found), bool(problems))
+        drafts += rule_drafts(fields, rule)
+        if not any(draft.severity is Severity.ERROR for draft in drafts):
+            drafts += pitfalls(rule)
+    return Checked(rule, tuple(drafts), bool(problems))
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
@@ -298,29 +306,50 @@ def check_tables(
 
 def _all(files: Sequence[_Read], settings: Mapping[str, Any] = _NO_SETTINGS) -> Iterator[Finding]:
     """Yield the findings about all files, including conflicts between files."""
-    rules = [rule for each in files if not each.dropped for rule in each.rules]
-    loaded, seen, missed = related(rules), kept_visible(rules), missed_forms(rules)
-    alike = same_names(rules, settings)
-    place = 0
-    for each in files:
-        between = related(each.rules) if each.dropped else loaded
-        visible = kept_visible(each.rules) if each.dropped else seen
-        at = 0 if each.dropped else place
-        shown = {rule.index for where, rule in enumerate(each.rules, at) if where in visible}
-        found = [
-            (number, one)
-            for number, one in each.drafts
-            if number not in shown or one.message != HIDDEN_MESSAGE
+    rules = [rule for file in files if not file.dropped for rule in file.rules]
+    loaded = _compared(rules)
+    for index, drafts in missed_forms(rules).items():
+        loaded.add(index, drafts)
+    for index, drafts in same_names(rules, settings).items():
+        loaded.add(index, drafts)
+    start = 0
+    for file in files:
+        compared, first = (_compared(file.rules), 0) if file.dropped else (loaded, start)
+        visible = {
+            rule.index for index, rule in enumerate(file.rules, first) if index in compared.visible
+        }
+        drafts_by_rule = [
+            (number, draft)
+            for number, draft in file.drafts
+            if number not in visible or draft.message != HIDDEN_MESSAGE
         ]
-        for where, rule in enumerate(each.rules, at):
-            found += [(rule.index, one) for one in between.get(where, ())]
-            if not each.dropped:
-                found += [
-                    (rule.index, one) for one in (*missed.get(where, ()), *alike.get(where, ()))
-                ]
-        place += 0 if each.dropped else len(each.rules)
-        for number, one in sorted(found, key=lambda pair: pair[0]):
-            yield from findings([one], each.file, number)
+        for index, rule in enumerate(file.rules, first):
+            drafts_by_rule += [(rule.index, draft) for draft in compared.drafts[index]]
+        start += 0 if file.dropped else len(file.rules)
+        for number, draft in sorted(drafts_by_rule, key=lambda pair: pair[0]):
+            yield from findings([draft], file.file, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """What a comparison of rules with each other has found, by the rule's index.
+
+    `drafts`: the findings. `visible`: the result of `kept_visible`.
+    """
+
+    drafts: defaultdict[int, list[FindingDraft]]
+    visible: frozenset[int]
+
+    def add(self, index: int, drafts: Iterable[FindingDraft]) -> None:
+        """Add findings about a rule."""
+        self.drafts[index] += drafts
+
+
+def _compared(rules: Sequence[Rule]) -> _Compared:
+    compared = _Compared(defaultdict(list), kept_visible(rules))
+    for index, drafts in related(rules).items():
+        compared.add(index, drafts)
+    return compared
 
 
 def _read(text: str, file: Path | str) -> _Read:
@@ -328,12 +357,12 @@ def _read(text: str, file: Path | str) -> _Read:
         rest = parse_toml(text)
     except TomlError as error:
         return _Read(file=file, drafts=(_syntax_draft(error, text),), rules=())
-    found = rest.pop("rule") if isinstance(rest.get("rule"), list) else []
-    tables = [check_table(table) for table in found]
+    rule_tables = rest.pop("rule") if isinstance(rest.get("rule"), list) else []
+    tables = list(map(check_table, rule_tables))
     rules = [
-        replace(each.rule, source=str(file), index=number)
-        for number, each in enumerate(tables, 1)
-        if each.rule is not None
+        replace(checked.rule, source=str(file), index=number)
+        for number, checked in enumerate(tables, 1)
+        if checked.rule is not None
     ]
     return _put_together(tables, rules, rest, file)
 
@@ -342,12 +371,15 @@ def _put_together(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> _Read:
     problems = schema_problems(rest)
-    found = [(0, each) for each in (*_table_drafts(rest), *map(_rest_draft, problems))]
+    of_file = [*_table_drafts(rest), *map(_rest_draft, problems)]
     if not problems:
-        found += [(0, each) for table in rest.get("safety_checker", ()) for each in _checker(table)]
-    found += [(number, each) for number, one in enumerate(tables, 1) for each in one.drafts]
-    dropped = bool(problems) or any(each.dropped for each in tables)
-    return _Read(file=file, drafts=tuple(found), rules=tuple(rules), dropped=dropped)
+        for table in rest.get("safety_checker", ()):
+            of_file += _checker(table)
+    drafts = [(0, draft) for draft in of_file]
+    for number, checked in enumerate(tables, 1):
+        drafts += [(number, draft) for draft in checked.drafts]
+    dropped = bool(problems) or any(checked.dropped for checked in tables)
+    return _Read(file=file, drafts=tuple(drafts), rules=tuple(rules), dropped=dropped)
 
 
 def _rest_draft(problem: SchemaProblem) -> FindingDraft:
@@ -390,7 +422,7 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
         if key in _TABLES:
             continue
         tables = isinstance(value, Mapping) or (
-            isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
+            isinstance(value, list) and any(isinstance(item, Mapping) for item in value)
         )
         if not tables:
             yield warned(
@@ -439,7 +471,8 @@ def check_files(
     reported as a finding; no exception is raised. `settings`: Gemini CLI's merged settings, from
     which the names of MCP servers and some of their tools are known.
     """
-    return tuple(_all([each for path in paths for each in _read_path(Path(path))], settings))
+    files = [file for path in paths for file in _read_path(Path(path))]
+    return tuple(_all(files, settings))
 
 
 def _read_path(path: Path) -> Iterator[_Read]:
@@ -491,10 +524,10 @@ def _read_file(path: Path) -> _Read:
     try:
         return _read(data.decode("utf-8"), path)
     except UnicodeDecodeError as error:
-        found = _read(data.decode("utf-8", "replace"), path)
+        file = _read(data.decode("utf-8", "replace"), path)
         line = data.count(b"\n", 0, error.start) + 1
         text = f"line {line} is not valid UTF-8, so Gemini CLI reads different characters there"
-        return replace(found, drafts=((0, warned("", text, "save it as UTF-8")), *found.drafts))
+        return replace(file, drafts=((0, warned("", text, "save it as UTF-8")), *file.drafts))
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
@@ -503,12 +536,12 @@ def _read_folder(folder: Path) -> Iterator[_Read]:
     A file that the CLI skips yields a finding instead.
     """
     entries = policy_entries(folder)
-    for each in entries:
-        if each.skipped is None:
-            yield _read_file(each.path)
+    for entry in entries:
+        if entry.skipped is None:
+            yield _read_file(entry.path)
         else:
-            yield _only(each.path, _skipped(each.path, each.skipped))
-    if all(each.skipped for each in entries):
+            yield _only(entry.path, _skipped(entry.path, entry.skipped))
+    if all(entry.skipped for entry in entries):
         text = "the folder contains no .toml file, and therefore no rules"
         yield _only(folder, FindingDraft("", text, "add one, or give another path"))
 

@@ -57,31 +57,41 @@ Pitfall = NameFinding
 def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
     """Yield a warning for each part of a rule whose effect was probably not intended."""
     for look in _LOOKS:
-        for said, _fixed in look(rule):
-            yield said
+        for message, _fixed in look(rule):
+            yield message
 
 
-def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
+def fixed(rule: Rule, rule_findings: Iterable[Finding] | None = None) -> Rule | None:
     """Return the rule rewritten to do what was probably intended.
 
-    Returns None if nothing can be corrected. `said`: the findings from a check of the rule together
-    with the rest of its policy; None means that only the rule itself is considered.
+    Returns None if nothing can be corrected. `rule_findings`: the findings from a check of the rule
+    together with the rest of its policy; None means that only the rule itself is considered.
     """
-    visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
-    looks = [
-        look for look in (unmatched_names, *_LOOKS) if not (visible and look is _hidden_message)
-    ]
     better = rule
+    messages = None if rule_findings is None else {finding.message for finding in rule_findings}
     for _ in range(_STEPS):
-        fixes = (fix for look in looks for _said, fix in look(better) if fix not in (None, better))
-        step = next(fixes, None)
+        step = _fix(better, visible=messages is not None and HIDDEN_MESSAGE not in messages)
         if step is None:
             break
         better = step
     return None if better == rule else better
 
 
-def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
+def _fix(rule: Rule, *, visible: bool) -> Rule | None:
+    """Return the rule with one thing corrected; None if nothing can be.
+
+    `visible`: whether the model sees the rule's message.
+    """
+    for look in (unmatched_names, *_LOOKS):
+        if visible and look is _hidden_message:
+            continue
+        for _, fix in look(rule):
+            if fix is not None and fix != rule:
+                return fix
+    return None
+
+
+def fixable(rule: Rule, rule_findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings about a rule that `fixed` would correct."""
     fixes = {
         draft.message
@@ -89,7 +99,7 @@ def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
         for draft, fix in look(rule)
         if fix is not None
     }
-    return tuple(each for each in said if each.message in fixes)
+    return tuple(finding for finding in rule_findings if finding.message in fixes)
 
 
 def _is_shell(rule: Rule) -> bool:
@@ -109,11 +119,11 @@ def _blank_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         if prefix == bare or not bare:
             continue
         if prefix.endswith(" "):
-            said = f'"{prefix}" ends with a space, so it matches only if a second space follows'
+            message = f'"{prefix}" ends with a space, so it matches only if a second space follows'
         else:
-            said = f'"{prefix}" starts with a space, so it matches no command'
+            message = f'"{prefix}" starts with a space, so it matches no command'
         fix = replace(rule, command_prefixes=tuple(filter(None, stripped)))
-        yield warned("commandPrefix", said, f'write "{bare}"'), fix
+        yield warned("commandPrefix", message, f'write "{bare}"'), fix
 
 
 def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
@@ -129,18 +139,18 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         )
         if reading.redirected:
             way_out += ", and allowRedirection = true"
-        kept = tuple(each for each in rule.command_prefixes if each != prefix)
+        kept = tuple(other for other in rule.command_prefixes if other != prefix)
         fix = replace(
             rule,
             command_prefixes=tuple(dict.fromkeys((*kept, *parts))),
             prefix_list=True,
             allow_redirection=True if reading.redirected else rule.allow_redirection,
         )
-        said = (
+        message = (
             f'"{prefix}" allows nothing, because each command in a line is matched separately and '
             "without its redirections"
         )
-        yield warned("commandPrefix", said, way_out), fix
+        yield warned("commandPrefix", message, way_out), fix
 
 
 def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
@@ -153,14 +163,12 @@ def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
         if table.is_in(name, "shells"):
             why = table.reason("runs")
         if why:
-            said = (
+            message = (
                 f'"{prefix}" allows everything that {name} can do: {why}; a rule with a prefix '
                 "also disables the check for dangerous commands"
             )
-            yield (
-                warned("commandPrefix", said, "allow only the complete commands that are needed"),
-                None,
-            )
+            way_out = "allow only the complete commands that are needed"
+            yield warned("commandPrefix", message, way_out), None
 
 
 def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
@@ -170,7 +178,7 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     pattern = forms.anywhere_pattern(prefixes)
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
-    said = (
+    message = (
         f"easily bypassed, for example by {or_list((*['an extra space'] * (' ' in first), *ways))}"
     )
     named = or_list(f"“{prefix}”" for prefix in prefixes)
@@ -179,7 +187,7 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
         f"this): argsPattern = {value_to_toml(pattern)}"
     )
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
-    yield warned("commandPrefix", said, way_out), fix
+    yield warned("commandPrefix", message, way_out), fix
 
 
 # --- commandRegex --------------------------------------------------------------------------------
@@ -191,20 +199,20 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
     pattern = rule.command_regex
     if forms.anchored(pattern):
         bare = forms.without_anchors(pattern)
-        said = (
+        message = (
             "^ and $ never match here, because the pattern already starts at the beginning of "
             "the command"
         )
         way_out = f"""write {value_to_toml(bare)}, where " is the command's end"""
-        yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
+        yield warned("commandRegex", message, way_out), replace(rule, command_regex=bare)
     if alternatives(pattern):
         grouped = f"(?:{pattern})"
-        said = (
+        message = (
             "only the part before the first | is matched at the start of the command; the other "
             "parts match anywhere in the arguments"
         )
         way_out = f"write {value_to_toml(grouped)}"
-        yield warned("commandRegex", said, way_out), replace(rule, command_regex=grouped)
+        yield warned("commandRegex", message, way_out), replace(rule, command_regex=grouped)
 
 
 def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
@@ -214,9 +222,9 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
     if pattern.startswith((".*", "[^")) or alternatives(pattern):
         return
     better = forms.anywhere_in_command(pattern)
-    said = "easily bypassed, because the pattern matches only at the start of the command"
+    message = "easily bypassed, because the pattern matches only at the start of the command"
     way_out = f"write {value_to_toml(better)}"
-    yield warned("commandRegex", said, way_out), replace(rule, command_regex=better)
+    yield warned("commandRegex", message, way_out), replace(rule, command_regex=better)
 
 
 # --- argsPattern ---------------------------------------------------------------------------------
@@ -233,17 +241,17 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
         return
     if forms.never_anchored(pattern):
         bare = forms.without_outer_anchors(pattern)
-        said = "^ and $ never match here, because the arguments start with { and end with }"
+        message = "^ and $ never match here, because the arguments start with { and end with }"
         way_out = f"write {value_to_toml(bare)}"
-        yield warned("argsPattern", said, way_out), replace(rule, args_pattern=bare)
+        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=bare)
     marked = forms.with_marks(pattern)
     if marked != pattern:
-        said = (
+        message = (
             "the pattern expects plain JSON, but each argument has a NUL before and after it, "
             "so it never matches"
         )
         way_out = f"write {value_to_toml(marked)}"
-        yield warned("argsPattern", said, way_out), replace(rule, args_pattern=marked)
+        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=marked)
 
 
 def _path(rule: Rule) -> Iterator[Pitfall]:
@@ -251,37 +259,37 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
     named = forms.path_in(pattern)
     if named is None or ".." in named[1] or "\\." * 2 in named[1] or rule.mcp_name:
         return
-    key, said_of = named
+    key, value = named
     if rule.decision is Decision.ALLOW:
         if forms.exact_path(pattern):
             return
         better = forms.inside_folder(pattern)
-        said = (
+        message = (
             f"{key} is compared as the model sent it, so a path that leaves the folder with .. "
             "is also allowed"
         )
         way_out = "exclude .. in the pattern"
     else:
-        loose = said_of.startswith((".*", '[^"]*', "(", "["))
-        if loose or said_of.startswith(("/", "\\/")):
+        loose = value.startswith((".*", '[^"]*', "(", "["))
+        if loose or value.startswith(("/", "\\/")):
             return
         better = forms.all_spellings_pattern(pattern)
-        said = (
+        message = (
             f"{key} is compared as the model sent it, so ./ at the start or an absolute path "
             "bypasses the rule"
         )
         way_out = "match the path anywhere in the argument"
     if better is None:
-        yield warned("argsPattern", said, way_out), None
+        yield warned("argsPattern", message, way_out), None
         return
     way_out = f"write {value_to_toml(better)}"
-    yield warned("argsPattern", said, way_out), replace(rule, args_pattern=better)
+    yield warned("argsPattern", message, way_out), replace(rule, args_pattern=better)
 
 
 def _description(rule: Rule) -> Iterator[Pitfall]:
     if SHELL in rule.tools and '"description"' in _arguments(rule):
-        said = "each command of a chain such as a && b is checked without the description"
-        yield warned("argsPattern", said, 'match "command" alone'), None
+        message = "each command of a chain such as a && b is checked without the description"
+        yield warned("argsPattern", message, 'match "command" alone'), None
 
 
 def _build_files(rule: Rule) -> Iterator[Pitfall]:
@@ -289,8 +297,8 @@ def _build_files(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ALLOW and {"write_file", "replace"} & {*rule.tools}:
         names = sorted(name for name in BUILD_FILES if f'{name}"' in pattern)
         if names:
-            said = f"{names[0]} is a build file, and headless runs can never change build files"
-            yield warned("argsPattern", said, "change the file yourself"), None
+            message = f"{names[0]} is a build file, and headless runs can never change build files"
+            yield warned("argsPattern", message, "change the file yourself"), None
 
 
 # --- without conditions --------------------------------------------------------------------------
@@ -299,24 +307,22 @@ def _build_files(rule: Rule) -> Iterator[Pitfall]:
 def _ask_of_shell(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ASK_USER and _is_shell(rule) and _unconditional(rule):
         pattern = '"command":' if rule.tools == (SHELL,) else "."
-        said = (
+        message = (
             "safe commands such as ls, cat, git status or grep run without asking, even in "
             "headless runs"
         )
         way_out = f"argsPattern = {value_to_toml(pattern)} makes Gemini CLI ask for all commands"
-        yield warned("decision", said, way_out), replace(rule, args_pattern=pattern)
+        yield warned("decision", message, way_out), replace(rule, args_pattern=pattern)
 
 
 def _allow_of_shell(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ALLOW and _is_shell(rule) and _unconditional(rule):
-        said = (
+        message = (
             "commands that start with a dangerous program (rm -rf q) still need approval, and are "
             "denied in headless runs; after another command (true && rm -rf q), they run"
         )
-        yield (
-            warned("decision", said, "allow only the commands that are needed, with commandPrefix"),
-            None,
-        )
+        way_out = "allow only the commands that are needed, with commandPrefix"
+        yield warned("decision", message, way_out), None
 
 
 def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
@@ -336,10 +342,10 @@ def _plan_mode(rule: Rule) -> Iterator[Pitfall]:
         return
     opened = sorted(_OPENING & {*rule.tools})
     if opened:
-        said = f"because the rule has no modes, it also allows {or_list(opened)} in plan mode"
+        message = f"because the rule has no modes, it also allows {or_list(opened)} in plan mode"
         way_out = f"write modes = {value_to_toml(_OUTSIDE_PLAN)}"
         yield (
-            warned("modes", said, way_out, mode=ApprovalMode.PLAN),
+            warned("modes", message, way_out, mode=ApprovalMode.PLAN),
             replace(rule, modes=_OUTSIDE_PLAN),
         )
 
@@ -348,11 +354,11 @@ def _old_name(rule: Rule) -> Iterator[Pitfall]:
     old = [name for name in rule.tools if name in ALIASES]
     if rule.decision is Decision.DENY and old and not rule.mcp_name:
         new = tuple(dict.fromkeys(ALIASES.get(name, name) for name in rule.tools))
-        said = (
+        message = (
             f"the rule denies an older name of the tool; {ALIASES[old[0]]} is still offered, "
             "but each call fails"
         )
-        yield warned("toolName", said, f'write "{ALIASES[old[0]]}"'), replace(rule, tools=new)
+        yield warned("toolName", message, f'write "{ALIASES[old[0]]}"'), replace(rule, tools=new)
 
 
 _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
@@ -392,12 +398,12 @@ def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
             continue
         tools = [tool for tool in rule.tools if tool != "*"]
         if tools and all(engine.outcome(Call(tool)).decision is Decision.ALLOW for tool in tools):
-            said = (
+            message = (
                 f"has no effect in mode {mode.value}, where every call of {tools[0]} is "
                 "allowed anyway"
             )
             way_out = "add a rule with a lower priority that denies all other calls of the tool"
-            draft = warned("decision", said, way_out, mode=mode)
+            draft = warned("decision", message, way_out, mode=mode)
             yield from findings([draft], rule.source, rule.index)
 
 
@@ -438,19 +444,20 @@ def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]
     `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.
     """
-    found: dict[int, tuple[FindingDraft, ...]] = {}
+    drafts: dict[int, tuple[FindingDraft, ...]] = {}
     engines: dict[ApprovalMode, Engine] = {}
-    for place, rule in enumerate(rules):
+    for index, rule in enumerate(rules):
         prefixes = [prefix for prefix in rule.command_prefixes if _runs_tests(prefix)]
+        modes = [mode for mode in ApprovalMode if not rule.modes or mode.in_rules in rule.modes]
         if not prefixes or rule.decision is not Decision.ALLOW or rule.subagent or rule.mcp_name:
             continue
-        mode = next((m for m in ApprovalMode if not rule.modes or m.in_rules in rule.modes), None)
-        if mode is not None:
+        if modes:
+            mode = modes[0]
             if mode not in engines:
                 engines[mode] = Engine(Policy(rules=tuple(rules)), mode=mode, setup=Setup())
-            drafts = (_missed(prefix, engines[mode]) for prefix in prefixes)
-            found[place] = tuple(draft for draft in drafts if draft is not None)
-    return found
+            missed = [_missed(prefix, engines[mode]) for prefix in prefixes]
+            drafts[index] = tuple(draft for draft in missed if draft is not None)
+    return drafts
 
 
 def _runs_tests(prefix: str) -> bool:
@@ -468,6 +475,6 @@ def _missed(prefix: str, engine: Engine) -> FindingDraft | None:
     if not missed or not allows(prefix):
         return None
     names = ", ".join(missed)
-    said = f'"{prefix}" misses forms in which agents often run it: {names}'
+    message = f'"{prefix}" misses forms in which agents often run it: {names}'
     way_out = f"add the rule that gemtui policy words 'allow {prefix}' prints"
-    return warned("commandPrefix", said, way_out)
+    return warned("commandPrefix", message, way_out)
