@@ -195,7 +195,8 @@ def shown_display(call: ToolCall) -> Display | None:
     kind, text = kind_of(call.name), "" if display is None else display.text
     if not output or not _is_replaced(kind, text, output):
         return display
-    if (lines := file_lines(call)) is not None:
+    lines = file_lines(call)
+    if lines is not None:
         return TextDisplay(text=lines.text)
     markdown = display is not None and display.markdown and kind not in _VERBATIM
     return TextDisplay(text=output, markdown=markdown)

@@ -141,7 +141,8 @@ def typed(record: Mapping[str, Any]) -> UserParts:
     if tail:
         rest.insert(0, tail)
     files += _referenced_files(rest)
-    if display := record.get("displayContent"):
+    display = record.get("displayContent")
+    if display:
         text = _without_context(text_of(display))[0] or text
     return UserParts(text, tuple(files), _named(media, text), tuple(replies), context)
 
@@ -195,7 +196,8 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
     for text in texts:
         if text.strip() in (_REFERENCED, _END, ""):
             continue
-        if (match := _FILE.match(text)) is not None:
+        match = _FILE.match(text)
+        if match is not None:
             name = match[1]
         else:
             files.append((name, text.removeprefix("\n")))

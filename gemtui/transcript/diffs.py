@@ -177,7 +177,8 @@ def file_patch(name: str, before: str | None, after: str | None) -> str:
     """
     if before == after:
         return ""
-    if why := _bad_name(name):
+    why = _bad_name(name)
+    if why:
         raise NoPatch(why)
     hunks = list(_hunks(before or "", after or ""))
     if not _is_utf8("".join(hunks)) or any(map(_was_replaced, hunks)):
@@ -259,7 +260,8 @@ def diff_lines(diff: Iterable[str]) -> Iterator[DiffLine]:
     """
     old = new = 0
     for line in diff:
-        if head := _HUNK.match(line):
+        head = _HUNK.match(line)
+        if head:
             if old or new:
                 yield DiffLine(GAP)
             old, new = int(head[1]), int(head[3])
@@ -341,7 +343,10 @@ def _was_replaced(line: str) -> bool:
 def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
     head = f"diff --git {old} {new}\n"
-    head += "new file mode 100644\n" if is_new else "deleted file mode 100644\n" if gone else ""
+    if is_new:
+        head += "new file mode 100644\n"
+    elif gone:
+        head += "deleted file mode 100644\n"
     if changed:
         end = "\t" if " " in name else ""  # programs other than git need it
         head += "--- /dev/null\n" if is_new else f"--- {old}{end}\n"

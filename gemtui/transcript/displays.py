@@ -210,7 +210,8 @@ def _span(token: Part) -> AnsiSpan:
 def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
     while spans:
         last = spans.pop()
-        if text := last.text.rstrip(" "):
+        text = last.text.rstrip(" ")
+        if text:
             return (*spans, replace(last, text=text))
     return ()
 
@@ -250,7 +251,9 @@ def _is_flat(row: Part) -> bool:
 
 def cell(value: object) -> str:
     """Return a value as a string: strings unchanged, null as "", others as JSON."""
-    return value if isinstance(value, str) else "" if value is None else pretty(value)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else pretty(value)
 
 
 # --- rebuilt diffs ---------------------------------------------------------------------------

@@ -153,10 +153,11 @@ def block_elements(block: Block) -> Iterator[str]:
 
 def _call(call: ToolCall) -> Iterator[str]:
     """Yield a tool call as a `<details>` element, which is open if the call failed."""
-    about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
+    subject_line, warning = subject(call), caution(call)
+    about = f" <code>{escape(subject_line)}</code>" if subject_line else ""
     open = " open" if call.failed else ""
     state = "error" if ended_badly(call) else call.status.value
-    held = f' <span class="error">{escape(words)}</span>' if (words := caution(call)) else ""
+    held = f' <span class="error">{escape(warning)}</span>' if warning else ""
     name = f"<b>{escape(visible_line(call.name))}</b>"
     yield f"<details{open}><summary>Tool call {name}{held}{about}: "
     yield f'<span class="{state}">{call_words(call)}</span></summary>\n'

@@ -86,12 +86,16 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    about = f" {code(words)}" if (words := subject(call)) else ""
-    held = f" ({escaped(words)})" if (words := caution(call)) else ""
+    subject_line, warning = subject(call), caution(call)
+    about = f" {code(subject_line)}" if subject_line else ""
+    held = f" ({escaped(warning)})" if warning else ""
     name = code(visible_line(call.name))
     yield f"**Tool call {name}**{held}{about}: {escaped(call_words(call))}"
     for name, value in arguments(call):
-        yield f"- {escaped(name)}: {code(value)}" if _short(value) else _long(name, value)
+        if "\n" not in value and len(value) <= 200:
+            yield f"- {escaped(name)}: {code(value)}"
+        else:
+            yield f"- {escaped(name)}:\n\n{fenced(value)}"
     if call.error:
         yield "Error:"
         yield fenced(clean(call.error))
@@ -100,14 +104,6 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield _result(rows)
     for image in call.images:
         yield f"*Binary result: {escaped(image_words(image))}*"
-
-
-def _short(value: Clean) -> bool:
-    return "\n" not in value and len(value) <= 200
-
-
-def _long(name: Clean, value: Clean) -> str:
-    return f"- {escaped(name)}:\n\n{fenced(value)}"
 
 
 def _result(rows: Sequence[Row]) -> str:

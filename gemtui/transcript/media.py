@@ -187,7 +187,8 @@ def _type_words(image: Image, head: bytes | None) -> str:
     if head is None:
         return f"{label}, damaged"
     known = _OTHER_NAMES.get(label.lower(), label.lower())
-    if (kind := media_type(head)) is not None:
+    kind = media_type(head)
+    if kind is not None:
         return label if kind.mime == known else f"{kind.mime}, recorded as {label}"
     return (
         f"recorded as {label}, but its bytes say otherwise" if head and known in _KNOWN else label

@@ -282,7 +282,8 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
     certain = not added and _HOOK not in output
     first, total = max(1, requested_lines(args)[0] or 1), None
     for head in (_FILE_HEAD, _OLD_HEAD):
-        if (found := head.match(text)) is not None:
+        found = head.match(text)
+        if found is not None:
             certain &= found["lines"] in shown
             first, total = int(found["first"]), int(found["total"])
             text = text[found.end() :]

@@ -125,7 +125,8 @@ def kind_of(name: str) -> ToolKind:
 
     A tool that is not built in is of kind MCP or OTHER.
     """
-    if kind := _KINDS.get(name):
+    kind = _KINDS.get(name)
+    if kind:
         return kind
     if name.startswith("tracker_"):
         return ToolKind.TODOS
@@ -366,7 +367,11 @@ def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
 
 
 def _response_id(parts: list[Part]) -> str:
-    return next(filter(None, (string(_response_part(part).get("id")) for part in parts)), "")
+    for part in parts:
+        id = string(_response_part(part).get("id"))
+        if id:
+            return id
+    return ""
 
 
 def _response_part(part: Part) -> Part:
@@ -491,8 +496,11 @@ def target(call: ToolCall) -> str:
     For a tool that is not built in, this is the first argument that is a string or a number. The
     text is raw and may have several lines; "" if there is none.
     """
-    keys = _TARGETS.get(kind_of(call.name)) or tuple(call.args)
-    return next(filter(None, (_argument(call.args.get(key)) for key in keys)), "")
+    for key in _TARGETS.get(kind_of(call.name)) or tuple(call.args):
+        argument = _argument(call.args.get(key))
+        if argument:
+            return argument
+    return ""
 
 
 def _argument(value: object) -> str:

@@ -202,7 +202,8 @@ def _user_blocks(record: Part) -> Iterator[UnifiedBlock]:
 
 def _assistant_blocks(record: Part, find_reply: Find, find_call: Find) -> Iterator[UnifiedBlock]:
     for thought in thoughts_of(record):
-        if thinking := _thinking(thought):
+        thinking = _thinking(thought)
+        if thinking:
             yield {"type": "thinking", "thinking": thinking}
     content = record.get("content")
     parts = parts_of(content)

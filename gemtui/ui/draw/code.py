@@ -143,7 +143,8 @@ def load_highlighter() -> None:
 @lru_cache(maxsize=512)
 def _role(kind: tuple[str, ...]) -> Role:
     while kind:
-        if (role := _ROLES.get(kind)) is not None:
+        role = _ROLES.get(kind)
+        if role is not None:
             return role
         kind = kind[:-1]
     return Role.TEXT

@@ -75,7 +75,8 @@ def draw_prompt(text: str, look: Look) -> Iterator[Line]:
         yield from draw_plain(before, look) if before else ()
         yield from draw_code(Code(visible(fence["code"]), flat(fence["language"])), look)
         position = fence.end()
-    if rest := text[position:].strip("\n"):
+    rest = text[position:].strip("\n")
+    if rest:
         yield from draw_plain(rest, look)
 
 
@@ -290,7 +291,8 @@ def _link(node: SyntaxTreeNode, style: Style, look: Look, rows: list[list[Piece]
 def _image(node: SyntaxTreeNode, look: Look, rows: list[list[Piece]]) -> None:
     alt = flat(node.content)
     rows[-1].append(Piece(f"[image: {alt}]" if alt else "[image]", look[Role.TEXT]))
-    if url := _url(node.attrs.get("src", "")):
+    url = _url(node.attrs.get("src", ""))
+    if url:
         rows[-1].append(Piece(f" ({url})", look[Role.MUTED]))
 
 

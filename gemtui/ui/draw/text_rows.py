@@ -318,7 +318,8 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
     cut = _bound(text)
     if cut:
         yield from draw(clean(text[:cut]), look)
-    if rest := text[cut:]:
+    rest = text[cut:]
+    if rest:
         if cut:
             yield from (
                 BLANK,

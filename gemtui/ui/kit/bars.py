@@ -143,7 +143,8 @@ class BarLine(Widget):
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
-        if (id := event.style.meta.get("key")) is not None:
+        id = event.style.meta.get("key")
+        if id is not None:
             await self.app.run_action(f"run_key({id!r})")
 
     def render(self) -> Content:

@@ -260,7 +260,9 @@ def _first(found: re.Match[str]) -> str:
 
 def _mark(found: re.Match[str]) -> str:
     code = ord(found[0])
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
 
 
 class Tick(Checkbox):

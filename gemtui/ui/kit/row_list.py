@@ -304,7 +304,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.refresh()
         if held is not None:
             place, key, line = held
-            if (now := self._places.find(key, place)) is not None:
+            now = self._places.find(key, place)
+            if now is not None:
                 self.scroll_to_line(self._places.top(now) - line)
         if shows or seen or not laid_out:
             self._show_cursor()
@@ -383,7 +384,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked row; a double click opens that row."""
-        if (place := self.place_of(event)) is not None:
+        place = self.place_of(event)
+        if place is not None:
             self.go(place)
             if self.opens(event.chain):
                 self.action_open()

@@ -100,13 +100,15 @@ class BlockKeys(KeyPart):
 
     def action_open_file(self) -> None:
         """Open an attached image in a viewer, or a tool call's file in the editor."""
-        if images := stored_images(self._view.page.block):
+        images = stored_images(self._view.page.block)
+        if images:
             open_one(cast("AppBase", self._view.app), images)
         elif (file := self._file()) is not None:
             self._view.post_message(FileRequested(*file))
 
     def action_history(self) -> None:
-        if (file := self._file()) is not None:
+        file = self._file()
+        if file is not None:
             self._view.post_message(HistoryRequested(file[0]))
 
     def _file(self) -> tuple[str, int | None] | None:
@@ -129,7 +131,8 @@ class BlockKeys(KeyPart):
         app = cast("AppBase", self._view.app)
         if message is None:
             return
-        if (record := message.original) is None:
+        record = message.original
+        if record is None:
             app.show_message("There is no stored record of this block.")
             return
         if isinstance(block, ToolCall):
@@ -143,7 +146,8 @@ class BlockKeys(KeyPart):
     def action_copy_block(self) -> None:
         """Copy the block under the cursor, or a piece of code in it."""
         page = self._view.page
-        if (block := page.block) is None:
+        block = page.block
+        if block is None:
             return
         fences = page.sheet.drawn(page.cursor.message).fences
         copies = copies_of_block(block, [f for f in fences if f.block == page.cursor.block])
@@ -153,7 +157,8 @@ class BlockKeys(KeyPart):
             self._view.app.push_screen(CopyScreen(copies), self._copy)
 
     def action_copy_message(self) -> None:
-        if (spoken := self._view.page.current_message) is not None:
+        spoken = self._view.page.current_message
+        if spoken is not None:
             self._copy(copy_of_message(spoken))
 
     def _copy(self, copy: Copy | None) -> None:
@@ -200,7 +205,8 @@ def copy_of_block(block: Block) -> Copy:
     """
     match block:
         case ToolCall():
-            if output := _output(block):
+            output = _output(block)
+            if output:
                 diff = isinstance(block.display, DiffDisplay) and not block.error
                 return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
             return _copy(visible(target(block)), f"call to {block.name}")
@@ -323,7 +329,8 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
     if remote if mac else not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
         raise NoViewer(f"There is no display to show it on{' over ssh' if remote else ''}")
     name = "open" if mac else "xdg-open"
-    if (program := find_program(name, environ)) is None:
+    program = find_program(name, environ)
+    if program is None:
         raise NoViewer(f"{name}, which opens files, was not found on PATH")
     return program
 

@@ -431,7 +431,8 @@ def approval_words(call: ToolCall) -> str:
     rule.
     """
     answer = call.answer
-    if rule := shown_rule(call):
+    rule = shown_rule(call)
+    if rule:
         return visible_line(f"allowed without asking, by {rule}")
     if answer is None:
         return ""
@@ -448,7 +449,8 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
     answer = call.answer
     if answer is None or answer.asked is None:
         return
-    if (asked := original_command(call)) is not None:
+    asked = original_command(call)
+    if asked is not None:
         for word, command in (("asked", asked), ("ran  ", string(call.args["command"]))):
             text = visible_line(command[:_LONG] if folded else command)
             gutter = (Piece(f"{word} ", look[Role.MUTED]),)
@@ -500,7 +502,8 @@ _PROSE = (
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Render a tool's result, or the reason it failed, as the body of its card."""
-    if reason := only_reason(call):
+    reason = only_reason(call)
+    if reason:
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     rows = call_rows(call)
     counts = [row.label for row in rows if row.role is RowRole.COUNT]

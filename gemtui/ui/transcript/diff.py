@@ -236,10 +236,10 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 
 def _alike(one: str, other: str) -> int:
     """Return how many characters at the start of two strings are equal."""
-    pairs = zip(one, other, strict=False)
-    return next(
-        (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
-    )
+    for index, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return index
+    return min(len(one), len(other))
 
 
 def _marked(change: Change, first: int, last: int) -> Change:

@@ -323,7 +323,8 @@ class Layout:
         return last - index
 
     def _discard(self, key: str) -> None:
-        if (kept := self._drawings.pop(key, None)) is not None:
+        kept = self._drawings.pop(key, None)
+        if kept is not None:
             self._lines -= kept[1].height
 
     def _trim(self, seen: int) -> None:

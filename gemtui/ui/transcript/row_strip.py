@@ -84,7 +84,8 @@ def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tu
     The line's margin is excluded. Returns (0, 0) if nothing is selected. `row`: the line's y
     coordinate (see `row_of`). `line`: its index in `drawn`.
     """
-    if (span := selection.get_span(row)) is None:
+    span = selection.get_span(row)
+    if span is None:
         return 0, 0
     start, end = span
     length = len(drawn.strips[line].text)
@@ -141,7 +142,8 @@ def draw_viewport_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     if place is None:
         return Strip.blank(frame.width, frame.base)
     line = marked(place.drawn.strips[place.line], _marks(page, place, frame))
-    if (ground := place.drawn.grounds[place.line]) is not None:
+    ground = place.drawn.grounds[place.line]
+    if ground is not None:
         line = line.extend_cell_length(frame.look.width - 2, ground)
     part = page.part() if frame.focused and place.message == page.cursor.message else None
     if part is not None and place.line == part.end - 1:
@@ -200,7 +202,8 @@ def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
 
     The line is unchanged if there is no hint or no room for it.
     """
-    if not (words := _hint(part)):
+    words = _hint(part)
+    if not words:
         return line
     start, end = look.width - len(words) - 3, look.width - 1
     line = line.adjust_cell_length(look.width)

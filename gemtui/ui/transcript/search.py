@@ -141,7 +141,10 @@ class TranscriptSearch:
         if not self.hits:
             return None
         index = self._from(step, here)
-        self.wrapped = "start" if index >= len(self.hits) else "end" if index < 0 else ""
+        if index >= len(self.hits):
+            self.wrapped = "start"
+        else:
+            self.wrapped = "end" if index < 0 else ""
         self.current = index % len(self.hits)
         return self.hits[self.current]
 
@@ -293,7 +296,8 @@ class Finder:
         If the query is empty, the search ends. `wanted`: the query as a pattern; None derives the
         pattern from the query.
         """
-        if not (query := query.strip()):
+        query = query.strip()
+        if not query:
             self.clear()
             return
         here = self._here() if self._search is None else self._search.origin
