@@ -41,7 +41,7 @@ def test_worktrees_are_listed_applied_and_removed(top: Path, gemtui: Gemtui) -> 
     put(one.tree, b"binary", b"\0")
     put(two.tree, b"other", b"right\n")
     listed = gemtui.json("worktrees")
-    assert list(listed) == names(SHAPES["worktrees list"])
+    assert set(listed) == names(SHAPES["worktrees list"])
     assert values(listed["worktrees"], "name") == [two.name, one.name]
     assert listed["worktrees"][1]["branch"] == one.branch
     has(listed["worktrees"][1], files=2, not_applied=2)
@@ -52,7 +52,7 @@ def test_worktrees_are_listed_applied_and_removed(top: Path, gemtui: Gemtui) -> 
     assert "diff --git a/other b/other" in patch.out
     assert "binary: not text, 1 byte" in patch.complaint
     told = gemtui.json("worktrees diff", one.branch)
-    assert list(told) == names(SHAPES["worktrees diff"])
+    assert set(told) == names(SHAPES["worktrees diff"])
     files = told["files"]
     assert values(files, "path", "change") == [("binary", "added"), ("other", "modified")]
 
@@ -62,7 +62,7 @@ def test_worktrees_are_listed_applied_and_removed(top: Path, gemtui: Gemtui) -> 
     assert (planned.out, files_of(top)) == ("would be written: other\n", before)
     done = gemtui("worktrees apply latest --yes --json")
     assert (done.code, done.json["written"]) == (0, ["other"])
-    assert list(done.json) == names(SHAPES["worktrees apply"])
+    assert set(done.json) == names(SHAPES["worktrees apply"])
     refused = gemtui("worktrees apply one --yes")
     assert (refused.code, "left alone: other" in refused.out) == (1, True)
     assert (top / "other").read_text() == "right\n"
@@ -70,7 +70,7 @@ def test_worktrees_are_listed_applied_and_removed(top: Path, gemtui: Gemtui) -> 
     assert gemtui("worktrees remove one").code == 2
     assert gemtui("worktrees remove nothing").code == 2
     removed = gemtui.json("worktrees remove one two --yes")
-    assert list(removed) == names(SHAPES["worktrees remove"])
+    assert set(removed) == names(SHAPES["worktrees remove"])
     assert values(removed["removed"], "branch_left") == [False, False]
     assert list_worktrees() == ()
 
