@@ -129,14 +129,14 @@ class PolicyEditor:
         This means the other policy files, the settings, and the installed Gemini CLI.
         """
         draft = self.draft
-        found = draft.around
+        context = draft.around
         with self._app.reporting():
-            found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
-        for problem in found.problems:
+            context = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
+        for problem in context.problems:
             if problem not in draft.around.problems:
                 self._app.show_message(problem, problem=True)
-        if found != draft.around:
-            draft.set_context(found)
+        if context != draft.around:
+            draft.set_context(context)
         self._machine = await asyncio.to_thread(self._app.adapter.planned_machine, self.folder)
         self._changed()
 
@@ -153,10 +153,10 @@ class PolicyEditor:
         draft = self.draft
         own = draft.document.source
         try:
-            found = mode_findings(draft.policy, draft.mode, draft.setup)
+            findings = mode_findings(draft.policy, draft.mode, draft.setup)
         except GemtuiError:  # the table of tools shows this error
             return ()
-        return tuple(each for each in found if str(each.file) == str(own))
+        return tuple(finding for finding in findings if str(finding.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
         """Return the file's examples, each with what the file's own rules decide.

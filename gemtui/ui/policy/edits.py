@@ -48,8 +48,8 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
     for rule in rules:
         document = document.add(rule)
     what = counted(len(rules), "rule")
-    said = f"Added {what}, not saved yet."
-    return EditedDocument(document, f"add {what}", len(document.rules) - 1, said)
+    message = f"Added {what}, not saved yet."
+    return EditedDocument(document, f"add {what}", len(document.rules) - 1, message)
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:

@@ -89,8 +89,8 @@ def _kind(rule: Rule) -> tuple[Decision, int] | None:
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):
         return kind if kind == (Decision.DENY, 998) else None
-    known = (*_LEVEL_RULES, (Decision.ALLOW, 999))
-    return kind if rule.priority == kind[1] and kind in known else None
+    is_known = kind in _LEVEL_RULES or kind == (Decision.ALLOW, 999)
+    return kind if rule.priority == kind[1] and is_known else None
 
 
 def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
@@ -101,9 +101,9 @@ def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
 
 def read(document: Document) -> SimplePolicy:
     """Return the levels and lists that a document's rules define."""
-    found = [rule for _, rule in _simple_rules(document.rules)]
+    simple_rules = [rule for _, rule in _simple_rules(document.rules)]
     named: dict[tuple[Decision, int], list[str]] = {}
-    for rule in found:
+    for rule in simple_rules:
         named.setdefault((rule.decision, int(rule.priority)), []).append(rule.tools[0])
     levels: dict[str, Level] = {}
     for name, tools in CAPABILITIES.items():
@@ -111,18 +111,16 @@ def read(document: Document) -> SimplePolicy:
             if set(tools) <= set(named.get(kind, ())):
                 levels[name] = level
                 named[kind] = [tool for tool in named[kind] if tool not in tools]
+    only = None
+    if (Decision.DENY, 998) in named:
+        only = tuple(named.get((Decision.ALLOW, 999), ()))
     return SimplePolicy(
         levels=levels,
-        only=_only(named),
+        only=only,
         approved=tuple(named.get((Decision.ALLOW, 997), ())),
         disallowed=tuple(named.get((Decision.DENY, 999), ())),
-        others=len(document.rules) - len(found),
+        others=len(document.rules) - len(simple_rules),
     )
-
-
-def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | None:
-    closed = (Decision.DENY, 998) in named
-    return tuple(named.get((Decision.ALLOW, 999), ())) if closed else None
 
 
 def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
@@ -130,7 +128,7 @@ def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
 
     Raises OptionError for a name that no tool can have.
     """
-    found = rules(
+    wanted = rules(
         Permissions(
             mode=ApprovalMode.DEFAULT,
             levels=PermissionPolicy(**simple.levels),
@@ -139,7 +137,7 @@ def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
             disallowed_tools=simple.disallowed,
         )
     )
-    return tuple(replace(each, interactive=None) if _always(each) else each for each in found)
+    return tuple(replace(rule, interactive=None) if _always(rule) else rule for rule in wanted)
 
 
 def with_levels(document: Document, simple: SimplePolicy) -> Document:
@@ -215,14 +213,11 @@ def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
     yield LevelRow("Mode", "mode", tuple(ApprovalMode), mode)
     yield LevelRow("Tools by name")
     for name, label in LISTS.items():
-        names = getattr(simple, name)
-        yield LevelRow(label, name, (), _listed(name, names))
-
-
-def _listed(name: str, names: Sequence[str] | None) -> str:
-    if names:
-        return ", ".join(names)
-    return "no tools" if name == "only" and names is not None else "not set"
+        tools: Sequence[str] | None = getattr(simple, name)
+        value = ", ".join(tools or ())
+        if not value:
+            value = "no tools" if name == "only" and tools is not None else "not set"
+        yield LevelRow(label, name, (), value)
 
 
 def draw_level(field: LevelRow, look: Look) -> Pieces:
@@ -236,9 +231,9 @@ def draw_level(field: LevelRow, look: Look) -> Pieces:
 
 
 def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
-    here = choice == field.value
-    mark = look.glyphs.doing if here else " "
-    style = look[Role.ACCENT] + BOLD if here else look[Role.MUTED]
+    chosen = choice == field.value
+    mark = look.glyphs.doing if chosen else " "
+    style = look[Role.ACCENT] + BOLD if chosen else look[Role.MUTED]
     return (Piece(f"({mark}) {choice}", style), Piece("  ", look[Role.TEXT]))
 
 

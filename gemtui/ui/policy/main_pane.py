@@ -127,10 +127,10 @@ def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Conten
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
     """Return a line that lists all approval modes, with `mode` marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
-    for each in ApprovalMode:
-        here = each is mode
-        sign = glyphs.doing if here else " "
-        parts.append((f"({sign}) {each.value}  ", "$text-accent" if here else "dim"))
+    for offered in ApprovalMode:
+        chosen = offered is mode
+        sign = glyphs.doing if chosen else " "
+        parts.append((f"({sign}) {offered.value}  ", "$text-accent" if chosen else "dim"))
     return Content.assemble(*parts)
 
 

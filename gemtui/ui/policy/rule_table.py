@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,23 +50,20 @@ def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
     `words`: a rule matches if its text contains all of these words; "" matches all rules.
     """
     matches = matcher(words)
-    made = (
-        _row(place, draft.entries[place], draft.document.problems[place])
-        for place in priority_order(draft.entries)
-    )
-    return tuple(row for row in made if matches(_searched(row.entry)))
+    matching: list[RuleRow] = []
+    for place in priority_order(draft.entries):
+        entry = draft.entries[place]
+        rule = "" if entry.rule is None else summary(entry.rule)
+        if matches(f"{rule} {entry.text}{'' if entry.enabled else ' off'}"):
+            matching.append(_row(place, entry, draft.document.problems[place]))
+    return tuple(matching)
 
 
 def _row(place: int, entry: RuleEntry, problems: Sequence[Finding]) -> RuleRow:
-    found = {finding.severity for finding in problems}
+    severities = {finding.severity for finding in problems}
     if entry.rule is None and entry.enabled:
-        found.add(Severity.ERROR)
-    return RuleRow(place, entry, min(found, default=None))
-
-
-def _searched(entry: RuleEntry) -> str:
-    said = "" if entry.rule is None else summary(entry.rule)
-    return f"{said} {entry.text}{'' if entry.enabled else ' off'}"
+        severities.add(Severity.ERROR)
+    return RuleRow(place, entry, min(severities, default=None))
 
 
 class Headings(Widget):
@@ -88,8 +85,10 @@ def draw_rule(row: RuleRow, look: Look) -> Pieces:
     rule = row.entry.rule
     if rule is None:
         return _unreadable(row, look)
-    muted = look[Role.MUTED]
-    style = look[Role.TEXT] if row.entry.enabled else muted
+    style = look[Role.TEXT if row.entry.enabled else Role.MUTED]
+    conditions: str = condition_words(rule)
+    if not row.entry.enabled:
+        conditions = f"off, {conditions}" if conditions else "off"
     return (
         _sign(row, look),
         Piece(f"{rule.priority:>4g}  ", style),
@@ -97,7 +96,7 @@ def draw_rule(row: RuleRow, look: Look) -> Pieces:
         Piece("  ", style),
         column(tools_words(rule), _room(look.width) - 1, style, look),
         Piece("  ", style),
-        Piece(", ".join(_conditions(row.entry, rule)), style),
+        Piece(conditions, style),
     )
 
 
@@ -112,15 +111,8 @@ def _sign(row: RuleRow, look: Look) -> Piece:
 def _decision(entry: RuleEntry, rule: Rule, look: Look) -> Pieces:
     if entry.enabled:
         return decision_pieces(rule.decision, look, room=_DECISION)
-    said = f"{look.glyphs.interrupted} {decision_word(rule.decision):<{_DECISION}}"
-    return (Piece(said, look[Role.MUTED]),)
-
-
-def _conditions(entry: RuleEntry, rule: Rule) -> Iterator[str]:
-    if not entry.enabled:
-        yield "off"
-    if said := condition_words(rule):
-        yield said
+    decision = f"{look.glyphs.interrupted} {decision_word(rule.decision):<{_DECISION}}"
+    return (Piece(decision, look[Role.MUTED]),)
 
 
 def _unreadable(row: RuleRow, look: Look) -> Pieces:
@@ -155,8 +147,9 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
         """
         row = self.cursor
         self.show(rows(draft, words))
-        if place is not None:
-            row = next((at for at, each in enumerate(self.items) if each.place == place), row)
+        for number, item in enumerate(self.items):
+            if item.place == place:
+                row = number
         if self.items:
             self.go(min(row, len(self.items) - 1))
 
@@ -174,8 +167,9 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
         Returns False if no rule has a finding.
         """
         count = len(self.items)
-        around = ((self.cursor + step) % count for step in range(1, count + 1))
-        found = next((at for at in around if self.items[at].worst is not None), None)
-        if found is not None:
-            self.go(found)
-        return found is not None
+        for step in range(1, count + 1):
+            row = (self.cursor + step) % count
+            if self.items[row].worst is not None:
+                self.go(row)
+                return True
+        return False

@@ -6,6 +6,7 @@ The file is shown as a diff to what was saved, with changes marked with `+` and 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -64,7 +65,13 @@ def text_diff(old: str, new: str) -> TextDiff:
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
     changes = sum(tag != "equal" for tag, *_ in blocks)
-    lines = list(_lines(blocks, before, after))
+    lines: list[TextDiffLine] = []
+    for tag, old_start, old_end, new_start, new_end in blocks:
+        if tag != "equal":
+            lines += [TextDiffLine("-", line, None) for line in before[old_start:old_end]]
+        sign = " " if tag == "equal" else "+"
+        for number in range(new_start, new_end):
+            lines.append(TextDiffLine(sign, after[number], number + 1))
     if len(lines) > MOST_LINES:
         lines = list(_cut(lines))
     return TextDiff(tuple(lines), changes)
@@ -106,19 +113,11 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, 
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> int:
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(old), len(new)))
-
-
-def _lines(
-    blocks: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
-) -> Iterator[TextDiffLine]:
-    for tag, a, b, c, d in blocks:
-        if tag == "equal":
-            yield from (TextDiffLine(" ", new[at], at + 1) for at in range(c, d))
-        else:
-            yield from (TextDiffLine("-", old[at], None) for at in range(a, b))
-            yield from (TextDiffLine("+", new[at], at + 1) for at in range(c, d))
+    """Return how many lines at the start are the same in both texts."""
+    for number, (old_line, new_line) in enumerate(zip(old, new, strict=False)):
+        if old_line != new_line:
+            return number
+    return min(len(old), len(new))
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
@@ -126,12 +125,11 @@ def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
 
     A line with the sign "…" replaces lines that are left out.
     """
-    near = {
-        each
-        for at, line in enumerate(lines)
-        if line.sign != " "
-        for each in range(at - _AROUND, at + _AROUND + 1)
-    } or set(range(MOST_LINES))
+    near: set[int] = set()
+    for at, line in enumerate(lines):
+        if line.sign != " ":
+            near.update(range(at - _AROUND, at + _AROUND + 1))
+    near = near or set(range(MOST_LINES))
     shown = sorted(at for at in near if 0 <= at < len(lines))[:MOST_LINES]
     last = -1
     for at in shown:
@@ -161,10 +159,10 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
     words = [with_home(word) for word in (*shown.environ, *shown.argv)]
-    for at, each in enumerate(words):
+    for at, word in enumerate(words):
         end = " \\" if at + 1 < len(words) else ""
-        indent = "  " if each.startswith("-") else ""
-        lines.append(Content(f"{indent}{visible_line(each)}{end}"))
+        indent = "  " if word.startswith("-") else ""
+        lines.append(Content(f"{indent}{visible_line(word)}{end}"))
     lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
     return Content("\n").join(lines)
 
@@ -178,10 +176,10 @@ def with_home(word: str) -> str:
 def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
     """Return a heading and the command on one line, with the folders in paths omitted."""
     if shown.problem:
-        said = f"{glyphs.warning} {shown.problem}"
+        text = f"{glyphs.warning} {shown.problem}"
     else:
-        said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([part_heading("Command"), Content(visible_line(said))])
+        text = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
+    return Content("\n").join([part_heading("Command"), Content(visible_line(text))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -192,8 +190,8 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
     sign, style = finding_sign(finding, glyphs)
     where = f"rule {finding.rule}" if finding.rule else "file"
     field = f", {finding.field}" if finding.field else ""
-    said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
-    yield Content.styled(clean_line(said[:LONGEST]), style)
+    message = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
+    yield Content.styled(clean_line(message[:LONGEST]), style)
     if finding.way_out:
         key = "x to apply: " if fixable else ""
         yield Content.styled(f"  {key}{clean_line(finding.way_out[:LONGEST])}", "dim")
@@ -208,8 +206,8 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
     why = example.problem
     if tried.decision is not None:
         why = f"got {decision_word(tried.decision)}: {call}"
-    words = f"{glyphs.failed} line {example.line}: {why}"
-    return Content.styled(clean_line(words[:LONGEST]), "$text-error")
+    text = f"{glyphs.failed} line {example.line}: {why}"
+    return Content.styled(clean_line(text[:LONGEST]), "$text-error")
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
@@ -219,11 +217,13 @@ def worst_of(findings: Sequence[Finding]) -> Finding | None:
 
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
     """Yield a line with the most severe finding, if there are any findings."""
-    if (finding := worst_of(findings)) is not None:
-        sign, style = finding_sign(finding, glyphs)
-        field = f"{finding.field}: " if finding.field else ""
-        words = f"{sign} {finding.severity}: {field}{finding.message}"
-        yield Content.styled(clean_line(words[:LONGEST]), style)
+    finding = worst_of(findings)
+    if finding is None:
+        return
+    sign, style = finding_sign(finding, glyphs)
+    field = f"{finding.field}: " if finding.field else ""
+    text = f"{sign} {finding.severity}: {field}{finding.message}"
+    yield Content.styled(clean_line(text[:LONGEST]), style)
 
 
 class PolicySide(Vertical):
@@ -271,20 +271,20 @@ class PolicySide(Vertical):
         before, self._text = self._text, texts[1]
         if texts != self._texts or self._marked is None:
             self._texts, self._marked = texts, text_diff(*texts)
-        found = self._marked
-        here = None if place is None or place >= len(draft.entries) else draft.entries[place]
-        lines = (
-            range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
-        )
+        diff = self._marked
+        lines = range(0)
+        if place is not None and place < len(draft.entries):
+            entry = draft.entries[place]
+            lines = range(entry.line, entry.line + entry.text.count("\n") + 1)
         toml = self.query_one("#toml", LineView)
-        toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
+        toml.show(lambda look: draw_marked(diff.lines, lines, look), fresh=False)
         if draft.changed and before is not None and before != texts[1]:
-            self._bring(found.lines, lines_changed(before, texts[1]))
+            self._bring(diff.lines, lines_changed(before, texts[1]))
         else:
-            self._bring(found.lines, lines)
-        self.changes = found.changes
+            self._bring(diff.lines, lines)
+        self.changes = diff.changes
         kept = "" if draft.opened is None else "saved"
-        changes = counted(found.changes, "unsaved change") if draft.changed else kept
+        changes = counted(diff.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(part_heading(name, changes))
         self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
@@ -296,7 +296,9 @@ class PolicySide(Vertical):
         file.
         """
         toml = self.query_one("#toml", LineView)
-        at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
+        at = 0
+        while at < len(lines) and lines[at].line not in wanted:
+            at += 1
         while at and lines[at - 1].sign == "-":
             at -= 1
         top, height = toml.scroll_offset.y, toml.size.height
@@ -307,26 +309,25 @@ class PolicySide(Vertical):
         """Show the examples, failing ones first."""
         lines: list[Content] = []
         if tried:
-            passed = sum(each.passes for each in tried)
+            passed = sum(example.passes for example in tried)
             lines.append(part_heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
-            ordered = sorted(tried, key=lambda each: each.passes)
-            lines += [example_line(each, glyphs_of(self.app)) for each in ordered[:MOST_FINDINGS]]
+            ordered = sorted(tried, key=lambda example: example.passes)
+            for example in ordered[:MOST_FINDINGS]:
+                lines.append(example_line(example, glyphs_of(self.app)))
         self.query_one("#examples", Static).update(Content("\n").join(lines))
 
     def _say_findings(
         self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
     ) -> None:
-        glyphs, found = glyphs_of(self.app), sorted(findings, key=lambda each: each.rule != rule)
-        self.query_one("#findings-heading", Static).update(
-            part_heading("Findings", _counted(found))
-        )
-        lines = [
-            line
-            for finding in found[:MOST_FINDINGS]
-            for line in finding_lines(finding, glyphs, fixable=finding in fixable)
-        ]
-        if len(found) > MOST_FINDINGS:
-            lines.append(Content(f"{glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
+        glyphs = glyphs_of(self.app)
+        heading = part_heading("Findings", _counted(findings))
+        self.query_one("#findings-heading", Static).update(heading)
+        own_first = sorted(findings, key=lambda finding: finding.rule != rule)
+        lines: list[Content] = []
+        for finding in own_first[:MOST_FINDINGS]:
+            lines += finding_lines(finding, glyphs, fixable=finding in fixable)
+        if len(findings) > MOST_FINDINGS:
+            lines.append(Content(f"{glyphs.ellipsis} and {len(findings) - MOST_FINDINGS} more"))
         self.query_one("#findings", Static).update(Content("\n").join(lines))
 
 
@@ -335,8 +336,9 @@ def _counted(findings: Sequence[Finding]) -> str:
 
     Returns `none` if there are none.
     """
-    counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
-    return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
+    counts = Counter(finding.severity for finding in findings)
+    parts = [counted(counts[severity], str(severity)) for severity in Severity if counts[severity]]
+    return ", ".join(parts) or "none"
 
 
 def rule_number(draft: Draft, place: int | None) -> int:
@@ -350,19 +352,18 @@ def rule_number(draft: Draft, place: int | None) -> int:
 _SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
 
 
-def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
+def draw_marked(lines: Sequence[TextDiffLine], rule_lines: range, look: Look) -> list[Line]:
     """Render a diff, with a bar beside the lines of the selected rule.
 
-    `here`: the 1-based numbers of these lines in the file.
+    `rule_lines`: the 1-based numbers of these lines in the file.
     """
     if not lines:
         return [Line((Piece("The file is empty.", look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
-    return [
-        drawn
-        for line, text in zip(lines, _highlighted(code, look), strict=True)
-        for drawn in _drawn(line, text, here, look)
-    ]
+    drawn: list[Line] = []
+    for line, text in zip(lines, _highlighted(code, look), strict=True):
+        drawn += _drawn(line, text, rule_lines, look)
+    return drawn
 
 
 @lru_cache(maxsize=2)
@@ -374,14 +375,14 @@ def _highlighted(code: str, look: Look) -> tuple[Pieces, ...]:
     return tuple(highlight(code, "toml", look))
 
 
-def _drawn(line: TextDiffLine, text: Pieces, here: range, look: Look) -> Iterator[Line]:
+def _drawn(line: TextDiffLine, text: Pieces, rule_lines: range, look: Look) -> Iterator[Line]:
     style = look[_SIGNS[line.sign]]
     glyphs = look.glyphs
     sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
-    bar = Piece(glyphs.bar if line.line in here else " ", look[Role.CURSOR])
+    bar = Piece(glyphs.bar if line.line in rule_lines else " ", look[Role.CURSOR])
     ground = ground_of(line.sign, look)
     front = (bar, Piece(sign, style + ground))
     rest = (bar, Piece(" ", style + ground))
     text = on_ground(line.sign, text, look)
-    for each in prefixed(wrap(text, max(1, look.width - 2)), front, rest):
-        yield Line(each.pieces, each.margin, each.joint, ground=ground)
+    for row in prefixed(wrap(text, max(1, look.width - 2)), front, rest):
+        yield Line(row.pieces, row.margin, row.joint, ground=ground)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from textual import on, work
@@ -87,6 +86,8 @@ def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow
 
     Slow: call this on a background thread.
     """
+    names = [tool.name for tool in TOOLS]
+    names += [cli_name(tool.server, tool.name) for tool in setup.mcp_tools]
     engines = [
         Engine(policy, mode=mode, interactive=interactive, setup=setup)
         for interactive in (False, True)
@@ -98,13 +99,8 @@ def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow
             interactive=engines[1].outcome(Call(tool=name)),
             rules=_rules_on_arguments(policy, name, mode),
         )
-        for name in dict.fromkeys(_names(setup))
+        for name in dict.fromkeys(names)
     )
-
-
-def _names(setup: Setup) -> Iterator[str]:
-    yield from (each.name for each in TOOLS)
-    yield from (cli_name(each.server, each.name) for each in setup.mcp_tools)
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:

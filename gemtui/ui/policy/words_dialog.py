@@ -84,8 +84,8 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         text = self.query_one("#sentences", Input).value
         if not self._folders:
             self._folders = await asyncio.to_thread(_folders, self._project)
-        found = sentence_completions(text, folders=self._folders)
-        last = [each.rpartition(";")[2].strip() for each in found[:_OFFERED]]
+        completions = sentence_completions(text, folders=self._folders)
+        last = [completed.rpartition(";")[2].strip() for completed in completions[:_OFFERED]]
         self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
         made = await asyncio.to_thread(_make, text, self._project, self._draft)
         glyphs = glyphs_of(self.app)
@@ -101,14 +101,14 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         """Close the dialog and return the rules, unless a sentence has a problem."""
         text = self.query_one("#sentences", Input).value
         made = await asyncio.to_thread(read_sentences, text, self._project)
-        if made and not any(each.problem for each in made):
+        if made and not any(sentence.problem for sentence in made):
             self.dismiss(rules_of(made))
 
 
 def _folders(project: Path) -> tuple[str, ...]:
     """Return the project's folders that aren't hidden; () if they can't be read."""
     try:
-        named = [each.name for each in project.iterdir() if each.is_dir()]
+        named = [entry.name for entry in project.iterdir() if entry.is_dir()]
     except OSError:
         return ()
     return tuple(sorted(name for name in named if not name.startswith("."))[:_FOLDERS])
@@ -131,16 +131,16 @@ def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Conte
     Both are grouped by sentence. What isn't covered is shown for the last sentence first, because
     that is the one the user is typing.
     """
-    for each in sentences:
-        if each.problem:
-            words = f"{glyphs.failed} {each.text}: {each.problem}"
-            yield Content.styled(clean_line(words), "$text-error")
-        for rule in each.rules:
+    for sentence in sentences:
+        if sentence.problem:
+            problem = f"{glyphs.failed} {sentence.text}: {sentence.problem}"
+            yield Content.styled(clean_line(problem), "$text-error")
+        for rule in sentence.rules:
             yield _rule_line(rule, glyphs)
-    for each in reversed(sentences):
-        if each.limits:
-            yield Content.styled(clean_line(each.text), "dim bold")
-        for limit in each.limits:
+    for sentence in reversed(sentences):
+        if sentence.limits:
+            yield Content.styled(clean_line(sentence.text), "dim bold")
+        for limit in sentence.limits:
             yield Content.styled(f"  {clean_line(limit)}", "dim")
 
 
@@ -157,8 +157,8 @@ def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator
         f"All other calls in mode {draft.mode.value}, headless (ask means deny)", "bold"
     )
     for decision in Decision:
-        names = [name for each, name in tools if each is decision]
+        names = [name for tool_decision, name in tools if tool_decision is decision]
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            words = f"{decision_word(decision):<6}{', '.join(names[:_NAMED])}{more}"
-            yield Content.styled(clean_line(words), _STYLES[decision])
+            line = f"{decision_word(decision):<6}{', '.join(names[:_NAMED])}{more}"
+            yield Content.styled(clean_line(line), _STYLES[decision])
