@@ -97,8 +97,8 @@ def test_a_stream_becomes_the_events_that_are_promised(
     assert types(said) == expected, promise
     for index, fields in payloads.items():
         event = said[int(index)].to_dict()
-        told = event["payload"] | {"sessionId": event["sessionId"]}
-        assert {name: told.get(name) for name in fields} == fields, promise
+        fact_of = event["payload"] | {"sessionId": event["sessionId"]}
+        assert {name: fact_of.get(name) for name in fields} == fields, promise
 
 
 def ending_of(data: Object) -> Ending:

@@ -80,14 +80,14 @@ def built(row: dict[str, Any]) -> Any:
 
 def facts(call: ToolCall) -> dict[str, Any]:
     """What the table tells of a call."""
-    given = call.answer
+    answer = call.answer
     return {
-        "consent": "" if given is None else given.consent,
+        "consent": "" if answer is None else answer.consent,
         "status": call.status,
         "args": dict(call.args),
-        "asked": given and given.asked,
-        "reason": given and given.reason,
-        "subagent": given and given.subagent,
+        "asked": answer and answer.asked,
+        "reason": answer and answer.reason,
+        "subagent": answer and answer.subagent,
         "seconds": call.duration and call.duration.total_seconds(),
     }
 
@@ -99,8 +99,10 @@ def test_cards_are_told_of_questions_as_promised(
     cards = AnsweredCalls()
     for questions, expected in steps:
         found = cards.with_answers(transcript(*calls), questions)
-        told = [facts(made) for made in found.calls()]
-        shown: dict[str, Any] = {name: [each[name] for each in told] for name in facts(calls[0])}
+        cards_facts = [facts(made) for made in found.calls()]
+        shown: dict[str, Any] = {
+            name: [card[name] for card in cards_facts] for name in facts(calls[0])
+        }
         shown["messages"] = [outline.id for outline in found.outlines]
         assert {name: shown[name] for name in expected} == expected, promise
 

@@ -65,8 +65,8 @@ def test_a_card_is_drawn_as_promised(
     assert len(lines) == expected.get("count", len(lines)), promise
     assert part.foldable is expected.get("foldable", part.foldable), promise
     assert part.folded is expected.get("folded", part.folded), promise
-    assert [each for each in expected.get("has", ()) if each not in text] == [], promise
-    assert [each for each in expected.get("lacks", ()) if each in text] == [], promise
+    assert [words for words in expected.get("has", ()) if words not in text] == [], promise
+    assert [words for words in expected.get("lacks", ()) if words in text] == [], promise
     whole = " ".join(line.strip("│└┌┐┘ ") for line in lines)
     assert expected.get("flat", "") in whole, promise
 

@@ -57,7 +57,7 @@ class Story:
         self.marked: list[str] = []
         self.under = ""
 
-    def act(self, name: str, *given: Any) -> object:
+    def act(self, name: str, *values: Any) -> object:
         page, talk = self.page, self.talk
         keys: dict[str, Callable[[], object]] = {
             "up": page.up,
@@ -79,19 +79,19 @@ class Story:
             return jump(page, TARGETS[target], -1 if back else 1)
         match name:
             case "scroll by":
-                page.scroll_to(page.top + given[0])
+                page.scroll_to(page.top + values[0])
             case "height":
-                page.resize(look(), given[0])
+                page.resize(look(), values[0])
             case "again":
                 page.show(talk.now(), fresh=False)
             case "add":
-                page.show(talk.add(*given), fresh=False)
+                page.show(talk.add(*values), fresh=False)
             case "last":
-                page.show(talk.become((*talk.messages[:-1], *given)), fresh=False)
+                page.show(talk.become((*talk.messages[:-1], *values)), fresh=False)
             case "weave":
-                page.show(talk.become((*given, *talk.messages)), fresh=False)
+                page.show(talk.become((*values, *talk.messages)), fresh=False)
             case "keep":
-                page.show(talk.become(talk.messages[: given[0]]), fresh=False)
+                page.show(talk.become(talk.messages[: values[0]]), fresh=False)
             case _:
                 raise AssertionError(name)
         return None
@@ -124,10 +124,10 @@ class Story:
 
 @each_row("story", table("ui/viewport.json", built))
 def test_the_viewport_does_as_promised(story: dict[str, Any]) -> None:
-    told = Story(story)
+    viewport = Story(story)
     for step, expected in story["steps"]:
-        result = told.act(*([step] if isinstance(step, str) else step))
-        shown = told.shows(result, expected)
+        result = viewport.act(*([step] if isinstance(step, str) else step))
+        shown = viewport.shows(result, expected)
         assert {name: shown[name] for name in expected} == expected, step
 
 
