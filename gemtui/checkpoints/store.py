@@ -268,11 +268,80 @@ class Keeper(Protocol):
         ...
 
 
+class IndexedFiles:
+    """Which files of the newest checkpoint the private repository's git index has.
+
+    As long as a file has not changed since it was indexed, git need not read it to list it.
+    """
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def current(self) -> GitIndex | None:
+        """Return the git index that is in use; None if there is none."""
+        row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
+        return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
+
+    def unindexed(self) -> list[bytes]:
+        """Return the files whose newest states are not in git's index."""
+        rows = self._database.execute("select path from tree where indexed < 1")
+        return [row[0] for row in rows]
+
+    def is_poor(self, before: int) -> bool:
+        """Return whether git's index lacks so many files that it should be rewritten.
+
+        `before`: a time in nanoseconds. Only files that last changed before it are counted, because
+        a new index could not include more recent ones.
+        """
+        able, every = self._database.execute(
+            "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
+            " ctime between 1 and ?1 and mtime between 1 and ?1)), (select count(*) from tree)",
+            (before, GONE.encode()),
+        ).fetchone()
+        return bool(able > _POOR + every // 16)
+
+    def choose_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
+        """Choose the files for a new git index; yield them sorted by name.
+
+        The chosen files are recorded as being in the index, and all other files as not being in it.
+        `before`: a time in nanoseconds; files that changed later are left out.
+        """
+        self._database.execute("delete from tree where state = ?", (GONE.encode(),))
+        self._database.execute(
+            "update tree set indexed = (ctime between 1 and ?1 and mtime between 1 and ?1"
+            " and (state like 'file %' or state like 'link %')) where indexed >= 0",
+            (before,),
+        )
+        rows = self._database.execute(
+            "select path, state, size, mtime, ctime, inode, user, gid from tree where indexed = 1 "
+            "order by path"
+        )
+        for row in rows:
+            yield row[0], decode(row[1]), Facts(*row[2:])
+
+    def set_current(self, index: GitIndex | None) -> None:
+        """Record which git index is in use.
+
+        None means that there is no index, so all files are marked as not indexed.
+        """
+        self._database.execute("delete from git_index")
+        if index is None:
+            self._database.execute("update tree set indexed = 0 where indexed = 1")
+            self.forget_gone()
+        else:
+            self._database.execute("insert into git_index values (?,?,?,?)", index)
+
+    def forget_gone(self) -> None:
+        """Forget deleted files that git's index does not contain."""
+        self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
+
+
 class CheckpointStore:
     """One project's checkpoints, stored in `folder`."""
 
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
         self.folder = folder
+        self.index = IndexedFiles(database)
         self._database = database
         self._added = set[str]()
 
@@ -314,15 +383,12 @@ class CheckpointStore:
             raise
         finally:
             if self._database.in_transaction:  # SQLite itself may have rolled back
-                self._end_attempt(nested=nested, is_kept=is_kept)
-
-    def _end_attempt(self, *, nested: bool, is_kept: bool) -> None:
-        if nested:
-            if not is_kept:
-                self._database.execute("rollback to attempt")
-            self._database.execute("release attempt")
-        else:
-            self._database.execute("commit" if is_kept else "rollback")
+                if nested and not is_kept:
+                    self._database.execute("rollback to attempt")
+                if nested:
+                    self._database.execute("release attempt")
+                else:
+                    self._database.execute("commit" if is_kept else "rollback")
 
     # --- contents ------------------------------------------------------------------------------
 
@@ -425,11 +491,8 @@ class CheckpointStore:
                 for path, (state, facts) in changed.items()
             ),
         )
-        if self.git_index() is None:
-            self._forget_gone()
-
-    def _forget_gone(self) -> None:
-        self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
+        if self.index.current() is None:
+            self.index.forget_gone()
 
     def folders(self) -> dict[bytes, int]:
         """Return the modes of the folders at the newest checkpoint, by name.
@@ -445,62 +508,6 @@ class CheckpointStore:
             "insert into folder values (?,?)",
             [(path, mode) for path, mode in changed.items() if mode is not None],
         )
-
-    # --- git's index ---------------------------------------------------------------------------
-
-    def git_index(self) -> GitIndex | None:
-        """Return the git index that is in use; None if there is none."""
-        row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
-        return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
-
-    def unindexed(self) -> list[bytes]:
-        """Return the files whose newest states are not in git's index."""
-        rows = self._database.execute("select path from tree where indexed < 1")
-        return [row[0] for row in rows]
-
-    def is_index_poor(self, before: int) -> bool:
-        """Return whether git's index lacks so many files that it should be rewritten.
-
-        `before`: a time in nanoseconds. Only files that last changed before it are counted, because
-        a new index could not include more recent ones.
-        """
-        able, every = self._database.execute(
-            "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
-            " ctime between 1 and ?1 and mtime between 1 and ?1)), (select count(*) from tree)",
-            (before, GONE.encode()),
-        ).fetchone()
-        return bool(able > _POOR + every // 16)
-
-    def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Choose the files for a new git index; yield them sorted by name.
-
-        The chosen files are recorded as being in the index, and all other files as not being in it.
-        `before`: a time in nanoseconds; files that changed later are left out.
-        """
-        self._database.execute("delete from tree where state = ?", (GONE.encode(),))
-        self._database.execute(
-            "update tree set indexed = (ctime between 1 and ?1 and mtime between 1 and ?1"
-            " and (state like 'file %' or state like 'link %')) where indexed >= 0",
-            (before,),
-        )
-        rows = self._database.execute(
-            "select path, state, size, mtime, ctime, inode, user, gid from tree where indexed = 1 "
-            "order by path"
-        )
-        for row in rows:
-            yield row[0], decode(row[1]), Facts(*row[2:])
-
-    def set_index(self, index: GitIndex | None) -> None:
-        """Record which git index is in use.
-
-        None means that there is no index, so all files are marked as not indexed.
-        """
-        self._database.execute("delete from git_index")
-        if index is None:
-            self._database.execute("update tree set indexed = 0 where indexed = 1")
-            self._forget_gone()
-        else:
-            self._database.execute("insert into git_index values (?,?,?,?)", index)
 
     # --- checkpoints ---------------------------------------------------------------------------
 

@@ -117,9 +117,9 @@ class Taker:
         began = time.time()
         with self._store.transaction(), ProjectFiles(self._root) as files:
             listing = list_files(
-                self._root, self._store.git, self._store.git_index(), without=self._without
+                self._root, self._store.git, self._store.index.current(), without=self._without
             )
-            names = {*listing.names, *listing.ignored, *self._store.unindexed()}
+            names = {*listing.names, *listing.ignored, *self._store.index.unindexed()}
             names.update(filter(is_tracked_name, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
             names.update(tree)
@@ -144,8 +144,8 @@ class Taker:
             if always or changes:
                 notes = (*notes, *listing.notes, *_unread_notes(unread))
                 taken = self._store.add_checkpoint(began, reason, run, session, notes, changes)
-            if listing.whole or listing.index != self._store.git_index():
-                self._store.set_index(listing.index)
+            if listing.whole or listing.index != self._store.index.current():
+                self._store.index.set_current(listing.index)
             self._store.set_tree(found, listing.names)
             if taken is not None and reason is Reason.PROMPT and TOO_MANY not in listing.notes:
                 self._store.set_uncovered(taken.id, encode_uncovered(self.uncovered()))
@@ -201,7 +201,7 @@ class Taker:
         as unchanged. `found`: the changed files. `tree`: the former states that have already been
         loaded.
         """
-        if not self._store.git_index():
+        if not self._store.index.current():
             return {}
         new = [name for name, (state, _) in found.items() if state != GONE and name not in tree]
         below: Tree = {}
@@ -216,16 +216,17 @@ class Taker:
         was started, in seconds since 1970. The new index contains only files that last changed at
         least a second before that, so that git never has to compare fractions of seconds.
         """
-        index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
-        if index is None or not self._store.is_index_poor(before):
+        index, before = self._store.index.current(), int(began - _TICK) * 1_000_000_000 - 1
+        if index is None or not self._store.index.is_poor(before):
             return []
         prefix = os.fsencode(os.path.relpath(self._root, os.fsdecode(index.top)))
         prefix = b"" if prefix == b"." else prefix + b"/"
         data = encode_index(
-            (prefix + name, state, facts) for name, state, facts in self._store.index_before(before)
+            (prefix + name, state, facts)
+            for name, state, facts in self._store.index.choose_before(before)
         )
         new = index._replace(number=index.number + 1, size=len(data))
-        self._store.set_index(new)
+        self._store.index.set_current(new)
         write_whole(index_file(self._store.git, new.number), [data], durable=True)
         used = index_file(self._store.git, new.number)
         return [each for each in used.parent.glob("index-*") if each != used]

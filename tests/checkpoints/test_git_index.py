@@ -44,10 +44,10 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     wait_for_next_second()
     session.prompt()
     with session.opened() as project:
-        index = project.store.git_index()
+        index = project.store.index.current()
         assert index is not None
         assert index.number == 1
-        assert project.store.unindexed() == [b"ignored/tracked"]
+        assert project.store.index.unindexed() == [b"ignored/tracked"]
     return session
 
 

@@ -237,7 +237,11 @@ class Gate:
         """
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
-            self._opened(event)
+            # The CLI has loaded the gate's rules. Their file contains the seal, a secret that marks
+            # calls as allowed, so it is removed.
+            self._came = True
+            self._session = self._session or string(event.get("session_id"))
+            self._remove_rules()
         try:
             if kind == "BeforeTool":
                 return self._before_tool(event, gone)
@@ -252,16 +256,6 @@ class Gate:
             with suppress(OSError):
                 traceback.print_exception(error)
             return _refusal(_trouble(error)) if kind == "BeforeTool" else _GO_ON
-
-    def _opened(self, event: Mapping[str, Any]) -> None:
-        """Handle a session start, which shows that the CLI has loaded the gate's rules.
-
-        The file with the rules is then removed, because it contains the seal, a secret that marks
-        calls as allowed.
-        """
-        self._came = True
-        self._session = self._session or string(event.get("session_id"))
-        self._remove_rules()
 
     def _remove_rules(self) -> None:
         with suppress(OSError):
