@@ -49,26 +49,32 @@ def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
     `project`: the project's folder, whose own settings count only if it is trusted; None stands for
     no project.
     """
-    found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
-    said = folder_settings(project, environ).get("general", "sessionRetention")
-    found |= said if isinstance(said, dict) else {}
-    text, count = found.get("maxAge"), found.get("maxCount")
-    age, least = _period(text), _period(found.get("minRetention")) or timedelta(days=1)
-    number = count if isinstance(count, int) else None
-    wrong = (bool(text) and (age is None or age < least)) or (number is not None and number < 1)
+    settings: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
+    own_settings = folder_settings(project, environ).get("general", "sessionRetention")
+    if isinstance(own_settings, dict):
+        settings |= own_settings
+    age_text, count = settings.get("maxAge"), settings.get("maxCount")
+    age = _period(age_text)
+    least_age = _period(settings.get("minRetention")) or timedelta(days=1)
+    if not isinstance(count, int):
+        count = None
+    has_bad_age = bool(age_text) and (age is None or age < least_age)
+    has_bad_count = count is not None and count < 1
+    has_limit = age is not None or count is not None
     return Retention(
-        enabled=bool(found["enabled"]) and not wrong and (age is not None or number is not None),
+        enabled=bool(settings["enabled"]) and has_limit and not has_bad_age and not has_bad_count,
         age=age,
-        age_text=str(text or ""),
-        count=number,
+        age_text=str(age_text or ""),
+        count=count,
     )
 
 
 def _period(text: object) -> timedelta | None:
     """Parse a period such as 30d; return None if the CLI rejects it."""
-    if not isinstance(text, str) or (found := _PERIOD.fullmatch(text)) is None:
+    match = _PERIOD.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         return None
-    hours = int(found[1][:9]) * _HOURS[found[2]]
+    hours = int(match[1][:9]) * _HOURS[match[2]]
     return min(timedelta(hours=hours), _EVER) or None
 
 
@@ -146,14 +152,14 @@ def next_deletions(
             if _is_cleaned(file):
                 folders.setdefault(file.path.parent, []).append(file)
     rules: dict[Path | None, Retention] = {}
-    found: list[DoomedFile] = []
+    doomed: list[DoomedFile] = []
     for files in folders.values():
-        project = next((each.folder for each in files if each.folder), None)
+        project = next((file.folder for file in files if file.folder), None)
         if project not in rules:
             rules[project] = retention_of(project)
         if rules[project].enabled:
-            found += _hits(files, rules[project], now, lost)
-    return tuple(found)
+            doomed += _hits(files, rules[project], now, lost)
+    return tuple(doomed)
 
 
 def _unread(path: Path, now: datetime) -> Summary:
@@ -211,7 +217,7 @@ def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> di
     whys |= {file.name: Why.NO_HEADER for file in headless}
     mains = [file for file in resumable if file.name in kept and file.has_header]
     last_use = {file.name: _last_use(file) or now for file in mains}
-    for at, file in enumerate(sorted(mains, key=lambda each: last_use[each.name], reverse=True)):
+    for at, file in enumerate(sorted(mains, key=lambda file: last_use[file.name], reverse=True)):
         if rule.age is not None and now - last_use[file.name] > rule.age:
             whys[file.name] = Why.EXPIRED
         elif rule.count is not None and at >= rule.count:
@@ -234,8 +240,8 @@ def short_id(path: Path) -> str:
 
     The clean-up compares these ids.
     """
-    found = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
-    return "" if found is None else found[1]
+    match = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
+    return "" if match is None else match[1]
 
 
 def expires(session: Summary, rule: Retention) -> datetime | None:

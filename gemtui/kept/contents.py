@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from gemtui.files import files_below, stat_if_possible
+from gemtui.files import files_below, size_of, stat_if_possible
 from gemtui.jsonout import fields
 from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
 from gemtui.kept.vault import is_on
@@ -178,14 +178,13 @@ def removal(files: Iterable[Summary], replaced: Iterable[Path] = ()) -> Removal:
     `replaced`: more files to delete, from `replaced_files`.
     """
     files = tuple(files)
-    places = trees()
-    kept = (name for file in files for name in _kept_names(file, places))
+    existing_trees = trees()
+    kept = (name for file in files for name in _kept_names(file, existing_trees))
     names = tuple(dict.fromkeys((*kept, *replaced)))
-    found = [facts for name in names if (facts := stat_if_possible(name)) is not None]
     return Removal(
-        sessions=tuple(each for each in files if not each.hidden and each.parent is None),
+        sessions=tuple(file for file in files if not file.hidden and file.parent is None),
         names=names,
-        size=sum(facts.st_size for facts in found),
+        size=sum(map(size_of, names)),
     )
 
 
@@ -296,7 +295,9 @@ _NO_HOOK = (
 
 def kept_sessions(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
     """Return the sessions that exist only in the vault, leaving out those that lists hide."""
-    return tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden)
+    return tuple(
+        session for session in sessions if Flag.KEPT in session.flags and not session.hidden
+    )
 
 
 def vault_status(
@@ -323,16 +324,17 @@ def _first(
     rule: Callable[[Path | None], Retention],
     now: datetime,
 ) -> tuple[Summary, datetime] | None:
-    sooner = {hit.session.name for hit in hits}
-    found = [
-        (each, when)
-        for each in sessions
-        if not each.hidden
-        and each.name not in sooner
-        and (when := expires(each, rule(each.folder)))
-        and when > now
-    ]
-    return min(found, key=lambda each: each[1], default=None)
+    deleted_before = {hit.session.name for hit in hits}
+    first: tuple[Summary, datetime] | None = None
+    for session in sessions:
+        if session.hidden or session.name in deleted_before:
+            continue
+        when = expires(session, rule(session.folder))
+        if when is None or when <= now:
+            continue
+        if first is None or when < first[1]:
+            first = session, when
+    return first
 
 
 def is_damaged_in_store(session: Summary) -> bool:
@@ -351,8 +353,10 @@ def deletion_reason(
     if Flag.KEPT in session.flags:
         what = "damaged" if is_damaged_in_store(session) else "deleted by Gemini CLI"
         return f"{what}; only the vault has it"
-    beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
-    for hit in next_deletions(beside, lambda _: rule, now, snapshot.unreadable):
+    same_project = [
+        other for other in snapshot.sessions if other.project_key == session.project_key
+    ]
+    for hit in next_deletions(same_project, lambda _: rule, now, snapshot.unreadable):
         if hit.session.name == session.name:
             return f"Gemini CLI will delete it at its next start: {hit.words()}; {STOP}"
     when = expires(session, rule)
