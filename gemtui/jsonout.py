@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import orjson
 from msgspec import Struct
@@ -65,6 +65,10 @@ def json_value(value: Any) -> Any:
             return value
 
 
+@overload
+def iso(when: datetime) -> str: ...
+@overload
+def iso(when: datetime | None) -> str | None: ...
 def iso(when: datetime | None) -> str | None:
     """Format a time for JSON: ISO 8601 in UTC, with milliseconds and `Z`."""
     if when is None:

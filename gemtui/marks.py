@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.files import locked, make_private, move_without_replacing, stat_if_present, sync_folder
-from gemtui.jsonout import fields
+from gemtui.jsonout import fields, iso
 from gemtui.paths import make_own_file, make_own_folder, marks_file
 from gemtui.sqlite_file import (
     DAMAGE,
@@ -406,7 +406,7 @@ def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
             continue
         tags = msgspec.json.encode(mark.tags).decode()
         row = mark.session, mark.name, mark.note, tags, int(mark.pinned), int(mark.archived)
-        values = (*row, _iso(mark.changed or datetime.now(UTC)))
+        values = (*row, iso(mark.changed or datetime.now(UTC)))
         database.execute(_INSERT, (*values, checksum(values)))
 
 
@@ -442,10 +442,6 @@ def _merged(mine: Mark, other: Mark) -> Mark:
 
 def _differs(imported: str | None, kept: str | None) -> bool:
     return bool(imported) and imported != kept
-
-
-def _iso(when: datetime) -> str:
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 # --- marks as JSON -------------------------------------------------------------------------------

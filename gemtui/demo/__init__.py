@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gemtui.jsonout import iso
 from gemtui.processes import python
 
 _HOME = Path(__file__).with_name("home")
@@ -47,7 +48,7 @@ def write_store(home: Path, *, now: datetime) -> None:
         times = [datetime.fromisoformat(time) for time in _TIME.findall(text)] or [_UNDATED]
         named = json.dumps(str(home))[1:-1] if source.suffix.startswith(".json") else str(home)
         text = _replaced(text, hashes | {_PERSON: named})
-        text = _TIME.sub(lambda time: _iso(datetime.fromisoformat(time[0]) + shift), text)
+        text = _TIME.sub(lambda time: iso(datetime.fromisoformat(time[0]) + shift), text)
         text = _DATE.sub(f"{times[0] + shift:%A, %B %d, %Y}", text)
         name = _replaced(str(source.relative_to(_HOME)), hashes)
         name = _TIME_IN_NAME.sub(f"{times[0] + shift:%Y-%m-%dT%H-%M}", name)
@@ -71,10 +72,6 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
     for old, new in words.items():
         text = text.replace(old, new)
     return text
-
-
-def _iso(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _write_projects(home: Path) -> None:

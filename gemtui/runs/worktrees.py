@@ -150,7 +150,7 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
         folder=tree / inside,
         commit=commit,
         base=None,
-        made=iso(datetime.now(UTC)) or "",
+        made=iso(datetime.now(UTC)),
         prompt=excerpt(prompt),
     )
     remove_unrecorded()
