@@ -116,7 +116,7 @@ class Redactor:
             items: Sequence[Any] = value
             if len(value) > 1 and all(map(_has_text, value)):
                 items = self._pieces(value, name, env, learn=learn)
-            made = [self._walk(each, learn=learn, name=name, env=env) for each in items]
+            made = [self._walk(item, learn=learn, name=name, env=env) for item in items]
             return value if all(map(is_, made, value)) else made
         return value
 
@@ -124,12 +124,12 @@ class Redactor:
         if _is_binary(value):
             return value
         made = {}
-        for key, each in value.items():
+        for key, inner in value.items():
             name = key if isinstance(key, str) else ""
             new_key = self._walk(name, learn=learn) if name else key
-            made[new_key] = self._walk(each, learn=learn, name=name, env=env)
+            made[new_key] = self._walk(inner, learn=learn, name=name, env=env)
         same = len(made) == len(value) and all(
-            key in made and made[key] is each for key, each in value.items()
+            key in made and made[key] is inner for key, inner in value.items()
         )
         return value if same else made
 
@@ -168,10 +168,10 @@ class Redactor:
 
     def _learn_text(self, text: str, name: str, env: bool) -> None:
         plain, _ = _uncoloured(text)
-        found = list(self._found(plain, name, env))
-        for span in _merged(found):
+        spans = list(self._found(plain, name, env))
+        for span in _merged(spans):
             self._placeholder(plain[span.start : span.end], span.kind)
-        for span in found:
+        for span in spans:
             secret = plain[span.start : span.end]
             if span.kind == "private-key":
                 for line in _KEY_LINE.findall(secret.replace("\\n", "\n")):
@@ -254,7 +254,7 @@ def replaced_words(redactor: Redactor) -> str:
 
     Returns `nothing` if there are none.
     """
-    kinds = Counter(each.kind for each in redactor.replaced())
+    kinds = Counter(replacement.kind for replacement in redactor.replaced())
     return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()) or "nothing"
 
 
@@ -333,16 +333,16 @@ class _Hints:
 
     def _lines_with(self, hint: str) -> dict[int, int]:
         if hint not in self._lines:
-            found: dict[int, int] = {}
+            line_ends: dict[int, int] = {}
             text = self._text
             at = text.find(hint)
             while at >= 0:
                 start = text.rfind("\n", 0, at) + 1
                 end = text.find("\n", at)
                 after = text.find("\n", end + 1) if end >= 0 else -1
-                found[start] = after if after >= 0 else len(text)
+                line_ends[start] = after if after >= 0 else len(text)
                 at = text.find(hint, end) if end >= 0 else -1
-            self._lines[hint] = found
+            self._lines[hint] = line_ends
         return self._lines[hint]
 
 
@@ -362,12 +362,12 @@ Most of these are the names of recurring fields.
 
 
 def _env_values(text: str) -> Iterator[_Span]:
-    for found in ENV_LINE.finditer(text):
+    for assignment in ENV_LINE.finditer(text):
         for group in ("double", "single", "bare"):
-            value = found[group]
+            value = assignment[group]
             if value and not is_variable(value):
-                start, end = found.span(group)
-                yield _Span(start, end, "env-value", start - found.start("name"))
+                start, end = assignment.span(group)
+                yield _Span(start, end, "env-value", start - assignment.start("name"))
 
 
 def _is_about_env(value: Mapping[Any, Any]) -> bool:
@@ -378,8 +378,8 @@ def _is_about_env(value: Mapping[Any, Any]) -> bool:
     args = value.get("args")
     if isinstance(args, Mapping):
         return any(
-            isinstance(each, str) and len(each) < 4000 and ENV_FILE.search(each)
-            for name, each in args.items()
+            isinstance(argument, str) and len(argument) < 4000 and ENV_FILE.search(argument)
+            for name, argument in args.items()
             if name not in _TEXTS
         )
     parts = value.get("content")
@@ -414,10 +414,10 @@ def _uncoloured(text: str) -> tuple[str, list[int]]:
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
     pieces, places, at = [], list[int](), 0
-    for found in COLOUR.finditer(text):
-        pieces.append(text[at : found.start()])
-        places.extend(range(at, found.start()))
-        at = found.end()
+    for colour in COLOUR.finditer(text):
+        pieces.append(text[at : colour.start()])
+        places.extend(range(at, colour.start()))
+        at = colour.end()
     pieces.append(text[at:])
     places.extend(range(at, len(text)))
     return "".join(pieces), places

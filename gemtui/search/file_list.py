@@ -220,8 +220,8 @@ class FileList:
         execute, executemany = self._database.execute, self._database.executemany
         execute("begin immediate")
         try:
-            executemany("delete from replaced where number = ?", [(each,) for each in removed])
-            executemany("insert into replaced values (?)", [(each,) for each in replaced])
+            executemany("delete from replaced where number = ?", [(number,) for number in removed])
+            executemany("insert into replaced values (?)", [(number,) for number in replaced])
             for number, changed in changes.items():
                 rows = self._rows([number]) | changed
                 self._fill(number, {path: file for path, file in rows.items() if file is not None})

@@ -125,12 +125,12 @@ class Following:
         `places` must be sorted newest first.
         """
         now = time.time()
-        found = {
+        recent = {
             place
             for place in places[:_LOGS]
             if place.name.endswith(".jsonl") and abs(now - place.mtime_ns / 1e9) < _LIVE
         }
-        return found | {place for place in places if place.name in self._logs}
+        return recent | {place for place in places if place.name in self._logs}
 
     def add(self, place: ChatFile) -> None:
         """Index the new part of a log.
@@ -199,16 +199,16 @@ def update(
     files = store_with_kept(home).files()
     places = [place for place in files if place.kind is not SessionKind.CHECKPOINT]
     stale = sorted(index.stale(places), key=lambda place: place.mtime_ns, reverse=True)
-    done = len(places) - len(stale)
+    count = len(places) - len(stale)
     index.commit(gone=index.rows.keys() - {place.name for place in places})
     wait, last = _FIRST, time.monotonic()
-    told(done, len(places))
+    told(count, len(places))
     for _ in _added(index, stale, following, cancelled):
-        done += 1
+        count += 1
         if time.monotonic() - last > wait:
             index.commit()
             wait, last = min(2 * wait, _LONGEST), time.monotonic()
-        told(done, len(places))
+        told(count, len(places))
     index.commit()
 
 
@@ -290,9 +290,9 @@ class _Program:
             while not self._ended.is_set() and index.is_there:
                 self._changed.clear()
                 began = time.monotonic()
-                told = partial(self._indexing, index.renewed)
+                tell_progress = partial(self._indexing, index.renewed)
                 ended = self._ended.is_set
-                update(index, self._home, following=following, told=told, cancelled=ended)
+                update(index, self._home, following=following, told=tell_progress, cancelled=ended)
                 count = len(index.rows)
                 note = index.renewed
                 self._tell(

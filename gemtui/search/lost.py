@@ -60,10 +60,10 @@ class LostSessions:
         first = page is None or (page.before is None and page.after is None)
         if results.next is not None and not first:
             return results
-        found = list(self._matching(results.query))
+        matching = list(self._matching(results.query))
         rank = len(results.hits)
         groups = list(results.groups)
-        for session, prompts in found if results.next is None else ():
+        for session, prompts in matching if results.next is None else ():
             shown = prompts[: max(0, limit - rank)]
             hits = tuple(_hit(session, prompt, number) for number, prompt in enumerate(shown, rank))
             rank += len(hits)
@@ -72,8 +72,8 @@ class LostSessions:
         return replace(
             results,
             groups=tuple(groups),
-            total_sessions=results.total_sessions + len(found),
-            total_hits=results.total_hits + sum(len(prompts) for _, prompts in found),
+            total_sessions=results.total_sessions + len(matching),
+            total_hits=results.total_hits + sum(len(prompts) for _, prompts in matching),
         )
 
     def _matching(self, query: Query) -> Iterator[LostSession]:
@@ -94,8 +94,12 @@ class LostSessions:
                 by_id.setdefault((prompt.path, prompt.session), []).append(prompt)
         projects = Projects(self._home, {path.parent.name for path, _ in by_id})
         folders = None if self._project is None else ProjectFolders(self._project)
-        found = [LostSession(_summary(prompts, projects), prompts) for prompts in by_id.values()]
-        inside = [each for each in found if folders is None or each.session.project in folders]
+        lost_sessions = [
+            LostSession(_summary(prompts, projects), prompts) for prompts in by_id.values()
+        ]
+        inside = [
+            lost for lost in lost_sessions if folders is None or lost.session.project in folders
+        ]
         return sorted(inside, key=lambda each: each.session.when, reverse=True)
 
 

@@ -89,7 +89,9 @@ def engine_query(
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
     clauses += [
-        _clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)
+        _clause(field.excluded, _field(field))
+        for field in query.fields
+        if not is_of_sessions(field)
     ]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
@@ -205,8 +207,8 @@ def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
     If it is a single word, the query also matches parts of compound names.
     """
     if len(row) > 1:
-        found = _in_a_row("text", row, likeness, prefix=prefix)
-        return Engine.const_score_query(found, 1.0)
+        phrase = _in_a_row("text", row, likeness, prefix=prefix)
+        return Engine.const_score_query(phrase, 1.0)
     ways = _ways(row[0], likeness, prefix)
     weighed = [Engine.const_score_query(query, weight) for query, weight in ways]
     return Engine.disjunction_max_query(weighed)
@@ -363,7 +365,7 @@ class Matches:
         fetched, discarded ones may then have taken the place of others. In that case, nothing is
         added.
         """
-        known = source.files
+        searched_files = source.files
         ask_engine = partial(
             engine_query,
             ask.query,
@@ -381,19 +383,21 @@ class Matches:
             wanted = ask_engine(in_a_row=False)
             matches = source.words.search(wanted, most)
         found = [
-            each
-            for each in matches
-            if each.file in known and _holds_all(phrases, each, source, ask)
+            match
+            for match in matches
+            if match.file in searched_files and _holds_all(phrases, match, source, ask)
         ]
         cut = most <= len(matches) < source.words.count
         if cut and files is None and len(found) < ask.limit:
             return False
-        counts = Counter([each.file for each in found])
-        self._add_counts(known, counts)
+        counts = Counter([document.file for document in found])
+        self._add_counts(searched_files, counts)
         if cut:
-            self.since = max(self.since, min(each.time for each in matches))
+            self.since = max(self.since, min(match.time for match in matches))
             self._uncounted.append((source, wanted, counts))
-        self.matches += [_Match(_score(each, self._now), each, source) for each in found]
+        self.matches += [
+            _Match(_score(document, self._now), document, source) for document in found
+        ]
         if len(self.matches) > ask.most:
             self.matches.sort(key=lambda match: -match.found.time)
             oldest = self.matches[ask.most - 1].found.time
@@ -446,8 +450,8 @@ def _score(found: FoundDocument, now: float) -> float:
 
 def _rank(match: _Match) -> Rank:
     """Return a match's sort key, which is the same in every index."""
-    found = match.found
-    return -match.score, -found.time, match.source.files[found.file], found.order
+    document = match.found
+    return -match.score, -document.time, match.source.files[document.file], document.order
 
 
 def results_of(
@@ -486,9 +490,9 @@ def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None
     if page is None:
         return nsmallest(ask.limit, found.matches, key=_rank), None
     since = found.since if page.after is None else page.since
-    section = [each for each in found.matches if each.found.time >= since]
+    section = [match for match in found.matches if match.found.time >= since]
     if page.after is not None:
-        section = [each for each in section if _rank(each) > page.after]
+        section = [match for match in section if _rank(match) > page.after]
     best = nsmallest(ask.limit, section, key=_rank)
     if len(section) > len(best):
         return best, replace(page, since=since, after=_rank(best[-1]))
@@ -500,7 +504,7 @@ def recounted(results: Results, found: Matches, *, scope: SearchScope, complete:
     counts = _by_session(found, scope)
     return replace(
         results,
-        groups=tuple(replace(each, count=counts[each.session.name]) for each in results.groups),
+        groups=tuple(replace(group, count=counts[group.session.name]) for group in results.groups),
         total_sessions=len(counts),
         total_hits=found.count,
         complete=complete,
@@ -518,7 +522,7 @@ def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
 def _hit(match: _Match, scope: SearchScope, rank: int) -> Hit:
     place = match.source.words.place(match.found)
     name = match.source.files[match.found.file]
-    said = match.found.time
+    seconds = match.found.time
     return Hit(
         session=scope.session(name),
         file=scope.file(name),
@@ -526,7 +530,7 @@ def _hit(match: _Match, scope: SearchScope, rank: int) -> Hit:
         block=place.block,
         kind=match.found.kind,
         tool=place.tool,
-        time=datetime.fromtimestamp(said, UTC) if said else None,
+        time=datetime.fromtimestamp(seconds, UTC) if seconds else None,
         score=match.score,
         rank=rank,
         line=place.line,

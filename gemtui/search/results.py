@@ -154,7 +154,7 @@ def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
 
     Returns None if no word matches.
     """
-    patterns = [each.pattern for each in _patterns(text, query)]
+    patterns = [pattern.pattern for pattern in _patterns(text, query)]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
@@ -166,13 +166,13 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
     A pattern matches whole words, or else parts of words, or else similar words.
     """
-    found = []
+    patterns = []
     for term, ways in _ways(query):
-        pattern = next((each for each in ways if each.search(text)), None)
-        pattern = pattern or _similar(text, term)
+        exact = [pattern for pattern in ways if pattern.search(text)]
+        pattern = exact[0] if exact else _similar(text, term)
         if pattern is not None:
-            found.append(pattern)
-    return found
+            patterns.append(pattern)
+    return patterns
 
 
 @lru_cache(maxsize=16)
@@ -195,8 +195,10 @@ def _similar(text: str, term: Term) -> re.Pattern[str] | None:
     row = words(term.text)
     if term.quoted or len(row) != 1:
         return None
-    found = similar_in(text, row[0], prefix=term.prefix, most=_MOST_WORDS)
-    return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
+    similar_words = similar_in(text, row[0], prefix=term.prefix, most=_MOST_WORDS)
+    if not similar_words:
+        return None
+    return re.compile("|".join(map(re.escape, similar_words)), re.IGNORECASE)
 
 
 # --- lines ---------------------------------------------------------------------------------------
@@ -249,9 +251,9 @@ def _marked(line: str, patterns: Sequence[re.Pattern[str]], width: int) -> Snipp
 
 def _spans(line: str, patterns: Iterable[re.Pattern[str]]) -> tuple[tuple[int, int], ...]:
     """Return the matching spans in order, joining those that overlap."""
-    found = sorted(match.span() for pattern in patterns for match in pattern.finditer(line))
+    spans = sorted(match.span() for pattern in patterns for match in pattern.finditer(line))
     joined: list[tuple[int, int]] = []
-    for start, end in found:
+    for start, end in spans:
         if joined and start <= joined[-1][1]:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         elif end > start:

@@ -89,18 +89,18 @@ class SnapshotScope:
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> None:
         self._key = sessions, marks, fields
-        kept = [each for each in sessions if _is_searched(each)]
+        kept = [session for session in sessions if _is_searched(session)]
         mains = mains_by_id(kept)
         self._files: dict[str, Summary] = {}
         self._sessions: dict[str, Summary] = {}
         calls = calls_with_subagents(kept) if fields else {}
-        for each in kept:
-            session = asker_of(each.project_key, each.parent, mains) or each
+        for file in kept:
+            session = asker_of(file.project_key, file.parent, mains) or file
             if fits_all(
                 fields, session, marks.get(session.id), calls.get(session.name, session.calls)
             ):
-                self._files[each.name] = each
-                self._sessions[each.name] = session
+                self._files[file.name] = file
+                self._sessions[file.name] = session
 
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
@@ -113,15 +113,15 @@ class SnapshotScope:
 
         See `SearchScope.divided` for the details.
         """
-        known: dict[int, str] = {}
+        indexed: dict[int, str] = {}
         unread: list[Summary] = []
         for name, file in self._files.items():
             row = rows.get(name)
             if row is None or row.size != file.size or row.modified != file.modified.timestamp():
                 unread.append(file)
             else:
-                known.update(dict.fromkeys(row.numbers, name))
-        return known, unread
+                indexed.update(dict.fromkeys(row.numbers, name))
+        return indexed, unread
 
     def prepare(self, names: Iterable[str]) -> None:
         """Do nothing, because all summaries are known."""
@@ -165,16 +165,16 @@ class StoreScope:
         self._rows = rows
         files = [file for file in index.files() if file.kind is not SessionKind.CHECKPOINT]
         self._places = {file.name: file for file in files}
-        known = list(map(rows.get, self._places))
+        indexed_files = list(map(rows.get, self._places))
         self._sessions = {
             name: row.session
-            for name, row in zip(self._places, known, strict=True)
+            for name, row in zip(self._places, indexed_files, strict=True)
             if row is not None
         }
         stamps = map(stamp_of, files)
         self._unread = [
             file
-            for file, row, stamp in zip(files, known, stamps, strict=True)
+            for file, row, stamp in zip(files, indexed_files, stamps, strict=True)
             if row is None or row.stamp != stamp
         ]
         if sum([file.size for file in self._unread]) > _MOST_UNREAD:
@@ -196,16 +196,16 @@ class StoreScope:
         lost = (
             ()
             if rows is self._rows
-            else [each for name, each in self._places.items() if name not in rows]
+            else [file for name, file in self._places.items() if name not in rows]
         )
-        unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
+        unread = [file for file in {*self._unread, *lost} if file.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
-        known = self._wanted.difference([file.name for file in unread])
-        return {number: name for name in known for number in rows[name].numbers}, unread
+        indexed_names = self._wanted.difference([file.name for file in unread])
+        return {number: name for name in indexed_names for number in rows[name].numbers}, unread
 
     def prepare(self, names: Iterable[str]) -> None:
         """Read the summaries of these files, and of the sessions that called them, together."""
-        wanted = {each for name in names for each in (name, *self._askers(name))}
+        wanted = {path for name in names for path in (name, *self._askers(name))}
         self._take([self._places[name] for name in wanted - self._read.keys()])
 
     def file(self, name: str) -> Summary:
@@ -251,18 +251,18 @@ class StoreScope:
         """The sessions that called subagents: the paths of their files, by session id."""
         parents = {file.parent for file in self._places.values() if file.parent}
         ids = {session_of(SessionKind.MAIN, id): id for id in parents}
-        found: dict[str, list[str]] = {}
+        mains: dict[str, list[str]] = {}
         for name, session in self._sessions.items():
             if session in ids and name in self._wanted:
-                found.setdefault(ids[session], []).append(name)
-        return found
+                mains.setdefault(ids[session], []).append(name)
+        return mains
 
     def _take(self, files: Sequence[ChatFile]) -> None:
         """Read the summaries of files, and keep them for later."""
         for session in self._index.sessions_in(files):
-            for each in (session, *session.copies):
-                self._read[each.name] = each
-                self._sessions[each.name] = session_of(each.kind, each.id)
+            for file in (session, *session.copies):
+                self._read[file.name] = file
+                self._sessions[file.name] = session_of(file.kind, file.id)
 
     def _leave_out(self, project: Path | None) -> None:
         """Exclude the files of other projects, and each session's copies.
@@ -273,7 +273,7 @@ class StoreScope:
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])
         copies = {
-            name for each in several if each in self._read for name in self._read[each].names[1:]
+            name for path in several if path in self._read for name in self._read[path].names[1:]
         }
         self._wanted = self._places.keys() - copies
         if project is not None:

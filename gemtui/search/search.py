@@ -187,21 +187,21 @@ class Search:
                 yield results(_matches(sources, ask), complete=False)
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
-        found = _matches(sources, ask) if unread else self._loosely(sources, ask)
-        best = results(found, complete=not unread and found.counted and not cancelled())
+        matches = _matches(sources, ask) if unread else self._loosely(sources, ask)
+        best = results(matches, complete=not unread and matches.counted and not cancelled())
         yield best
-        if not found.counted and not cancelled():
-            found.count_all()
-            yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
+        if not matches.counted and not cancelled():
+            matches.count_all()
+            yield recounted(best, matches, scope=scope, complete=not unread and not cancelled())
         for chunk in file_groups(unread):
-            if cancelled() or (len(found.matches) >= limit and not begun):
+            if cancelled() or (len(matches.matches) >= limit and not begun):
                 return
             source = words_of(chunk, cancelled, only=may_match(query))
-            found.add(source, ask)
-            found.count_all()
+            matches.add(source, ask)
+            matches.count_all()
             unread = unread[len(chunk) :]
-            sought = found.count > 0 or not required_terms(query)
-            yield results(found, complete=sought and not unread and not cancelled())
+            sought = matches.count > 0 or not required_terms(query)
+            yield results(matches, complete=sought and not unread and not cancelled())
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
         """Return the scope for a single search in a project; None means all projects.
@@ -331,10 +331,10 @@ def _matches(
     likeness: Likeness = Likeness.SAME,
     missing: Sequence[Term] = (),
 ) -> Matches:
-    found = Matches(likeness, missing, None if ask.page is None else ask.page.now)
+    matches = Matches(likeness, missing, None if ask.page is None else ask.page.now)
     for source in sources:
-        found.add(source, ask)
-    return found
+        matches.add(source, ask)
+    return matches
 
 
 def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]:

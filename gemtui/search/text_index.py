@@ -98,10 +98,10 @@ class Integrity:
     def _check(self) -> None:
         stamps: dict[str, _Stamp] = {}
         for file in self._words.iterdir():
-            found = file.lstat()
-            if not S_ISREG(found.st_mode):
+            info = file.lstat()
+            if not S_ISREG(info.st_mode):
                 raise IndexDamaged(f"{file.name} is not a file")
-            stamps[file.name] = found.st_size, found.st_ino, found.st_ctime_ns
+            stamps[file.name] = info.st_size, info.st_ino, info.st_ctime_ns
         used = {name: stamps[name] for name in self._used() if name in stamps}
         new = [name for name, stamp in used.items() if self._checked.get(name) != stamp]
         for name in new:
@@ -229,8 +229,8 @@ def minor_version() -> str:
 
     The format of the index depends on it.
     """
-    found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
-    return "" if found is None else found[0]
+    version = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
+    return "" if version is None else version[0]
 
 
 @lru_cache(maxsize=1)
@@ -277,8 +277,8 @@ class TextIndex:
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
         """Index all documents of a file; they share `file`, the file's document number."""
         writer = self._written()
-        for each in documents:
-            writer.add_document(_stored(file, each))
+        for document in documents:
+            writer.add_document(_stored(file, document))
 
     def remove(self, files: Iterable[int]) -> None:
         """Remove all documents with these document numbers, which identify their files."""
@@ -373,7 +373,7 @@ class TextReader:
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():
             answer = self._searcher.aggregate(query, {"files": {"terms": terms}})
-        return {int(each["key"]): each["doc_count"] for each in answer["files"]["buckets"]}
+        return {int(bucket["key"]): bucket["doc_count"] for bucket in answer["files"]["buckets"]}
 
     def numbers(self) -> list[int]:
         """Return all document numbers in the index, which identify the indexed files."""

@@ -150,10 +150,10 @@ def needed_symbols(text: str) -> list[str]:
 
     If the term has words, punctuation that only separates them is left out.
     """
-    found = symbols(text)
+    pieces = symbols(text)
     if words(text):
-        found = {piece: None for piece in found if set(piece) - set(_SEPARATORS)}
-    return list(found)
+        pieces = {piece: None for piece in pieces if set(piece) - set(_SEPARATORS)}
+    return list(pieces)
 
 
 def ends_with_symbol(text: str) -> bool:
