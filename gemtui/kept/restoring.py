@@ -124,14 +124,14 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
 
 def _saved_version(session: Summary, home: Path) -> Path | None:
     """Return the vault's best version of a damaged file of the store; None if it has none."""
-    found = [
-        (read.resumable, read.has_header, read.spoken, -read.problems, read.name)
-        for each in kept_at(session.path, home)
-        if (read := read_session(each.path)) is not None
-        and not supersedes(session, read)
-        and not adds_to(session.path, each.path)
-    ]
-    return Path(max(found)[-1]) if found else None
+    ranked = []
+    for file in kept_at(session.path, home):
+        version = read_session(file.path)
+        if version is None or supersedes(session, version) or adds_to(session.path, file.path):
+            continue
+        rank = version.resumable, version.has_header, version.spoken, -version.problems
+        ranked.append((rank, version.name))
+    return Path(max(ranked)[1]) if ranked else None
 
 
 def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> Restored:
@@ -145,10 +145,10 @@ def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> 
         return Restored(paths=())
     mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
     others = {path: copy for path, copy in kept.states.items() if copy not in mains}
-    found = [read for copy in mains if (read := read_session(copy)) is not None]
+    versions = [version for version in map(read_session, mains) if version is not None]
     if mains:
-        known = merged(found, Projects(kept.home, []), now).path if found else None
-        chosen = known or next(iter(mains))
+        in_use = merged(versions, Projects(kept.home, []), now).path if versions else None
+        chosen = in_use or next(iter(mains))
         if not os.path.lexists(mains[chosen]):
             source = _Source(place=mains[chosen], kept=chosen, others=lambda _: others)
             return _restore(source, kept.home, rule_of, now)
@@ -243,9 +243,9 @@ def _id_in_first_line(kept: Path, short: str) -> str:
     """
     with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
-    found = _ID.search(first)
-    if found is not None and found[0].startswith(short):
-        return found[0]
+    match = _ID.search(first)
+    if match is not None and match[0].startswith(short):
+        return match[0]
     return f"{short}{str(uuid4())[8:]}" if short else ""
 
 
@@ -276,10 +276,13 @@ def _clear_obstacles(
 
 
 def _of_this_id(place: Path) -> list[Path]:
-    short, found = short_id(place), list[Path]()
+    short = short_id(place)
+    if not short:
+        return []
     with suppress(OSError):
-        found = [path for path in place.parent.iterdir() if short and short_id(path) == short]
-    return [path for path in found if path != place and os.path.lexists(path)]
+        files = [path for path in place.parent.iterdir() if short_id(path) == short]
+        return [path for path in files if path != place and os.path.lexists(path)]
+    return []
 
 
 def _in_the_way(path: Path) -> str:
@@ -336,8 +339,9 @@ def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
     for tree in trees():
         with suppress(OSError):
             for path in in_tree(tree, agents).iterdir():
-                if (found := place_of(path, in_tree(tree, home))) is not None:
-                    offer(agents / path.name, path, found.size)
+                agent = place_of(path, in_tree(tree, home))
+                if agent is not None:
+                    offer(agents / path.name, path, agent.size)
     for kept, path in names_beside(place, id, trees()):
         offer(path, kept, kept.stat().st_mtime_ns)
     return {path: kept for path, (_, kept) in best.items()}
@@ -374,8 +378,8 @@ def _write_changed(
         return
     if kept.suffix == ".json":
         with open_regular(kept) as file:
-            found = loads(file.read()) | {"lastUpdated": iso(updated)}
-        write_new(new, orjson.dumps(found, option=orjson.OPT_INDENT_2))
+            session = loads(file.read()) | {"lastUpdated": iso(updated)}
+        write_new(new, orjson.dumps(session, option=orjson.OPT_INDENT_2))
         return
     copy_file(kept, new, head=_line(head))
     with open_regular(new) as log, new.open("ab") as target:

@@ -138,14 +138,14 @@ def backup_of(folder: RunFolder) -> KeptSession | None:
 
     A backup whose record is corrupt counts as missing; see `backup_is_damaged`.
     """
-    found = _read(folder, _BEFORE, _Before)
-    if found is None or not found.session_id or "\0" in found.session_id:
+    before = _read(folder, _BEFORE, _Before)
+    if before is None or not before.session_id or "\0" in before.session_id:
         return None
     return KeptSession(
-        session_id=found.session_id,
-        home=found.home,
-        files=_copies_in(folder, found.files),
-        seen=frozenset(found.seen),
+        session_id=before.session_id,
+        home=before.home,
+        files=_copies_in(folder, before.files),
+        seen=frozenset(before.seen),
         newest={path: _whole(copy) for path, copy in _newest(folder).items()},
     )
 
@@ -156,8 +156,8 @@ def backup_is_damaged(folder: RunFolder) -> bool:
 
 
 def _newest(folder: RunFolder) -> dict[Path, Path]:
-    found = _read(folder, _NOW, _Now)
-    return {} if found is None else _copies_in(folder, found.files)
+    record = _read(folder, _NOW, _Now)
+    return {} if record is None else _copies_in(folder, record.files)
 
 
 def update_copies(folder: RunFolder, kept: KeptSession) -> None:
@@ -230,8 +230,7 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
 def newest_aftermath(folder: RunFolder) -> Aftermath:
     """Return what had been done for the session when `write_newest` was last called."""
-    found = _read(folder, _NOW, Aftermath)
-    return Aftermath() if found is None else found
+    return _read(folder, _NOW, Aftermath) or Aftermath()
 
 
 def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
@@ -305,11 +304,12 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
 
     `upto`: read only about this many bytes.
     """
-    if (place := file_anywhere(path)) is None:
+    place = file_anywhere(path)
+    if place is None:
         return None
     with SessionLog(path) as log:
-        known = read_file(log, place, upto=upto)
-    return known if isinstance(known, Summary) else None
+        summary = read_file(log, place, upto=upto)
+    return summary if isinstance(summary, Summary) else None
 
 
 def has_content(path: Path, session_id: str | None) -> bool | None:
@@ -403,7 +403,7 @@ def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
 
     Only existing copies are included. If a recorded name contains a folder, the folder is ignored.
     """
-    copies = {each.path: folder.path / Path(each.copy).name for each in files}
+    copies = {file.path: folder.path / Path(file.copy).name for file in files}
     return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
 
 
@@ -431,9 +431,9 @@ class LastCopy:
 def copy_title(copy: LastCopy) -> str:
     """Return the session's title, as found at the start of a copy; "" if none."""
     for path in copy.files.values():
-        known = read_session(path, upto=_HEAD)
-        if known is not None and known.title_source is not TitleSource.NONE:
-            return known.title
+        session = read_session(path, upto=_HEAD)
+        if session is not None and session.title_source is not TitleSource.NONE:
+            return session.title
     return ""
 
 
@@ -506,5 +506,5 @@ def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
         path: copy
         for path, copy in _copies(kept).items()
         if has_content(copy, kept.session_id) is not False
-        and not any(contains_copy(each, copy) for each in holders)
+        and not any(contains_copy(holder, copy) for holder in holders)
     }
