@@ -141,23 +141,18 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
         yield from _under(summary(rule), look, role=Role.MUTED)
     yield from _under(flat(found.because[: LONG * 4]), look)
     yield BLANK
-    both = (
-        (("headless", found.headless), ("interactive", found.interactive)) if found.possible else ()
-    )
-    for name, decision in both:
-        yield Line((Piece(f"{name:<13}", look[Role.MUTED]), *decision_pieces(decision, look)))
-    yield from _named("offered", _offered(found), look)
+    if found.possible:
+        for name, decision in (("headless", found.headless), ("interactive", found.interactive)):
+            yield Line((Piece(f"{name:<13}", look[Role.MUTED]), *decision_pieces(decision, look)))
+    offered = "yes, the model sees this tool"
+    if not found.offered:
+        offered = "no, the tool is hidden from the model, so calls fail as not found"
+    yield from _named("offered", offered, look)
     if found.tool_refuses is not None:
         words = f"rejects the call: {found.tool_refuses}"
         yield from _named("the tool", words, look)
     if found.message is not None:
         yield from _named("message", flat(found.message[: LONG * 4]), look)
-
-
-def _offered(found: Explanation) -> str:
-    if found.offered:
-        return "yes, the model sees this tool"
-    return "no, the tool is hidden from the model, so calls fail as not found"
 
 
 def _named(name: str, value: str, look: Look) -> Iterator[Line]:
@@ -188,13 +183,16 @@ def _considered(found: Explanation, look: Look) -> Iterator[Line]:
 
 def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
     glyphs = look.glyphs
-    here = each.matches and each.rule == decides
-    mark, said = (glyphs.bar, "decides") if here else (" ", "matches" if each.matches else "no")
+    is_decisive = each.matches and each.rule == decides
+    mark = glyphs.bar if is_decisive else " "
+    result = "matches" if each.matches else "no"
+    if is_decisive:
+        result = "decides"
     style = look[Role.TEXT if each.matches else Role.MUTED]
     return Line(
         (
             Piece(mark, look[Role.CURSOR]),
-            Piece(f" {rank(each.rule)}  {said:<8}", style + BOLD if here else style),
+            Piece(f" {rank(each.rule)}  {result:<8}", style + BOLD if is_decisive else style),
             *decision_pieces(each.rule.decision, look, room=5),
             Piece(f" {tools_words(each.rule)}  {condition_words(each.rule)}", style),
             Piece(f"  {rule_source(each.rule)}", look[Role.MUTED]),

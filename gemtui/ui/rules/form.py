@@ -100,55 +100,50 @@ Values = Mapping[str, str]
 
 def values_of(rule: Rule) -> dict[str, str]:
     """Return the values of a form's fields, with control characters made visible."""
-    return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
-
-
-_SPACE = re.compile(r"[\n\t]")
-
-
-def _texts(rule: Rule) -> dict[str, str]:
-    return {
+    pattern = rule.args_pattern or ""
+    folder = pattern_folder(pattern)
+    annotations = [
+        f"{name} = {tomlkit.item(value).as_string()}"
+        for name, value in (rule.annotations or {}).items()
+    ]
+    texts = {
         "decision": rule.decision.value,
         "priority": f"{rule.priority:g}",
         "tools": ", ".join(rule.tools),
         "command_prefixes": _prefix_text(rule),
         "command_regex": rule.command_regex or "",
-        **_pattern_texts(rule.args_pattern or ""),
+        "folder": folder,
+        "args_pattern": "" if folder else pattern,
         "mcp_name": rule.mcp_name or "",
         "subagent": rule.subagent or "",
-        "annotations": _annotation_text(rule.annotations or {}),
+        "annotations": ", ".join(annotations),
         "modes": " ".join(rule.modes),
         "interactive": _key(_INTERACTIVE, rule.interactive),
         "allow_redirection": _key(_REDIRECTION, rule.allow_redirection),
         "deny_message": rule.deny_message or "",
     }
+    return {name: _SPACE.sub(" ", visible(text)) for name, text in texts.items()}
 
 
-def _pattern_texts(pattern: str) -> dict[str, str]:
-    folder = pattern_folder(pattern)
-    return {"folder": folder, "args_pattern": "" if folder else pattern}
+_SPACE = re.compile(r"[\n\t]")
 
 
 def _key(choices: Mapping[str, bool | None], value: bool | None) -> str:
-    return next(name for name, each in choices.items() if each is value)
+    """Return the name of a choice by its value."""
+    names = {choice: name for name, choice in choices.items()}
+    return names[value]
 
 
 def _prefix_text(rule: Rule) -> str:
+    """Return command prefixes as text; quoted, unless there is only one that needs no quotes."""
     prefixes = rule.command_prefixes
     if len(prefixes) == 1 and not prefixes[0].startswith('"') and prefixes[0].strip():
         return prefixes[0]
-    return ", ".join(map(_quoted, prefixes))
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _annotation_text(annotations: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items()
-    )
+    quoted: list[str] = []
+    for prefix in prefixes:
+        escaped = prefix.replace("\\", "\\\\").replace('"', '\\"')
+        quoted.append(f'"{escaped}"')
+    return ", ".join(quoted)
 
 
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
@@ -189,13 +184,13 @@ def _priority(text: str) -> dict[str, Any]:
 
 
 def _tools(text: str) -> dict[str, Any]:
-    found = split_names(text)
-    return {"tools": found, "tool_list": len(found) > 1}
+    names = split_names(text)
+    return {"tools": names, "tool_list": len(names) > 1}
 
 
 def _command_prefixes(text: str) -> dict[str, Any]:
-    found = _prefixes(text)
-    return {"command_prefixes": found, "prefix_list": len(found) > 1}
+    prefixes = _prefixes(text)
+    return {"command_prefixes": prefixes, "prefix_list": len(prefixes) > 1}
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
@@ -399,7 +394,7 @@ class RuleForm(FormScreen[Rule]):
                 return Select(_REDIRECTIONS, value=value, id=name)
             case "modes":
                 chosen = value.split()
-                ticks = (Tick(each, each in chosen, id=each) for each in MODES)
+                ticks = (Tick(mode, mode in chosen, id=mode) for mode in MODES)
                 return Horizontal(*ticks, id="modes")
         offered = {
             "tools": [tool.name for tool in tool_catalog.TOOLS] + list(tool_catalog.AGENTS),
@@ -435,26 +430,26 @@ class RuleForm(FormScreen[Rule]):
     @work(exclusive=True, group="check")
     async def _check(self, rule: Rule) -> None:
         self._looked = await asyncio.to_thread(review_rule, self._document, self._place, rule)
-        self._say(list(self._found_lines()))
+        self._say(list(self._finding_lines()))
         self.refresh_bindings()
 
-    def _found_lines(self) -> Iterator[Content]:
+    def _finding_lines(self) -> Iterator[Content]:
+        """Yield the findings about the rule, the worst first, each with a way out."""
         glyphs = glyphs_of(self.app)
-        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
-            :MOST_FINDINGS
-        ]:
+        worst_first = sorted(self._looked.findings, key=lambda finding: finding.severity)
+        for finding in worst_first[:MOST_FINDINGS]:
             sign, style = finding_sign(finding, glyphs)
             field = f"{finding.field}: " if finding.field else ""
-            words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
-            yield Content.styled(words, style)
+            message = f"{sign} {finding.severity}: {field}{finding.message}"
+            yield Content.styled(clean_line(message), style)
             if finding.way_out:
                 key = "  (ctrl+f to apply)" if finding in self._looked.fixable else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:
         sign = glyphs_of(self.app).failed
-        words = f"{sign} {LABELS[problem.field]}: {problem.message}"
-        return Content.styled(clean_line(words), "$text-error")
+        message = f"{sign} {LABELS[problem.field]}: {problem.message}"
+        return Content.styled(clean_line(message), "$text-error")
 
     def _say(self, lines: Sequence[Content]) -> None:
         self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
@@ -536,10 +531,11 @@ def tool_hint(text: str) -> Content:
     contents.
     """
     _, last = _last_name(text)
-    found = tool_catalog.tool(last) if last else None
-    if found is not None and found.name == last:
-        return Content.styled(clean_line(f"arguments: {', '.join(found.arguments)}"), "dim")
-    fitting = [tool.name for tool in tool_catalog.TOOLS if last and tool.name.startswith(last)]
+    tool = tool_catalog.tool(last) if last else None
+    if tool is not None and tool.name == last:
+        return Content.styled(clean_line(f"arguments: {', '.join(tool.arguments)}"), "dim")
+    names = [known.name for known in tool_catalog.TOOLS]
+    fitting = [name for name in names if last and name.startswith(last)]
     if fitting:
         return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   (right completes)"), "dim")
     meant = tool_catalog.nearest(last) if last else None

@@ -117,20 +117,23 @@ class CallHistory:
         """Return all sessions, which are loaded only once. Raises StoreUnreadable."""
         if self._snapshot is None:
             with closing(Index(self._home, cache=self._cache)) as index:
-                found = read_store(index)
-            self._sessions = {each.id: each for each in reversed(found.sessions)}
-            self._snapshot = found
+                self._snapshot = read_store(index)
+            newest_last = reversed(self._snapshot.sessions)
+            self._sessions = {session.id: session for session in newest_last}
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
         """Return the session with this id, or None if it isn't loaded or doesn't exist."""
-        found = self._sessions.get(id)
-        return None if found is None else self._named(found)
+        session = self._sessions.get(id)
+        return None if session is None else self._named(session)
 
     def with_calls(self) -> Sequence[Summary]:
         """Return the sessions with tool calls, newest first. Raises StoreUnreadable."""
-        sessions = self.snapshot().sessions
-        return [self._named(each) for each in sessions if each.tool_calls and not each.hidden]
+        return [
+            self._named(session)
+            for session in self.snapshot().sessions
+            if session.tool_calls and not session.hidden
+        ]
 
     def _named(self, session: Summary) -> Summary:
         return msgspec.structs.replace(session, title=title_of(session, self._name_of(session.id)))
@@ -152,7 +155,7 @@ class CallHistory:
         )
         since = which.since
         if since is not None:
-            sessions = tuple(each for each in sessions if each.when >= since)
+            sessions = tuple(session for session in sessions if session.when >= since)
         for step in recorded_calls(sessions, cancelled=stopped):
             yield step if since is None else _later(step, since)
 
@@ -165,14 +168,15 @@ class CallHistory:
         if session is None:
             return None
         for step in recorded_calls((session,)):
-            for each in step.calls:
-                if Reference.to(each) == reference:
-                    return each
+            for recorded in step.calls:
+                if Reference.to(recorded) == reference:
+                    return recorded
         return None
 
 
 def _later(step: ScanStep, since: datetime) -> ScanStep:
-    calls = tuple(each for each in step.calls if each.time is None or each.time >= since)
+    """Return a step with only the calls since a time; calls without a time stay."""
+    calls = tuple(call for call in step.calls if call.time is None or call.time >= since)
     return replace(step, calls=calls)
 
 
@@ -230,24 +234,25 @@ _ONE = "one"
 def describe_scope(which: CallScope, now: datetime) -> str:
     """Describe a scope, for example "project tidewatch, since yesterday"."""
     if which.session is not None:
-        said = f'session "{clean_line(which.session.title)[:60]}"'
+        scope = f'session "{clean_line(which.session.title)[:60]}"'
     elif which.project is not None:
-        said = f"project {which.project.name or which.project}"
+        scope = f"project {which.project.name or which.project}"
     else:
-        said = "all projects"
+        scope = "all projects"
     if which.since is not None:
         days = (now.date() - which.since.astimezone().date()).days
-        said += ", since yesterday" if days == 1 else f", the last {days} days"
-    return clean_line(said)
+        scope += ", since yesterday" if days == 1 else f", the last {days} days"
+    return clean_line(scope)
 
 
 def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallScope]]:
-    for place in dict.fromkeys((project, None)):
-        whose = "This project" if place is not None else "All projects"
-        yield whose, CallScope(project=place)
+    """Yield what the user can choose: a project's calls, and all, each with three periods."""
+    for scope in dict.fromkeys((project, None)):
+        whose = "This project" if scope is not None else "All projects"
+        yield whose, CallScope(project=scope)
         for days, ending in ((1, "since yesterday"), (7, "the last 7 days")):
             since = start_of_day(now.date() - timedelta(days=days), None)
-            yield f"{whose}, {ending}", CallScope(project=place, since=since)
+            yield f"{whose}, {ending}", CallScope(project=scope, since=since)
 
 
 async def choose_scope(
@@ -259,13 +264,13 @@ async def choose_scope(
     """
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
-    choices = [
-        Choice(str(number), clean_line(label), "" if each.since else _meaning(each))
-        for number, (label, each) in enumerate(offered)
-    ]
+    choices: list[Choice] = []
+    for number, (label, scope) in enumerate(offered):
+        meaning = "every session" if scope.project is None else short_path(scope.project)
+        choices.append(Choice(str(number), clean_line(label), "" if scope.since else meaning))
     choices.append(Choice(_ONE, "One session", "choose from a list"))
-    places = [each for _, each in offered]
-    at = places.index(now_shown) if now_shown in places else 0
+    scopes = [scope for _, scope in offered]
+    at = scopes.index(now_shown) if now_shown in scopes else 0
     chosen = await app.push_screen_wait(ChooseScreen("Choose the calls", (), choices, at=at))
     if chosen is None:
         return None
@@ -273,10 +278,6 @@ async def choose_scope(
         return offered[int(chosen)][1]
     session = await app.push_screen_wait(PickSessionScreen(history))
     return None if session is None else CallScope(session=session)
-
-
-def _meaning(which: CallScope) -> str:
-    return "every session" if which.project is None else short_path(which.project)
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
@@ -296,7 +297,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
     def compose(self) -> ComposeResult:
         rows = SearchedRows[Summary](
             session_row,
-            lambda each: f"{each.title} {each.project} {each.id}",
+            lambda session: f"{session.title} {session.project} {session.id}",
             empty="reading",
         )
         yield from self.framed(rows)
@@ -308,10 +309,10 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
     @work(exclusive=True)
     async def _fill(self) -> None:
         with self.gemtui.reporting():
-            found = await asyncio.to_thread(self._history.with_calls)
+            sessions = await asyncio.to_thread(self._history.with_calls)
             if self.is_open:
                 self.searched.empty = "No session has tool calls."
-                self.searched.show(found, fresh=True)
+                self.searched.show(sessions, fresh=True)
 
     @on(RowList.Opened)
     def _chosen(self) -> None:

@@ -112,12 +112,12 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
     def sink(self) -> CallSink[Sequence[Reference]]:
         """Return a sink (which processes the calls) that collects the newest calls."""
-        found: list[Reference] = []
+        newest: list[Reference] = []
 
         def feed(calls: Sequence[RecordedCall]) -> None:
-            found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
+            newest.extend(map(Reference.to, calls[: MOST - len(newest)]))
 
-        return CallSink(feed=feed, state=lambda _: tuple(found))
+        return CallSink(feed=feed, state=lambda _: tuple(newest))
 
     def show_result(self, found: Sequence[Reference]) -> None:
         """Show the calls that have been read so far."""
@@ -178,12 +178,12 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
     @on(SearchedRows.Searched)
     def _say(self) -> None:
         total = self.searched.total
-        said = [found_text(self.searched) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
-        said.append(f"recorded results: {glyphs.ok} succeeded  {glyphs.failed} failed")
-        if self._calls > total:
-            said.append(f"the first of {self._calls:,}")
-        self.show_status(*said)
+        self.show_status(
+            found_text(self.searched) or counted(total, "call"),
+            f"recorded results: {glyphs.ok} succeeded  {glyphs.failed} failed",
+            f"the first of {self._calls:,}" if self._calls > total else "",
+        )
 
     def about(self) -> str:
         """Return what the calls have in common, to show beside the heading."""

@@ -219,7 +219,7 @@ class PolicyHistoryScreen(SimulatorScreen, CallScanner[Taken, HistoryState]):
         row, found = self._rows.chosen, self._found
         if not isinstance(row, Suggestion) or found is None or found.suggestions is None:
             return
-        others = tuple(each for each in found.suggestions.suggestions if each is not row)
+        others = tuple(other for other in found.suggestions.suggestions if other is not row)
         left = replace(found.suggestions, suggestions=others)
         self._found = found._replace(suggestions=left)
         self._show_rows()

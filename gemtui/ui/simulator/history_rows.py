@@ -66,7 +66,9 @@ def history_rows(counts: ReplayCounts, suggestions: Suggestions | None) -> list[
         totals[ReplayDecision.TOOL_REFUSES] = counts.tool_refuses
     if counts.not_checked:
         totals[ReplayDecision.NOT_CHECKED] = counts.not_checked
-    rows: list[HistoryRow] = [Total(each, calls, counts.calls) for each, calls in totals.items()]
+    rows: list[HistoryRow] = []
+    for decision, calls in totals.items():
+        rows.append(Total(decision, calls, counts.calls))
     rows += [_GAP, RowHeading("Rules that would allow more", _more(suggestions))]
     if suggestions is not None:
         rows += suggestions.suggestions
@@ -129,7 +131,7 @@ def calls_behind(
     """
     match row:
         case Total(decision=decision) if row.calls:
-            shares = [each for each in counts.by_rule if each.decision is decision]
+            shares = [share for share in counts.by_rule if share.decision is decision]
             references = tuple(call for share in shares for call in share.references)
             return _TITLES[decision], references, row.calls
         case RuleCount(decision=decision, rule=rule):
