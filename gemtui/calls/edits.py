@@ -180,7 +180,7 @@ def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
     size, plain = length(text), units(without_blanks(text))
     raw = units(text)
     most = int(size * _THRESHOLD) + 1
-    found: list[tuple[float, int]] = []
+    differences: list[tuple[float, int]] = []
     for at in range(len(source) - many + 1):
         window = "\n".join(source[at : at + many])
         if abs(length(window) - size) / size > _THRESHOLD / _BLANK_COSTS:
@@ -191,9 +191,9 @@ def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
         whole = Levenshtein.distance(units(window), raw)
         score = (bare + (whole - bare) * _BLANK_COSTS) / size
         if score <= _THRESHOLD:
-            found.append((score, at))
+            differences.append((score, at))
     places: list[int] = []
-    for _, at in sorted(found):
+    for _, at in sorted(differences):
         if all(abs(at - other) >= many for other in places):
             places.append(at)
     return places

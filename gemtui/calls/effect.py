@@ -203,14 +203,14 @@ def digest(data: bytes) -> str:
 def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effect:
     from gemtui.calls.shell.parser import unwrapped  # slow to import
 
-    given = str(arguments["command"])
-    runs = unwrapped(given)
+    command = str(arguments["command"])
+    runs = unwrapped(command)
     wanted = arguments.get("dir_path")
     folder = str(context.project)
     if isinstance(wanted, str) and wanted:
         folder = paths.absolute(folder, wanted)
     remarks = []
-    if runs != given.strip(javascript.BLANKS):
+    if runs != command.strip(javascript.BLANKS):
         remarks.append("Gemini CLI removes the outer shell and runs only this command")
     return Effect(
         kind=EffectKind.COMMAND,

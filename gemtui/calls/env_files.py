@@ -98,8 +98,8 @@ def env_files(
     home folder.
     """
     home = gemini_home(environ).parent
-    here = resolved(project)
-    for folder in (here, *here.parents, home):
+    root = resolved(project)
+    for folder in (root, *root.parents, home):
         if path_exists(place := folder / ".gemini" / ".env"):
             return (place,)
         if path_exists(place := folder / ".env") and (not ignore_local or folder == home):
@@ -119,10 +119,10 @@ def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         return {}
     ignored: frozenset[str] = frozenset() if ".gemini" in str(path) else _IGNORED
-    found = {match[1]: _value(match[2] or "") for match in _LINE.finditer(text)}
+    assigned = {match[1]: _value(match[2] or "") for match in _LINE.finditer(text)}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in assigned.items()
         if name not in ignored and name not in (environ or {})
     }
 
@@ -138,9 +138,9 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
 
     `path`: a `.env` file. `environ` and the errors raised are the same as for `env_variables`.
     """
-    found = env_variables(path, environ)
-    refused = set(hook_variables(found))
-    return tuple(name for name in found if name in refused or is_risky(name))
+    variables = env_variables(path, environ)
+    refused = set(hook_variables(variables))
+    return tuple(name for name in variables if name in refused or is_risky(name))
 
 
 def is_risky(name: str) -> bool:

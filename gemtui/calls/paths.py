@@ -124,8 +124,8 @@ def recorded_paths(path: str, project: str = "") -> tuple[str, ...]:
     """
     plain = path.replace("\0", "")
     spellings = (without_at(plain, project or "/", on_disk=False), plain)
-    joined = (normalised(_joined(project, each)) for each in spellings)
-    return tuple(dict.fromkeys(normalised(percent_decoded(each)) for each in joined))
+    joined = (normalised(_joined(project, spelling)) for spelling in spellings)
+    return tuple(dict.fromkeys(normalised(percent_decoded(path)) for path in joined))
 
 
 _WINDOWS = re.compile(r"(?:\\\\\?\\)?(?:[A-Za-z]:[\\/]|\\\\[^\\?])")

@@ -46,15 +46,15 @@ def judge(
     call's argument of that name, relative to the workspace or absolute.
     """
     try:
-        found = [word.text for word in shell_words(command)]
+        command_words = [word.text for word in shell_words(command)]
     except ValueError:
         return CommandSafety.PLAIN
     place = Workspace.of(workspace, dir_path or "")
     if place.outside:
         return CommandSafety.OUTSIDE
-    if _dangerous(found):
+    if _dangerous(command_words):
         return CommandSafety.DANGEROUS
-    return CommandSafety.SAFE if _safe(found, place.real()) else CommandSafety.PLAIN
+    return CommandSafety.SAFE if _safe(command_words, place.real()) else CommandSafety.PLAIN
 
 
 _LOOK: Final = frozenset(
@@ -154,8 +154,8 @@ def _safe(found: Sequence[str], place: Workspace) -> bool:
 
 
 def _safe_part(text: str, place: Workspace) -> bool:
-    found = [word.text for word in shell_words(text)]
-    return not found or _safe_alone(found, place)
+    part_words = [word.text for word in shell_words(text)]
+    return not part_words or _safe_alone(part_words, place)
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:

@@ -141,7 +141,7 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
     tree = source.tree() if text.strip(BLANKS) else None
     if tree is None or tree.root_node.has_error:
         return None
-    found: list[CommandSpan] = []
+    command_spans: list[CommandSpan] = []
     stack = [tree.root_node]
     while stack:
         node = stack.pop()
@@ -150,9 +150,9 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
             name = "="
         if name:
             start, end = source.span(node)
-            found.append(CommandSpan(kind=node.type, name=name, start=start, end=end))
+            command_spans.append(CommandSpan(kind=node.type, name=name, start=start, end=end))
         stack.extend(reversed(node.children))
-    return tuple(found)
+    return tuple(command_spans)
 
 
 def _is_within_command(node: Node) -> bool:

@@ -49,19 +49,19 @@ def shell_words(
     `variable`: returns the value of a variable; called with its name, or with "" for a lone `$`. A
     comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
     """
-    found: list[ShellWord] = []
+    read_words: list[ShellWord] = []
     for match in _QUOTED_TOKEN.finditer(text):
         token = match.group()
         if _WHOLE_OPERATOR.fullmatch(token):
-            found.append(ShellWord(token, plain=False))
+            read_words.append(ShellWord(token, plain=False))
         elif not _NEEDS_READING.search(token):
-            found.append(ShellWord(token))
+            read_words.append(ShellWord(token))
         else:
             reader = _Reader(token, variable)
-            found.extend(reader.read())
+            read_words.extend(reader.read())
             if reader.commented:
                 break
-    return found
+    return read_words
 
 
 class _Reader:

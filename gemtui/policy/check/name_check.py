@@ -251,7 +251,7 @@ def same_names(
     Gemini CLI's settings include or exclude by name. Returns a mapping from each rule's index in
     `rules` to its findings.
     """
-    found: defaultdict[int, list[FindingDraft]] = defaultdict(list)
+    drafts_by_rule: defaultdict[int, list[FindingDraft]] = defaultdict(list)
     tools: defaultdict[str, dict[tuple[str, str], None]] = defaultdict(dict)
     servers: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for server, name in (
@@ -261,15 +261,15 @@ def same_names(
         tools[cli_name(server, name)][server, name] = None
     for server in table_at(settings, "mcpServers"):
         servers[tool_prefix(server)][server] = None
-    for place, rule in enumerate(rules):
+    for index, rule in enumerate(rules):
         for pair in _tools_in_rule(rule):
             if others := [each for each in tools[cli_name(*pair)] if each != pair]:
-                found[place].append(_same_tool(pair, others[0]))
+                drafts_by_rule[index].append(_same_tool(pair, others[0]))
         if rule.mcp_name and (
             alike := [each for each in servers[tool_prefix(rule.mcp_name)] if each != rule.mcp_name]
         ):
-            found[place].append(_same_server(rule.mcp_name, alike[0]))
-    return {place: tuple(drafts) for place, drafts in found.items()}
+            drafts_by_rule[index].append(_same_server(rule.mcp_name, alike[0]))
+    return {index: tuple(drafts) for index, drafts in drafts_by_rule.items()}
 
 
 def _tools_in_rule(rule: Rule) -> Iterator[tuple[str, str]]:

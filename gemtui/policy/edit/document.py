@@ -110,18 +110,18 @@ class Document:
 
         A disabled rule is checked by itself.
         """
-        found: defaultdict[int, list[Finding]] = defaultdict(list)
-        for each in self.findings:
-            found[each.rule].append(each)
+        by_rule: defaultdict[int, list[Finding]] = defaultdict(list)
+        for finding in self.findings:
+            by_rule[finding.rule].append(finding)
         return tuple(
-            tuple(found[entry.number]) if entry.enabled else _alone(entry.text, self.source)
+            tuple(by_rule[entry.number]) if entry.enabled else _alone(entry.text, self.source)
             for entry in self.rules
         )
 
     @cached_property
     def policy(self) -> Policy:
         """The rules as the CLI would load them."""
-        dropped = self.locked or any(each.dropped for each in self._checked)
+        dropped = self.locked or any(checked.dropped for checked in self._checked)
         if dropped or schema_problems(self._rest):
             return Policy.parse(self.text, source=self.source)
         return Policy.of_file(self._enabled, self._rest, source=self.source)
@@ -132,7 +132,7 @@ class Document:
 
     @property
     def _enabled(self) -> list[Rule]:
-        return [each.rule for each in self.rules if each.enabled and each.rule is not None]
+        return [entry.rule for entry in self.rules if entry.enabled and entry.rule is not None]
 
     @cached_property
     def _rest(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Document:
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         """Return the given rules that are missing from the document or disabled in it."""
-        had = [replace(each, source="", index=0) for each in self._enabled]
+        had = [replace(rule, source="", index=0) for rule in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
     def replace(self, index: int, rule: Rule) -> Self:
@@ -385,7 +385,7 @@ def _inline(text: str, source: str) -> Iterator[RuleEntry]:
 @lru_cache(maxsize=16_384)
 def _alone(text: str, source: str) -> tuple[Finding, ...]:
     """Return the findings about a disabled rule, given its lines in the file."""
-    return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
+    return tuple(replace(finding, rule=0) for finding in check_text(uncommented(text), source))
 
 
 @lru_cache(maxsize=16_384)

@@ -88,16 +88,16 @@ def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tup
     `adminPolicyPaths` names. Of a folder, those files are listed that the CLI reads. A path that
     doesn't exist is also listed, with the reason in `read_only`.
     """
-    found: dict[Path, PolicyFile] = {}
+    by_path: dict[Path, PolicyFile] = {}
     users = policy_files(_users_dir())
     for files, origin in ((named_policies(), Origin.OURS), (users, Origin.USER)):
         for path in files:
-            found.setdefault(path.absolute(), _file(path, origin))
+            by_path.setdefault(path.absolute(), _file(path, origin))
     for paths, origin in ((named, Origin.SETTINGS), (admin, Origin.ADMIN)):
         for path in paths:
             for file in policy_files(path) if is_folder(path) else (path,):
-                found.setdefault(file.absolute(), _file(file, origin))
-    return tuple(found.values())
+                by_path.setdefault(file.absolute(), _file(file, origin))
+    return tuple(by_path.values())
 
 
 def _users_dir() -> Path:

@@ -39,7 +39,7 @@ class Engine:
         self.mode, self.interactive = ApprovalMode(mode), interactive
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
         checkers = (*policy.checkers, *BUILTIN_CHECKERS)
-        every = (*rules, *(each.rule for each in checkers))
+        every = (*rules, *(checker.rule for checker in checkers))
         killing = (f"{field} is empty in a rule" for field in map(kills, every) if field)
         stopped = fatal(setup, self.mode) or next(killing, None)
         self._evaluator = Evaluator(

@@ -68,18 +68,18 @@ class ShellRules:
         """
         if decision is DENY:
             return Evaluation(decision=DENY)
-        found = judge(command, workspace=self.workspace, dir_path=dir_path)
-        if found is CommandSafety.SAFE and decision is ASK:
+        safety = judge(command, workspace=self.workspace, dir_path=dir_path)
+        if safety is CommandSafety.SAFE and decision is ASK:
             return Evaluation(
                 decision=ALLOW, note="it is known to be safe, so it runs without asking"
             )
-        if found is CommandSafety.DANGEROUS and not self.yolo:
+        if safety is CommandSafety.DANGEROUS and not self.yolo:
             note = (
                 "the command is dangerous, and a rule without a condition does not allow "
                 "dangerous commands"
             )
             return Evaluation(decision=ASK, note=note)
-        if found is CommandSafety.OUTSIDE and not self.yolo:
+        if safety is CommandSafety.OUTSIDE and not self.yolo:
             return Evaluation(decision=ASK, note="dir_path is outside the workspace")
         return Evaluation(decision=decision)
 
@@ -144,10 +144,10 @@ class _Command:
 
         Of the call's other arguments, only `dir_path` is considered.
         """
-        found = self._seen.get(command)
-        if found is None:
-            found = self._seen[command] = self._part_decided(command, depth)
-        return found
+        evaluation = self._seen.get(command)
+        if evaluation is None:
+            evaluation = self._seen[command] = self._part_decided(command, depth)
+        return evaluation
 
     def _part_decided(self, command: str, depth: int) -> Evaluation:
         args = {"command": command}
@@ -211,11 +211,11 @@ class _Command:
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)
-            words = f"its part `{text}`"
+            subject = f"its part `{text}`"
             if evaluation.decision is DENY:
-                return replace(evaluation, note=f"{words} is denied{_why(evaluation)}")
+                return replace(evaluation, note=f"{subject} is denied{_why(evaluation)}")
             if evaluation.decision is ASK:
-                state.ask(evaluation.ready, f"{words} needs approval{_why(evaluation)}")
+                state.ask(evaluation.ready, f"{subject} needs approval{_why(evaluation)}")
         if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
             note = f"its part `{part.text}` uses redirection, but the rule has no allowRedirection"
             state.ask(None, note)
@@ -347,10 +347,10 @@ class Evaluator:
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent
-        found = self._contexts.get(key)
-        if found is None:
-            found = self._contexts[key] = self._context(call.tool, call.subagent, agent)
-        return found
+        context = self._contexts.get(key)
+        if context is None:
+            context = self._contexts[key] = self._context(call.tool, call.subagent, agent)
+        return context
 
     def _context(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
         availability = self.availability(tool, subagent=subagent is not None)
@@ -367,7 +367,9 @@ class Evaluator:
         edits = any(map(is_edit_tool, subject.names))
         plainly = replace(subject, names=(tool,))  # checkers ignore aliases
         checkers = tuple(
-            each for each in self._checkers if self.mismatch(each.condition, plainly) is None
+            checker
+            for checker in self._checkers
+            if self.mismatch(checker.condition, plainly) is None
         )
         settled = None
         if self.stopped or not availability.found:
@@ -391,13 +393,13 @@ class Evaluator:
         )
 
     def _applying(self, subject: Subject) -> tuple[CompiledRule, ...]:
-        found: list[CompiledRule] = []
+        applying: list[CompiledRule] = []
         for ready in self.rules:
             if self.mismatch(ready, subject) is None:
-                found.append(ready)
+                applying.append(ready)
                 if ready.pattern is None:
                     break
-        return tuple(found)
+        return tuple(applying)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
         """Return why a compiled rule doesn't apply to a tool's calls; None if it does.
@@ -412,11 +414,11 @@ class Evaluator:
 
         `subagent`: whether a subagent makes the call.
         """
-        found = self._availabilities.get((tool, subagent))
-        if found is None:
+        availability = self._availabilities.get((tool, subagent))
+        if availability is None:
             known = self.registry.known(tool, subagent=subagent)
-            found = self._availabilities[tool, subagent] = self._availability(tool, known)
-        return found
+            availability = self._availabilities[tool, subagent] = self._availability(tool, known)
+        return availability
 
     def _availability(self, tool: str, known: RegisteredTool) -> ToolAvailability:
         if self.stopped or known.absent:

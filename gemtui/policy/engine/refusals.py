@@ -234,7 +234,7 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
     return (
         setup.workspace,
         *added,
-        *(setup.workspace / each for each in setup.include_directories),
+        *(setup.workspace / folder for folder in setup.include_directories),
     )
 
 
@@ -274,7 +274,7 @@ def _substitutes(command: str) -> bool:
 
     Quotes are interpreted as in the CLI.
     """
-    if not any(each in command for each in _SUBSTITUTIONS):
+    if not any(substitution in command for substitution in _SUBSTITUTIONS):
         return False
     quoted, at = False, 0
     while piece := (_QUOTED if quoted else _UNQUOTED).match(command, at):

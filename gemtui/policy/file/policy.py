@@ -55,7 +55,7 @@ class Policy:
         a file the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
-        every = (each if folder is None else folder / each for each in _split(several))
+        every = (path if folder is None else folder / path for path in _split(several))
         return reduce(add, (_read(path, tier) for path in every), Policy())
 
     @staticmethod
@@ -72,9 +72,12 @@ class Policy:
             return Policy(
                 findings=tuple(
                     _finding(
-                        source, place.rule, place.field, f"the whole file is ignored: {place.why}"
+                        source,
+                        problem.rule,
+                        problem.field,
+                        f"the whole file is ignored: {problem.why}",
                     )
-                    for place in problems
+                    for problem in problems
                 )
             )
         read = enumerate(map(read_rule, document.get("rule", ())), start=1)
@@ -96,12 +99,13 @@ class Policy:
         every = tuple(rules)
         checkers = map(read_checker, document.get("safety_checker", ()))
         placed = (
-            replace(each, rule=replace(each.rule, tier=tier, source=source)) for each in checkers
+            replace(checker, rule=replace(checker.rule, tier=tier, source=source))
+            for checker in checkers
         )
         return Policy(
-            checkers=tuple(each for each in placed if _asked(each)),
+            checkers=tuple(checker for checker in placed if _asked(checker)),
             rules=tuple(rule for rule in every if _kept(rule)),
-            findings=tuple(each for rule in every for each in _rule_findings(rule)),
+            findings=tuple(finding for rule in every for finding in _rule_findings(rule)),
         )
 
     def to_toml(self) -> str:

@@ -78,7 +78,7 @@ def find_policy_files(path: Path) -> tuple[Sequence[Path], str]:
     """
     try:
         if path.is_dir():
-            return [each.path for each in policy_entries(path) if each.skipped is None], ""
+            return [entry.path for entry in policy_entries(path) if entry.skipped is None], ""
         if not path.exists():
             return (), "it does not exist"
     except OSError as error:
@@ -112,7 +112,9 @@ def named_policies() -> list[Path]:
         entries = policy_entries(policies_dir())
     except OSError:
         return []
-    return [each.path for each in entries if not is_folder(each.path) and policy_files(each.path)]
+    return [
+        entry.path for entry in entries if not is_folder(entry.path) and policy_files(entry.path)
+    ]
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:

@@ -105,27 +105,27 @@ _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 def fields_of(text: str) -> list[TomlField]:
     """Return the fields in a rule's text, in order, without the `[[rule]]` line."""
     scanner = Scanner()
-    found: list[TomlField] = []
+    fields: list[TomlField] = []
     part: str | None = None
     at = 0
     for line in toml_lines(text):
         start, at = at, at + len(line)
         if scanner.inside:
             end = start + scanner.feed(line)
-            found[-1] = _longer(found[-1], at, end)
+            fields[-1] = _longer(fields[-1], at, end)
         elif line.lstrip().startswith("["):
             header = _PART.match(line)
             part = _name(header[1]) if header else None
             if part is not None:
-                found.append(TomlField(key=part, start=start, end=at, value=None))
+                fields.append(TomlField(key=part, start=start, end=at, value=None))
         elif part is not None and line.strip() and not line.lstrip().startswith("#"):
             scanner.feed(line)
-            found[-1] = _longer(found[-1], at, at)
+            fields[-1] = _longer(fields[-1], at, at)
         elif key := _KEY.match(line):
             end = start + scanner.feed(line)
             value = (start + key.end(), end) if key[2] == "=" else None
-            found.append(TomlField(key=_name(key[1]), start=start, end=at, value=value))
-    return found
+            fields.append(TomlField(key=_name(key[1]), start=start, end=at, value=value))
+    return fields
 
 
 def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
@@ -179,7 +179,7 @@ def _comment_of(text: str, field: TomlField) -> str:
 
 def _place(text: str, before: Container[str]) -> int:
     """Return the offset at which to insert a new field (see `with_field` for `before`)."""
-    above = [each.end for each in fields_of(text) if each.value and each.key in before]
+    above = [field.end for field in fields_of(text) if field.value and field.key in before]
     if above:
         return max(above)
     at = 0

@@ -168,11 +168,11 @@ def value_to_toml(value: Any) -> str:
             return repr(value)
         case Mapping():
             inner = ", ".join(
-                f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()
+                f"{key_text(key)} = {value_to_toml(inner)}" for key, inner in value.items()
             )
             return f"{{ {inner} }}" if inner else "{}"
         case list() | tuple():
-            if len({type(each) for each in value}) > 1:
+            if len({type(item) for item in value}) > 1:
                 raise PolicyError(
                     "a list of mixed types can't be written, because Gemini CLI ignores a file "
                     "that contains one"

@@ -82,8 +82,8 @@ def core_command(command: str) -> str:
 
     Returns "" if the command has more than one line.
     """
-    found = _CORE.fullmatch(command)
-    return found[1] if found else ""
+    core = _CORE.fullmatch(command)
+    return core[1] if core else ""
 
 
 def _arguments(words: tuple[str, ...]) -> str:
@@ -103,10 +103,10 @@ def allowed_root(pattern: str) -> str:
 
 
 def _made(pattern: str) -> tuple[str, str]:
-    found = _MADE.match(pattern)
-    if found is None:
+    made = _MADE.match(pattern)
+    if made is None:
         return "", ""
-    root, words = _unescaped(found[1] or ""), tuple(_unescaped(found[2]).split())
+    root, words = _unescaped(made[1] or ""), tuple(_unescaped(made[2]).split())
     return (" ".join(words), root) if allowed(words, root) == pattern else ("", "")
 
 

@@ -66,8 +66,8 @@ def json_text(value: Any) -> str:
             pieces.append("{")
         elif isinstance(item, list | tuple):
             todo.append(_Written("]"))
-            for at, each in reversed(list(enumerate(item))):
-                todo += [each, _Written("," if at else "")]
+            for at, inner in reversed(list(enumerate(item))):
+                todo += [inner, _Written("," if at else "")]
             pieces.append("[")
         else:
             pieces.append(_plain(item))

@@ -74,7 +74,7 @@ def common_folder(files: Sequence[WrittenFile]) -> str:
 
     All files must be in the same top-level folder.
     """
-    return posixpath.commonpath([each.folder for each in files])
+    return posixpath.commonpath([file.folder for file in files])
 
 
 def folder_pattern(folder: str, roots: Sequence[str]) -> str:
