@@ -41,7 +41,9 @@ class Piece(_Piece):
 
     def __new__(cls, text: str, style: Style) -> Self:
         """Clean the text; `_replace` and `_make` take text that is clean already."""
-        return super().__new__(cls, one_line(text), style)
+        if not text.isprintable():  # usually there is nothing to clean
+            text = one_line(text)
+        return super().__new__(cls, text, style)
 
 
 Pieces = tuple[Piece, ...]
