@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -42,9 +43,13 @@ settings.load_profile("busy")
 def pytest_configure() -> None:
     """Let children have the signals as they are by default, and the garbage collector rest.
 
+    What is compiled is kept, whatever the environment says: hundreds of processes import it.
+
     What is started in the background or by `nohup` ignores some, and hands that down. A handler is
     not handed down; ours still ignores.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
