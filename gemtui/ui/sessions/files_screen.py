@@ -221,19 +221,19 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
 
 
 def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str]) -> FileRow:
-    done = [each for each in writes if each.written]
+    made = [write for write in writes if write.written]
     folder = next((each for each in folders if path.is_relative_to(each)), None)
     name = short_path(path) if folder is None else clean_line(str(path.relative_to(folder)))
-    sessions = len({each.session for each in done})
-    project = done[-1].source.project
+    sessions = len({write.session for write in made})
+    project = made[-1].source.project
     return FileRow(
         id=str(path),
         path=path,
         project=None if project is None else Path(project),
         name=name,
-        writes=len(done),
+        writes=len(made),
         sessions=sessions,
-        when=done[-1].when,
+        when=made[-1].when,
     )
 
 

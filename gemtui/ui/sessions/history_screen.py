@@ -126,7 +126,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
             reading.show(self._take, self.rows_of(found, snapshot), words, whole)
 
         sessions, since = self.sessions(snapshot)
-        for each in recorded_writes(
+        for read in recorded_writes(
             sessions,
             home=self._home,
             cache=self.gemtui.start.cache,
@@ -134,10 +134,10 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
             progress=progress,
             cancelled=reading.is_stopped,
         ):
-            if isinstance(each, Problem):
+            if isinstance(read, Problem):
                 unread += 1
             else:
-                found.append(each)
+                found.append(read)
             if grows and reading.is_due():
                 show(words, whole=False)
         end = f"{counted(unread, 'session')} can't be read" if unread else ""
@@ -245,11 +245,16 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, HistoryR
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
         """Return the rows of the writes to the file, newest first."""
         path = self.history.path
-        mine = writes_by_file(each for each in writes if each.path == path).get(path, ())
-        mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
-        owners = {each.id: each for each in mains} if mine else {}
-        found = ((each, owners.get(each.session, each.source)) for each in reversed(mine))
-        return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
+        to_file = writes_by_file(write for write in writes if write.path == path).get(path, ())
+        if not to_file:
+            return []
+        sessions = (item for item in snapshot.sessions if item.kind is SessionKind.MAIN)
+        mains = {session.id: session for session in sessions}
+        rows: list[WriteRow] = []
+        for write in reversed(to_file):
+            owner = mains.get(write.session, write.source)
+            rows.append(WriteRow(write, named(owner, self._marks).title))
+        return rows
 
     @property
     def _writes(self) -> list[RecordedWrite]:
@@ -372,7 +377,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, HistoryR
                 "No patch can be made, because this session's folder is unknown."
             )
             return
-        sources = {each.source.name: each.source for each in writes}
+        sources = {write.source.name: write.source for write in writes}
         root, only = Path(writes[0].source.project), frozenset({self.history.path})
         patching = Patching(root, lambda: list(sources.values()), only=only)
         self.app.push_screen(PatchScreen(patching, self._home))
@@ -465,7 +470,7 @@ def rebuilt_lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]
     """
     rebuilt = found.rebuilt
     notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
-    notes += [f"{each.path.name}: {each.what}" for each in found.problems]
+    notes += [f"{problem.path.name}: {problem.what}" for problem in found.problems]
     for note in dict.fromkeys(notes):
         words = clean_line(f"{look.glyphs.warning} {note}")
         yield from wrap((Piece(words, look[Role.WARNING]),), look.width)
