@@ -239,7 +239,7 @@ def test_python_that_says_nothing_is_no_answer() -> None:
 # --- the vault -----------------------------------------------------------------------------------
 
 
-def test_a_session_is_linked_when_a_turn_or_the_session_ends(tmp_path: Path) -> None:
+def test_a_session_is_copied_when_a_turn_or_the_session_ends(tmp_path: Path) -> None:
     chat = tmp_path / "it's é/chats/chat.jsonl"
     chat.parent.mkdir(parents=True)
     chat.write_text("one")
@@ -250,14 +250,10 @@ def test_a_session_is_linked_when_a_turn_or_the_session_ends(tmp_path: Path) -> 
     (vault_dir() / "on").touch()
     hook("BeforeTool", event("BeforeTool", **about))
     assert [path.name for path in vault_dir().iterdir()] == ["on"]
-    for name in ("AfterAgent", "SessionEnd"):
+    for name, text in (("AfterAgent", "one"), ("SessionEnd", "one, two")):
+        chat.write_text(text)
         hook(name, event(name, **about))
-        assert Path(f"{vault_dir()}/0{chat}").samefile(chat)
-    chat.unlink()
-    chat.write_text("two")
-    hook("SessionEnd", event("SessionEnd", **about))
-    assert Path(f"{vault_dir()}/0{chat}").read_text() == "one"
-    assert Path(f"{vault_dir()}/1{chat}").samefile(chat)
+        assert Path(f"{vault_dir()}/copy{chat}").read_text() == text
 
 
 def test_what_is_there_for_the_cli_is_all_of_the_extension() -> None:

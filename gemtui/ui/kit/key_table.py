@@ -336,7 +336,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("close", "escape", OPEN, "Back", "Clear the search, or go back to the sessions"),
     ),
     Where.HISTORY: (
-        ("open", "enter", OPEN, "Open", "Open the session at this call, or save the text"),
+        ("open", "enter", OPEN, "Open", "Open the session here, or save the text"),
         (
             "other_part",
             "tab,shift+tab",
@@ -346,7 +346,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ),
         _OPEN_FILE,
         ("patch", "E", COPY, "Patch", "Export all changes to this file as a patch"),
-        ("recover", "r", MOVE, "Recover", "Go to the file's text, rebuilt from sessions"),
+        ("recover", "r", MOVE, "Recover", "Go to the text rebuilt from sessions"),
         ("save", "s", COPY, "Save", "Save the rebuilt text to a new file"),
         _BACK,
     ),
@@ -575,7 +575,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("close", "escape", OPEN, "Back", "Return to the policy"),
     ),
     Where.POLICY_HISTORY: (
-        ("add", "a", CHANGE, "Add rule", "Add this rule to the policy without saving the file"),
+        ("add", "a", CHANGE, "Add rule", "Add this rule to the policy, not saved"),
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and use the calls read so far"),
         _WHICH,
         ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),

@@ -738,6 +738,7 @@ async def test_what_really_happens_and_who_would_do_it_are_shown(
             4, "write_file", arguments={"file_path": "p\u0430ckage.json", "content": "x"}
         )
         await me.asked(5, arguments={"command": "ls\u00a0x/e.sh"})
+        await me.sees("1 of 4")
         for number, *texts in (
             (3, "tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed"),
             (4, "! `p\u0430ckage` mixes Latin and Cyrillic letters"),
