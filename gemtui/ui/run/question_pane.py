@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
+from rich.style import Style as RichStyle
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -159,21 +160,22 @@ def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
     return Drawing(lines, _rest(proposal.text))
 
 
-def _marked(proposal: Proposal, look: Look) -> Iterator[Piece]:
+def _marked(proposal: Proposal, look: Look) -> Iterator[tuple[str, RichStyle]]:
+    """Yield the parts of a command, which may hold several lines, with their styles."""
     text, at = proposal.text[:LONGEST], 0
     strong = look[Role.ERROR] + BOLD + UNDERLINE
     for danger in proposal.dangers:
         start, end = max(at, danger.start), min(danger.end, LONGEST)
         if start < end:
-            yield Piece(visible(text[at:start]), look[Role.TEXT])
-            yield Piece(visible(text[start:end]), strong)
+            yield visible(text[at:start]), look[Role.TEXT]
+            yield visible(text[start:end]), strong
             at = end
-    yield Piece(visible(text[at:]), look[Role.TEXT])
+    yield visible(text[at:]), look[Role.TEXT]
 
 
-def _lines(pieces: Iterator[Piece]) -> Iterator[Pieces]:
+def _lines(parts: Iterator[tuple[str, RichStyle]]) -> Iterator[Pieces]:
     line: list[Piece] = []
-    for text, style in pieces:
+    for text, style in parts:
         first, *more = text.expandtabs(4).split("\n")
         line.append(Piece(first, style))
         for rest in more:
