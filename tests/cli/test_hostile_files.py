@@ -178,7 +178,7 @@ def test_the_settings_of_gemtui_itself_are_named(started_in: Path) -> None:
 
 
 @pytest.mark.deep
-@each_row("name", ["fifo", "endless", "large"])
+@pytest.mark.parametrize("name", ["fifo", "endless", "large"])
 def test_the_app_starts_among_them(started_in: Path, name: str) -> None:
     put(HOSTILE[name])
     words = [sys.executable, "-P", "-m", "gemtui"]
