@@ -213,8 +213,8 @@ def test_nothing_around_us_reaches_the_terminal(
             "a": "A new rule",
             "\r": "Rule 1",
             "t": "Try a call",
-            "h": "Replay",
-            "s": "Suggest",
+            "h": "Rules that would allow more",
+            "s": "Rules that would allow more",
             "?": "Keys",
         }.items():
             walk.to(key, shows=shows)

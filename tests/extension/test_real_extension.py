@@ -62,13 +62,15 @@ def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: De
 
 
 @pytest.mark.usefixtures("cli")
-def test_a_kept_session_is_the_file_itself(gemini: GeminiCli) -> None:
+def test_a_session_is_copied_when_its_turn_ends(gemini: GeminiCli) -> None:
     put_hooks(gemini)
     vault_dir().mkdir()
     (vault_dir() / "on").touch()
     _session(gemini)
     (chat,) = gemini.store.glob("tmp/*/chats/*.jsonl")
-    assert Path(f"{vault_dir()}/0{chat}").samefile(chat)
+    copy = Path(f"{vault_dir()}/copy{chat}").read_bytes()
+    assert copy
+    assert chat.read_bytes().startswith(copy)
 
 
 @pytest.mark.parametrize("python", ["/no/python", sys.executable])
