@@ -1,6 +1,7 @@
 """A child that misbehaves as it is told: `python child.py STEP...`, each step one word.
 
 print:TEXT       a line to stdout          err:TEXT   a line to stderr
+timed:JSON       an object in a line to stdout, with the time
 raw:TEXT         the text without its line feed, flushed
 file:PATH        the bytes of a file to stdout
 stdin            the whole of stdin to stdout
@@ -61,6 +62,12 @@ def main() -> None:
 def say(text: str, end: str = "\n") -> None:
     sys.stdout.write(text.encode().decode("unicode_escape") + end)
     sys.stdout.flush()
+
+
+def timed(text: str) -> None:
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f"{now % 1:.3f}"[1:]
+    say(f'{text[:-1]},"timestamp":"{stamp}Z"}}')
 
 
 def orphan(_: str) -> None:
@@ -162,6 +169,7 @@ def wait(_: str) -> None:
 
 STEPS: dict[str, Callable[[str], object]] = {
     "print": say,
+    "timed": timed,
     "raw": lambda text: say(text, end=""),
     "err": lambda text: print(text, file=sys.stderr, flush=True),
     "file": send,

@@ -45,6 +45,8 @@ from tests.ui.people import BOTH, NARROW, WIDE, Person, person
 
 START = f"print:{INIT}"
 END = f"print:{OK}"
+SHELL = uses("s1", "run_shell_command", "x").replace("print:", "timed:")
+"""A call that says when it was made: what changes later is its own, however late that is read."""
 
 
 class Runner(Person):
@@ -178,7 +180,7 @@ async def test_without_checkpoints_what_a_command_changed_is_told_as_unknown(
 ) -> None:
     make_own_folder(config_file().parent)
     config_file().write_text('checkpoints = "off"\n')
-    shell = [uses("s1", "run_shell_command", "x"), "make:new.txt=fresh"]
+    shell = [SHELL, "make:new.txt=fresh"]
     fake_cli(START, *shell, ends("s1"), says("Done it."), END)
     async with runner(home, project) as me:
         await me.ask("go")
@@ -193,7 +195,7 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
     home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
 ) -> None:
     (project / "old.txt").write_text("what was in it\n")
-    shell = [uses("s1", "run_shell_command", "x"), "make:new.txt=fresh", "remove:old.txt"]
+    shell = [SHELL, "make:new.txt=fresh", "remove:old.txt"]
     fake_cli(START, *shell, ends("s1"), says("Done it."), END)
     async with runner(home, project, size) as me:
         await me.ask("go")
