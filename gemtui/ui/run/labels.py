@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 WARN_AFTER = 60.0
 """The status line warns about missing output after this many seconds."""
 _SILENT = 3.0
-_LAST_LINES = 6
+_MOST_LINES = 6
 ENDED_KEYS = (
     "run.carry_out",
     "run.differing",
@@ -190,7 +190,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
     role = END_COLOURS[outcome.status]
     heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
-    lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
+    lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_MOST_LINES]
     if outcome.ways_out:
         lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
     lines += [held_prompts_text(run)] if run.queue_state.prompts and run.over else []
