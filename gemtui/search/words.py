@@ -116,8 +116,8 @@ _SEPARATORS = "_.,;:/\\'\"()[]{}-"
 """Punctuation between words, which distinguishes no word from another."""
 _JOINED = "+#$@!%&|~^*?"
 """Punctuation that may belong to the word beside it, as in `C++`, `$HOME`, and `#include`."""
-_AFTER_WORD = re.compile(rf"([^\W_]{{1,{_LONGEST_NAME}}})([{re.escape(_JOINED)}]+)")
-_BEFORE_WORD = re.compile(rf"([{re.escape(_JOINED)}]+)([^\W_]{{1,{_LONGEST_NAME}}})")
+_JOINED_RUN = re.compile(rf"[{re.escape(_JOINED)}]+")
+_JOINED_WORD = re.compile(rf"[^\W_]{{1,{_LONGEST_NAME}}}")
 
 
 def symbols(text: str) -> dict[str, None]:
@@ -128,14 +128,17 @@ def symbols(text: str) -> dict[str, None]:
         found.update(_pieces(run))
     if not text.isascii():
         found.update(dict.fromkeys(_SIGN.findall(text)))
-    for word, run in dict.fromkeys(_AFTER_WORD.findall(text)):
-        found.update(
-            dict.fromkeys(f"{word}{run[:length]}" for length in range(1, _LONGEST_PIECE + 1))
-        )
-    for run, word in dict.fromkeys(_BEFORE_WORD.findall(text)):
-        found.update(
-            dict.fromkeys(f"{run[-length:]}{word}" for length in range(1, _LONGEST_PIECE + 1))
-        )
+    for match in _JOINED_RUN.finditer(text):
+        run, (start, end) = match[0], match.span()
+        # Read backwards from the run: a pattern of word and run would try every start in a long
+        # word, and as many lengths from each.
+        behind = _JOINED_WORD.match(text[max(0, start - _LONGEST_NAME) : start][::-1])
+        ahead = _JOINED_WORD.match(text, end)
+        for length in range(1, _LONGEST_PIECE + 1):
+            if behind is not None:
+                found[f"{behind[0][::-1]}{run[:length]}"] = None
+            if ahead is not None:
+                found[f"{run[-length:]}{ahead[0]}"] = None
     return found
 
 
