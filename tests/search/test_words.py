@@ -31,6 +31,13 @@ def test_a_text_that_holds_a_term_has_the_pieces_that_the_term_needs(
     assert symbols("one C, i++").keys().isdisjoint({"c++", "c+"})
 
 
+def test_a_text_of_one_long_word_or_run_is_read_once() -> None:
+    """If every part of it were tried with every other, the test would reach its time limit."""
+    assert symbols("+" * 1_000_000).keys() == {"+", "++", "+++"}
+    assert symbols("a" * 50_000_000).keys() == set()
+    assert f"{'a' * 255}++" in symbols("a" * 1_000 + "++")
+
+
 def test_a_word_before_a_symbol_is_complete_but_not_before_a_separator() -> None:
     assert list(map(ends_with_symbol, ["C++", "🔑", "foo", "foo_", "foo.", ""])) == [
         True,
