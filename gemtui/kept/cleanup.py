@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -144,25 +145,23 @@ def next_deletions(
     This assumes that no session is open at that time. `sessions`, `unreadable`: all of a store's,
     as in a snapshot. `retention_of`: called once per project.
     """
+    problems = {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
+    damaged = [_empty_session(Path(name), now) for name in problems]
     folders: dict[Path, list[Summary]] = {}
-    lost = {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
-    damaged = [_unread(Path(name), now) for name in lost]
     for session in (*sessions, *damaged):
         for file in (session, *session.copies):
             if _is_cleaned(file):
                 folders.setdefault(file.path.parent, []).append(file)
-    rules: dict[Path | None, Retention] = {}
+    rule_of = cache(retention_of)
     doomed: list[DoomedFile] = []
     for files in folders.values():
-        project = next((file.folder for file in files if file.folder), None)
-        if project not in rules:
-            rules[project] = retention_of(project)
-        if rules[project].enabled:
-            doomed += _hits(files, rules[project], now, lost)
+        rule = rule_of(next((file.folder for file in files if file.folder), None))
+        if rule.enabled:
+            doomed += _doomed(files, rule, now, problems)
     return tuple(doomed)
 
 
-def _unread(path: Path, now: datetime) -> Summary:
+def _empty_session(path: Path, now: datetime) -> Summary:
     """Return an unreadable file as an empty session, which is how the CLI treats it."""
     return Summary(
         id=short_id(path),
@@ -186,43 +185,49 @@ def _is_cleaned(file: Summary) -> bool:
     by a project's hash, as in old versions.
     """
     path = file.path
-    named = path.parent.name == "chats" and path.name.startswith("session-")
-    if path.suffix not in (".json", ".jsonl") or path.is_relative_to(vault_dir()):
+    if path.is_relative_to(vault_dir()) or Flag.KEPT in file.flags or is_hash(file.project_key):
         return False
-    return named and Flag.KEPT not in file.flags and not is_hash(file.project_key)
+    is_main = path.parent.name == "chats" and path.name.startswith("session-")
+    return is_main and path.suffix in (".json", ".jsonl")
 
 
-def _hits(
-    files: Sequence[Summary], rule: Retention, now: datetime, lost: Mapping[str, str]
+def _doomed(
+    files: Sequence[Summary], rule: Retention, now: datetime, unreadable: Mapping[str, str]
 ) -> Iterator[DoomedFile]:
-    whys = _own_reasons(files, rule, now)
-    whys |= {file.name: Why.UNREADABLE for file in files if file.name in lost}
-    going: dict[str, Summary] = {}
+    """Yield those of a folder's files that the CLI will delete.
+
+    `unreadable`: maps the names of files that can't be read to the problem.
+    """
+    whys: dict[str, Why] = {}
+    sessions: list[tuple[datetime, str]] = []
     for file in files:
-        if file.name in whys and (id := short_id(file.path)):
-            going.setdefault(id, file)
+        if file.name in unreadable:
+            whys[file.name] = Why.UNREADABLE
+        elif not file.resumable or file.parent is not None or file.kind is not SessionKind.MAIN:
+            whys[file.name] = Why.NOTHING
+        elif not file.has_header:
+            whys[file.name] = Why.NO_HEADER
+        else:
+            sessions.append((_last_use(file) or now, file.name))
+    sessions.sort(key=lambda session: session[0], reverse=True)
+    for number, (last_use, name) in enumerate(sessions):
+        if rule.age is not None and now - last_use > rule.age:
+            whys[name] = Why.EXPIRED
+        elif rule.count is not None and number >= rule.count:
+            whys[name] = Why.TOO_MANY
+    # With a file, the CLI deletes all others that have the same short id.
+    causes: dict[str, Path] = {}
     for file in files:
         if file.name in whys:
-            why, problem = whys[file.name], lost.get(file.name, "")
+            causes.setdefault(short_id(file.path), file.path)
+    causes.pop("", None)
+    for file in files:
+        why, twin = whys.get(file.name), causes.get(short_id(file.path))
+        if why is not None:
+            problem = unreadable.get(file.name, "")
             yield DoomedFile(session=file, why=why, retention=rule, problem=problem)
-        elif (twin := going.get(short_id(file.path))) is not None:
-            yield DoomedFile(session=file, why=Why.TWIN, retention=rule, twin=twin.path)
-
-
-def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> dict[str, Why]:
-    resumable = [file for file in files if file.resumable and file.parent is None]
-    kept = {file.name for file in resumable if file.kind is SessionKind.MAIN}
-    whys = {file.name: Why.NOTHING for file in files if file.name not in kept}
-    headless = [file for file in files if file.name in kept and not file.has_header]
-    whys |= {file.name: Why.NO_HEADER for file in headless}
-    mains = [file for file in resumable if file.name in kept and file.has_header]
-    last_use = {file.name: _last_use(file) or now for file in mains}
-    for at, file in enumerate(sorted(mains, key=lambda file: last_use[file.name], reverse=True)):
-        if rule.age is not None and now - last_use[file.name] > rule.age:
-            whys[file.name] = Why.EXPIRED
-        elif rule.count is not None and at >= rule.count:
-            whys[file.name] = Why.TOO_MANY
-    return whys
+        elif twin is not None:
+            yield DoomedFile(session=file, why=Why.TWIN, retention=rule, twin=twin)
 
 
 def _last_use(file: Summary) -> datetime | None:

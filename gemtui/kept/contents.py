@@ -95,15 +95,8 @@ def contents() -> VaultUsage:
                     only_here += facts.st_size
                     if tree not in replaced:  # no list shows replaced files
                         kept += 1
-    return VaultUsage(
-        folder=vault_dir(),
-        on=is_on(),
-        files=files,
-        kept=kept,
-        shared=shared,
-        copied=copied,
-        only_here=only_here,
-    )
+    sizes = {"shared": shared, "copied": copied, "only_here": only_here}
+    return VaultUsage(folder=vault_dir(), on=is_on(), files=files, kept=kept, **sizes)
 
 
 def _contains(path: Path, archived: Path, facts: os.stat_result) -> bool:
@@ -325,16 +318,13 @@ def _first(
     now: datetime,
 ) -> tuple[Summary, datetime] | None:
     deleted_before = {hit.session.name for hit in hits}
-    first: tuple[Summary, datetime] | None = None
+    later = []
     for session in sessions:
-        if session.hidden or session.name in deleted_before:
-            continue
-        when = expires(session, rule(session.folder))
-        if when is None or when <= now:
-            continue
-        if first is None or when < first[1]:
-            first = session, when
-    return first
+        if not session.hidden and session.name not in deleted_before:
+            when = expires(session, rule(session.folder))
+            if when is not None and when > now:
+                later.append((session, when))
+    return min(later, key=lambda expiry: expiry[1], default=None)
 
 
 def is_damaged_in_store(session: Summary) -> bool:

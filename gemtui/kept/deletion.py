@@ -16,8 +16,8 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,10 +98,12 @@ def plan_deletion(session: Summary, home: Path, *, copies: bool = True) -> Delet
 def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[DeletionItem, ...]:
     files = session.files if copies else session.files[:1]
     folders = [path for file in files for path in _folders(session, file, home, copies=copies)]
-    return (
-        *(item for item in _items(folders, home) if item.folder),
-        *(item for item in _items(reversed(files), home) if not item.folder),
-    )
+    items = []
+    for path in dict.fromkeys((*folders, *reversed(files))):
+        item = _item(path) if _in_store(path, home) else None
+        if item is not None and item.folder is (path in folders):
+            items.append(item)
+    return tuple(items)
 
 
 def delete_planned(
@@ -158,10 +160,18 @@ def _changed(deletion: Deletion) -> list[Path]:
 def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
     """Restore everything that one deletion has moved to the trash.
 
-    Each item returns to its original place, but no file is overwritten. Returns the items that
-    could not be restored, each with the reason; they stay in the trash, and in `trash`.
+    Each item returns to its original place in the store of `home`, but no file is overwritten.
+    Returns the items that could not be restored, each with the reason. They stay in `trash` for
+    another try, unless they are no longer in the system's trash.
     """
-    return trash.restore_all(lambda path: _in_store(path, home))
+    left = []
+    for item in reversed(trash.items):
+        try:
+            _bring_back(item, home)
+        except OSError as error:
+            left.append((item, reason_of(error)))
+    trash.items = [item for item, _ in reversed(left) if item.is_in_trash]
+    return tuple(left)
 
 
 # --- files of a session --------------------------------------------------------------------------
@@ -179,23 +189,14 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     if named is None or not is_plain_id(session.id):
         return
     key, kind, name_id, _ = named
-    project = home / "tmp" / key
-    shared = not copies and any(
-        project in other.parents for other in session.files if other != path
-    )
-    if kind is SessionKind.CHECKPOINT or shared:
+    own_id = session.id[:8] if kind is SessionKind.MAIN else session.id
+    if kind is SessionKind.CHECKPOINT or name_id != own_id:
         return
-    if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):
+    project = home / "tmp" / key
+    if not copies and any(project in other.parents for other in session.files if other != path):
         return
     yield project / "chats" / session.id
     yield from belongings(project, session.id)
-
-
-def _items(paths: Iterable[Path], home: Path) -> Iterator[DeletionItem]:
-    """Yield one item for each of these paths that exists in the store."""
-    for path in dict.fromkeys(paths):
-        if _in_store(path, home) and (item := _item(path)) is not None:
-            yield item
 
 
 def _in_store(path: Path, home: Path) -> bool:
@@ -232,12 +233,12 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
     unread: list[str] = []
     for entry in files_below(str(folder), unread=unread):
         info = stat_if_possible(entry.path)
-        yield (
-            (entry.path, 0, 0, 0)
-            if info is None
-            else (entry.path, info.st_ino, info.st_size, info.st_mtime_ns)
-        )
-    yield from ((place, 0, 0, 0) for place in unread)
+        if info is None:
+            unread.append(entry.path)
+        else:
+            yield entry.path, info.st_ino, info.st_size, info.st_mtime_ns
+    for path in unread:
+        yield path, 0, 0, 0
 
 
 # --- removing ------------------------------------------------------------------------------------
@@ -278,6 +279,11 @@ class Trashed:
     place: Path | None
     identity: tuple[int, int]
 
+    @property
+    def is_in_trash(self) -> bool:
+        """Whether it is still at its place in the trash."""
+        return self.place is not None and _is_there(self.place, self.identity)
+
 
 class Trash:
     """The items that one deletion has moved to the trash, in order."""
@@ -294,41 +300,34 @@ class Trash:
         """Move a file or folder to the system's trash. Raises OSError."""
         from send2trash import send2trash  # type: ignore[import-untyped]  # looks for a desktop
 
-        identity = _identity(path)
-        with _followed(path) as present:
+        facts = path.lstat()
+        identity = facts.st_dev, facts.st_ino
+        handle = None
+        with suppress(OSError):
+            kind = getattr(os, "O_PATH", os.O_RDONLY)
+            handle = os.open(path, kind | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
             send2trash(path)
-            self.items.append(Trashed(path=path, place=present(), identity=identity))
-
-    def restore_all(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
-        """Restore all items without overwriting; return those that failed, with reasons.
-
-        `allowed`: returns whether a path may still be written to. Items that failed remain in
-        `items` for another try, unless they are no longer in the trash.
-        """
-        left = []
-        for item in reversed(self.items):
-            try:
-                _bring_back(item, allowed)
-            except OSError as error:
-                left.append((item, reason_of(error)))
-        self.items = [item for item, _ in reversed(left) if _lies_in_trash(item)]
-        return tuple(left)
+            place = None if handle is None else _path_of(handle)
+        finally:
+            if handle is not None:
+                os.close(handle)
+        if place is not None and not _is_there(place, identity):
+            place = None
+        self.items.append(Trashed(path=path, place=place, identity=identity))
 
 
-def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
-    """Restore one item to its original path. Raises OSError.
-
-    `allowed`: returns whether a path may still be written to.
-    """
+def _bring_back(item: Trashed, home: Path) -> None:
+    """Restore one item to its original path in the store of `home`. Raises OSError."""
     place = item.place
     if place is None:
         raise OSError("the system did not say where in the trash it is")
-    if not _lies_in_trash(item):
+    if not item.is_in_trash:
         raise OSError("it is no longer in the trash")
     top = item.path
     while not top.parent.exists():
         top = top.parent
-    if not allowed(top):
+    if not _in_store(top, home):
         raise OSError("its original folder was deleted or replaced")
     item.path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -341,53 +340,19 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
             note.unlink()
 
 
-def _lies_in_trash(item: Trashed) -> bool:
-    return item.place is not None and _is_there(item.place, item.identity)
-
-
-@contextmanager
-def _followed(path: Path) -> Iterator[Callable[[], Path | None]]:
-    """Yield a function that finds a file after it has been moved.
-
-    The function returns the file's new path, or None if it is unknown.
-    """
-    try:
-        handle = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        yield lambda: None
-        return
-    try:
-        identity = _identity(path)
-        yield lambda: _place_of(handle, identity)
-    finally:
-        os.close(handle)
-
-
-def _place_of(handle: int, identity: tuple[int, int]) -> Path | None:
+def _path_of(handle: int) -> Path | None:
+    """Return the current path of an open file; None if the system doesn't tell."""
     with suppress(OSError):
-        place = _path_of(handle)
-        if _is_there(place, identity):
-            return place
+        if sys.platform == "darwin":
+            from fcntl import F_GETPATH, fcntl
+
+            if os.fstat(handle).st_nlink == 1:  # otherwise, it may be another of its paths
+                return Path(os.fsdecode(fcntl(handle, F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        else:
+            return Path(f"/proc/self/fd/{handle}").readlink()
     return None
-
-
-def _path_of(handle: int) -> Path:
-    """Return the path of an open file. Raises OSError."""
-    if sys.platform == "darwin":
-        from fcntl import F_GETPATH, fcntl
-
-        if os.fstat(handle).st_nlink > 1:
-            raise OSError("the file has several hard links")
-        return Path(os.fsdecode(fcntl(handle, F_GETPATH, bytes(1024)).rstrip(b"\0")))
-    return Path(f"/proc/self/fd/{handle}").readlink()
 
 
 def _is_there(place: Path, identity: tuple[int, int]) -> bool:
     facts = stat_if_possible(place)
     return facts is not None and (facts.st_dev, facts.st_ino) == identity
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Return a file's device and inode. Raises OSError."""
-    facts = path.lstat()
-    return facts.st_dev, facts.st_ino

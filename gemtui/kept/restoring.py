@@ -105,10 +105,11 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
     kept, place = session.path, session.path
     if Flag.KEPT in session.flags:
         place = place_in_store(kept)
-    elif (saved := _saved_version(session, home)) is not None:
-        kept = saved
-    elif session.has_header or session.kind is not SessionKind.MAIN or not place_of(place, home):
-        raise RestoreFailed(f"{place} is already in its place, so there is nothing to restore")
+    else:
+        kept = _saved_version(session, home) or place
+        is_main = session.kind is SessionKind.MAIN and place_of(place, home) is not None
+        if kept == place and (session.has_header or not is_main):
+            raise RestoreFailed(f"{place} is already in its place, so there is nothing to restore")
     if session.kind is not SessionKind.MAIN:
         _require_replaceable(place, kept, session, session.files, now)
         aside = _put(kept, place)
@@ -145,20 +146,20 @@ def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> 
         return Restored(paths=())
     mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
     others = {path: copy for path, copy in kept.states.items() if copy not in mains}
-    versions = [version for version in map(read_session, mains) if version is not None]
     if mains:
-        in_use = merged(versions, Projects(kept.home, []), now).path if versions else None
-        chosen = in_use or next(iter(mains))
-        if not os.path.lexists(mains[chosen]):
-            source = _Source(place=mains[chosen], kept=chosen, others=lambda _: others)
+        copy_in_use = next(iter(mains))
+        versions = [version for version in map(read_session, mains) if version is not None]
+        if versions:
+            copy_in_use = merged(versions, Projects(kept.home, []), now).path
+        place = mains[copy_in_use]
+        if not os.path.lexists(place):
+            source = _Source(place=place, kept=copy_in_use, others=lambda _: others)
             return _restore(source, kept.home, rule_of, now)
-    less = {
-        path: copy
-        for copy, path in mains.items()
-        if os.path.lexists(path) and not contains_copy(path, copy)
-    }
-    back = tuple(_put_others(others))
-    return Restored(paths=back, in_the_way=less)
+    less = {}
+    for copy, place in mains.items():
+        if os.path.lexists(place) and not contains_copy(place, copy):
+            less[place] = copy
+    return Restored(paths=tuple(_put_others(others)), in_the_way=less)
 
 
 def _restore(source: _Source, home: Path, rule_of: RetentionOf, now: datetime) -> Restored:
@@ -195,8 +196,8 @@ def _restore(source: _Source, home: Path, rule_of: RetentionOf, now: datetime) -
 
 def require_stored(session: str, home: Path) -> None:
     """Raise OptionError if only the vault has the session's files."""
-    places = [*session_files(store_with_kept(home), session)]
-    if places and all(place.kept for place in places):
+    files = [*session_files(store_with_kept(home), session)]
+    if files and all(file.kept for file in files):
         raise OptionError(put_back_first(session), option="resume")
 
 
@@ -205,8 +206,8 @@ def put_back_first(id: str) -> str:
 
     It says why the session can't be resumed, and how to restore it.
     """
-    way = f"gemtui vault restore {id}"
-    return f"Gemini CLI's file of {id} is missing or damaged. Restore it first: {way}"
+    command = f"gemtui vault restore {id}"
+    return f"Gemini CLI's file of {id} is missing or damaged. Restore it first: {command}"
 
 
 def _header(session: Summary, place: Path, root: str | None) -> dict[str, Any]:
@@ -259,30 +260,24 @@ def _clear_obstacles(
 
     Yields the files' paths. Raises RestoreFailed for a file that must not be removed.
     """
-    for path in _of_this_id(place):
-        there = read_session(path)
-        goes = there is None or not (there.resumable and there.has_header)
-        if not goes and there is not None and not is_expired(there, rule, now):
+    short = short_id(place)
+    if not short or not place.parent.is_dir():
+        return
+    for path in list(place.parent.iterdir()):
+        if path == place or short_id(path) != short:
             continue
-        if there is None:
+        other = read_session(path)
+        if other is None:
             raise RestoreFailed(_in_the_way(path))
-        if there.id != session.id and there.spoken and there.has_header:
+        if other.resumable and other.has_header and not is_expired(other, rule, now):
+            continue
+        if other.id != session.id and other.spoken and other.has_header:
             raise RestoreFailed(_other_session(path))
-        if is_live(there, now):
+        if is_live(other, now):
             raise RestoreFailed(_live(path))
         archive(path)
         path.unlink()
         yield path
-
-
-def _of_this_id(place: Path) -> list[Path]:
-    short = short_id(place)
-    if not short:
-        return []
-    with suppress(OSError):
-        files = [path for path in place.parent.iterdir() if short_id(path) == short]
-        return [path for path in files if path != place and os.path.lexists(path)]
-    return []
 
 
 def _in_the_way(path: Path) -> str:
@@ -298,18 +293,18 @@ def _require_replaceable(
     """
     if not os.path.lexists(place):
         return
-    there = read_session(place)
+    existing = read_session(place)
     adds = kept != place and adds_to(place, kept)
-    if not place.is_file() or place.is_symlink() or (there is None and adds):
+    if not place.is_file() or place.is_symlink() or (existing is None and adds):
         raise RestoreFailed(_in_the_way(place))
-    if there is None:
+    if existing is None:
         return
-    if there.resumable and there.has_header and there.id != session.id:
-        raise RestoreFailed(_other_session(place))
-    newer = adds or supersedes(there, session)
-    if there.resumable and there.has_header and (newer or place not in known):
-        raise RestoreFailed(_in_the_way(place))
-    if (adds or kept == place) and is_live(there, now):
+    if existing.resumable and existing.has_header:
+        if existing.id != session.id:
+            raise RestoreFailed(_other_session(place))
+        if adds or supersedes(existing, session) or place not in known:
+            raise RestoreFailed(_in_the_way(place))
+    if (adds or kept == place) and is_live(existing, now):
         raise RestoreFailed(_live(place))
 
 

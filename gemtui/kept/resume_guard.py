@@ -114,15 +114,13 @@ def _ghosts(kept: KeptSession) -> Iterator[Path]:
 
     A file is only a ghost if another file of the session has content.
     """
-    mains = [
-        file.path
-        for file in run_copies.session_files(Store(kept.home), kept.session_id)
-        if file.kind is SessionKind.MAIN
-    ]
-    has_content = {path: run_copies.has_content(path, kept.session_id) for path in mains}
+    has_content: dict[Path, bool | None] = {}
+    for file in run_copies.session_files(Store(kept.home), kept.session_id):
+        if file.kind is SessionKind.MAIN:
+            has_content[file.path] = run_copies.has_content(file.path, kept.session_id)
     if any(has_content.values()):
-        for path in mains:
-            if path not in kept.seen and has_content[path] is False:
+        for path, content in has_content.items():
+            if path not in kept.seen and content is False:
                 yield path
 
 
@@ -210,20 +208,17 @@ def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
     Returns these runs. This is quick if there is nothing to do. While processes of such a run
     remain, only the ghost is removed, and the final work is done later.
     """
-    left = tuple(folder for folder in run_copies.unsettled(runs) if _is_over(folder))
-    for folder in left:
-        if folder.exit() is not None or not process_tree.tagged(folder.id):
+    abandoned = []
+    for folder in run_copies.unsettled(runs):
+        has_ended, owner = folder.exit() is not None, folder.owner()
+        if not has_ended and (owner is None or process_tree.owner_lives(owner)):
+            continue
+        abandoned.append(folder)
+        if has_ended or not process_tree.tagged(folder.id):
             ResumeGuard().after(folder)
             continue
         kept = run_copies.backup_of(folder)
         if kept is not None:
             with suppress(OSError):
                 SessionKeeper(folder, kept).check()
-    return left
-
-
-def _is_over(folder: RunFolder) -> bool:
-    owner = folder.owner()
-    if folder.exit() is not None:
-        return True
-    return owner is not None and not process_tree.owner_lives(owner)
+    return tuple(abandoned)

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -92,19 +93,15 @@ class Aftermath(Struct, frozen=True, kw_only=True):
 
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
         """Return sentences for the user about missing or changed files, and problems."""
-        return (
-            *(
-                f"{path} was deleted during the run and has been restored; what the run wrote to "
-                "it before that may be missing"
-                for path in self.restored
-            ),
-            *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
-            *(
-                f"{path} was rewritten: its earlier contents are in {folder.path}"
-                for path in self.changed
-            ),
-            *self.problems,
-        )
+        notes = [
+            f"{path} was deleted during the run and has been restored; what the run wrote to it "
+            "before that may be missing"
+            for path in self.restored
+        ]
+        notes += [f"{path} is missing: a copy is in {folder.path}" for path in self.lost]
+        for path in self.changed:
+            notes.append(f"{path} was rewritten: its earlier contents are in {folder.path}")
+        return (*notes, *self.problems)
 
 
 def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
@@ -112,25 +109,15 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 
     Raises OSError.
     """
-    places = list(session_files(Store(home), session_id))
-    mine = [place.path for place in places if _may_hold(place, session_id)]
+    chat_files = list(session_files(Store(home), session_id))
+    mine = [file.path for file in chat_files if _may_hold(file, session_id)]
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
     for path, copy in files.items():
         copy_file(path, copy)
-    kept = KeptSession(
-        session_id=session_id,
-        home=home,
-        files=files,
-        seen=frozenset(place.path for place in places),
-    )
-    _write(
-        folder,
-        _BEFORE,
-        _Before(
-            session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen))
-        ),
-    )
-    return kept
+    seen = tuple(sorted(file.path for file in chat_files))
+    record = _Before(session_id=session_id, home=home, files=_pairs(files), seen=seen)
+    _write(folder, _BEFORE, record)
+    return KeptSession(session_id=session_id, home=home, files=files, seen=frozenset(seen))
 
 
 def backup_of(folder: RunFolder) -> KeptSession | None:
@@ -248,12 +235,11 @@ def aftermath_of(folder: RunFolder) -> Aftermath | None:
 
 def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs with a backup of a session, newest first."""
-    found = []
-    with suppress(OSError), os.scandir(runs) as entries:
-        for path in (Path(entry.path) for entry in entries):
-            with suppress(OSError):
-                found.append(((path / _BEFORE).stat().st_mtime_ns, path))
-    for _, folder in sorted(found, reverse=True):
+    by_time = []
+    for path in runs.glob(f"*/{_BEFORE}"):
+        with suppress(OSError):
+            by_time.append((path.stat().st_mtime_ns, path.parent))
+    for _, folder in sorted(by_time, reverse=True):
         yield RunFolder(folder)
 
 
@@ -278,21 +264,21 @@ def drop_kept(folder: RunFolder) -> None:
 
 def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
     """Yield the files whose names belong to this session or its subagents."""
-    for place in store.files():
-        main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
-        if main or (place.kind is SessionKind.SUBAGENT and place.parent == session_id):
-            yield place
+    for file in store.files():
+        main = file.kind is SessionKind.MAIN and file.name_id == session_id[:8]
+        if main or (file.kind is SessionKind.SUBAGENT and file.parent == session_id):
+            yield file
 
 
-def _may_hold(place: ChatFile, session_id: str) -> bool:
+def _may_hold(file: ChatFile, session_id: str) -> bool:
     """Return whether a file belongs to exactly this session, or can't be read.
 
     A file's name contains only the start of an id, which several sessions may share.
     """
-    if place.kind is SessionKind.SUBAGENT:
+    if file.kind is SessionKind.SUBAGENT:
         return True
     try:
-        with SessionLog(place.path) as log:
+        with SessionLog(file.path) as log:
             log.refresh(upto=_TAIL)
             return bool(log.metadata.get("sessionId", session_id) == session_id)
     except (GemtuiError, OSError):
@@ -304,11 +290,11 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
 
     `upto`: read only about this many bytes.
     """
-    place = file_anywhere(path)
-    if place is None:
+    file = file_anywhere(path)
+    if file is None:
         return None
     with SessionLog(path) as log:
-        summary = read_file(log, place, upto=upto)
+        summary = read_file(log, file, upto=upto)
     return summary if isinstance(summary, Summary) else None
 
 
@@ -452,25 +438,31 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     that it has. A session file in the store is parsed only if it doesn't start with the copy's
     contents.
     """
+    store_of = cache(Store)
     holders: dict[tuple[Path, str], list[Path]] = {}
-    stores: dict[Path, Store] = {}
-    found = []
+    """The files that have a session's conversation: in the store, and in newer runs."""
+    last = []
     for folder in runs_that_keep(runs):
-        if (kept := backup_of(folder)) is None:
+        kept = backup_of(folder)
+        if kept is None:
             continue
-        if kept.home not in stores:
-            stores[kept.home] = Store(kept.home)
-        key = kept.home, kept.session_id
-        if key not in holders:
-            holders[key] = _in_store(stores[kept.home], kept.session_id)
-        files = _only_here(kept, holders[key])
-        if files:
-            size = sum(size_of(copy) for copy in set(files.values()))
-            found.append(
-                LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
-            )
-        holders[key] += _copies(kept).values()
-    return tuple(found)
+        id = kept.session_id
+        if (kept.home, id) not in holders:
+            holders[kept.home, id] = _in_store(store_of(kept.home), id)
+        elsewhere = holders[kept.home, id]
+        # Files of subagents and tool outputs are useless without the conversation.
+        copies = {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
+        only_here = {
+            path: copy
+            for path, copy in copies.items()
+            if has_content(copy, id) is not False
+            and not any(contains_copy(holder, copy) for holder in elsewhere)
+        }
+        if only_here:
+            size = sum(map(size_of, set(only_here.values())))
+            last.append(LastCopy(folder=folder, session_id=id, files=only_here, size=size))
+        elsewhere += copies.values()
+    return tuple(last)
 
 
 def forget_copies(runs: Path, home: Path, session_id: str) -> None:
@@ -478,33 +470,15 @@ def forget_copies(runs: Path, home: Path, session_id: str) -> None:
 
     Does nothing while the store has any file of the session. Raises OSError.
     """
-    mine = [folder for folder in runs_that_keep(runs) if _keeps(folder, home, session_id)]
+    mine = []
+    for folder in runs_that_keep(runs):
+        kept = backup_of(folder)
+        if kept is not None and (kept.home, kept.session_id) == (home, session_id):
+            mine.append(folder)
     if mine and not _in_store(Store(home), session_id):
         for folder in mine:
             drop_kept(folder)
 
 
-def _keeps(folder: RunFolder, home: Path, session_id: str) -> bool:
-    kept = backup_of(folder)
-    return kept is not None and (kept.home, kept.session_id) == (home, session_id)
-
-
 def _in_store(store: Store, session_id: str) -> list[Path]:
     return [file.path for file in session_files(store, session_id) if file.kind is SessionKind.MAIN]
-
-
-def _copies(kept: KeptSession) -> dict[Path, Path]:
-    """Map the places of the conversation's own files to their newest states.
-
-    Files of subagents and tool outputs are left out; they are useless without the conversation.
-    """
-    return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
-
-
-def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
-    return {
-        path: copy
-        for path, copy in _copies(kept).items()
-        if has_content(copy, kept.session_id) is not False
-        and not any(contains_copy(holder, copy) for holder in holders)
-    }
