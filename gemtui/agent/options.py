@@ -379,7 +379,7 @@ class AgentOptions:
     )
     resume: TextOption = TextOption(
         help="Continue this session: an ID as for `gemtui show`; `latest` is the one updated last.",
-        flags=("--resume",),
+        flags=("--resume", "-r"),
         metavar="ID",
         label="Session",
         hint="full id of the session to continue, or latest",
@@ -507,7 +507,7 @@ class AgentOptions:
     )
     sandbox: SwitchOption = SwitchOption(
         help="Run in Gemini CLI's sandbox.",
-        flags=("--sandbox",),
+        flags=("--sandbox", "-s"),
         group=_TOOLS,
         label="Sandbox",
         hint="requires docker, podman or sandbox-exec",
@@ -516,7 +516,7 @@ class AgentOptions:
     )
     trust: SwitchOption = SwitchOption(
         help="Trust the folder for this run only.",
-        flags=("--trust",),
+        flags=("--trust", "--skip-trust"),
         group=_TOOLS,
         label="Trust",
         hint="enables this folder's settings, hooks and MCP servers",

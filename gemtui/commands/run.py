@@ -61,6 +61,8 @@ _LONGEST = 64 * 1024
 
 @click.command(cls=RunCommand)
 @click.argument("prompt", required=False)
+@click.option("-p", "--prompt", "typed_prompt", metavar="TEXT", help="The same as PROMPT.")
+@click.option("-y", "--yolo", is_flag=True, help="The same as --approval-mode yolo.")
 @click.option(
     "--prompt-file",
     metavar="FILE",
@@ -92,7 +94,7 @@ _LONGEST = 64 * 1024
     help="Exit with 1 if a tool call was denied, even if the run succeeded.",
 )
 @click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
-def run(**words: Any) -> int:
+def run(typed_prompt: str | None, yolo: bool, **words: Any) -> int:
     """Run Gemini CLI on PROMPT without opening the app.
 
     Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT -, only
@@ -101,6 +103,16 @@ def run(**words: Any) -> int:
     done, even if calls were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit;
     79 budget; 124 time limit; 130 interrupted.
     """
+    if typed_prompt is not None:
+        if words["prompt"] is not None:
+            raise click.UsageError("PROMPT and --prompt can't be combined: use only one of them")
+        words["prompt"] = typed_prompt
+    if yolo:
+        if words["approval_mode"] not in (None, "yolo"):
+            raise click.UsageError(
+                "--yolo and --approval-mode can't be combined: use only one of them"
+            )
+        words["approval_mode"] = "yolo"
     arguments = RunArguments.of(words)
     if arguments.each_model or arguments.each_policy:
         return _run_each(arguments)

@@ -101,10 +101,44 @@ class SetupCommand(click.Command):
         return [*self._declared, *super().get_params(ctx)]
 
 
+_GEMINI_OPTIONS = {
+    "-i": "gemtui opens the app, where you can write the prompt",
+    "--prompt-interactive": "gemtui opens the app, where you can write the prompt",
+    "-o": "use --json for events as JSON, one per line",
+    "--output-format": "use --json for events as JSON, one per line",
+    "-e": "gemtui runs use all extensions that are enabled in Gemini CLI",
+    "--extensions": "gemtui runs use all extensions that are enabled in Gemini CLI",
+    "-l": "use gemini --list-extensions",
+    "--list-extensions": "use gemini --list-extensions",
+    "--list-sessions": "use gemtui sessions",
+    "--delete-session": "press d in the list of sessions that gemtui opens",
+    "--session-id": "gemtui chooses the id of a new session; use --resume ID to continue one",
+    "--allowed-tools": "use --allow-tool T, once for each tool",
+    "--allowed-mcp-server-names": "use --only-tool or --deny-tool with the tools of the servers",
+    "--include-directories": "use --include-directory DIR, once for each folder",
+    "--admin-policy": "use --policy NAME|FILE",
+    "-w": "use --worktree, which takes no name",
+    "-d": "gemtui keeps what Gemini CLI prints on stderr: see gemtui runs show",
+    "--debug": "gemtui keeps what Gemini CLI prints on stderr: see gemtui runs show",
+}
+"""Options of Gemini CLI that `gemtui run` doesn't have, and what to use instead."""
+
+
 class RunCommand(SetupCommand):
     """The click command `gemtui run`, with all options for a run."""
 
     of_one_run = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments as click does; for an option of Gemini CLI, say what to use."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            instead = _GEMINI_OPTIONS.get(error.option_name)
+            if instead is None:
+                raise
+            message = f"gemtui run has no option {error.option_name}: {instead}"
+            raise click.UsageError(message, ctx) from None
 
 
 def _click_option(option: RunOption) -> click.Option:

@@ -37,6 +37,8 @@ class Cause:
     ways_out: tuple[str, ...] = ()
     quota: bool = False
     """Whether the run failed because a quota is exhausted."""
+    tells_all: bool = False
+    """Whether the CLI's own message says no more than this."""
 
 
 class _CauseRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"shared": "and"}):
@@ -44,6 +46,7 @@ class _CauseRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"shared
     ways_out: tuple[str, ...] = ()
     shared: str = ""
     quota: bool = False
+    tells_all: bool = False
     pattern: str = ""
 
 
@@ -57,7 +60,9 @@ class _CausesFile(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the cause in a row."""
         shared = self.shared[row.shared] if row.shared else ()
         ways_out = (*row.ways_out, *shared)
-        return Cause(headline=row.headline, ways_out=ways_out, quota=row.quota)
+        return Cause(
+            headline=row.headline, ways_out=ways_out, quota=row.quota, tells_all=row.tells_all
+        )
 
     def other(self, headline: str, shared: str) -> Cause:
         """Return a cause that has no row, with a shared list of fixes."""

@@ -469,11 +469,9 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
         return _over_budget(last)
     said = last.message if last else ""
     cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
-    detail = [
-        plain_message(said) or _last_line(stderr),
-        *_retries(stderr),
-        *_refused_lines(progress),
-    ]
+    detail = [*_retries(stderr), *_refused_lines(progress)]
+    if not cause.tells_all:
+        detail.insert(0, plain_message(said) or _last_line(stderr))
     headline, ways_out, until = cause.headline, cause.ways_out, None
     if cause.quota and progress.ended is not None:
         until = renewed_at(said, stderr, progress.ended)
