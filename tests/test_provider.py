@@ -67,7 +67,7 @@ def test_metadata() -> None:
         ({"approval_mode": ["yolo"]}, "approval_mode must be one of"),
         ({"include_directories": "src"}, "include_directories must be a list, got: 'src'"),
         ({"allowed_tools": ("glob",)}, "allowed_tools must be a list"),
-        ({"allowed_tools": ["glob", "shell"]}, r"allowed_tools\[1\]: 'shell' is not a tool's name"),
+        ({"allowed_tools": ["glob", "shell"]}, r"allowed_tools\[1\]: 'shell' is not a tool"),
         ({"allowed_tools": ["glob", 3]}, r"allowed_tools must be a list of strings, but \[1\]"),
         ({"allowed_tools": [Path("glob")]}, r"allowed_tools must be a list of strings, but \[0\]"),
         ({"sandbox": "yes"}, "sandbox must be True or False"),

@@ -52,7 +52,7 @@ from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.tool_output import is_blocked
-from gemtui.transcript.tools import WRITING, ToolKind, kind_of
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, may_write
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
@@ -96,6 +96,8 @@ class RunProgress:
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
+        self.may_have_changed = False
+        """Whether a tool that can change files was run."""
         self.written: dict[str, None] = {}
         """The files that were written, as named in the calls, in order of the first write."""
         self.failed: Counter[str] = Counter()
@@ -273,6 +275,8 @@ class RunProgress:
         path = "" if call is None else _to_write(call)
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
+        if result.status is not ResultStatus.DENIED and may_write(result.tool_name):
+            self.may_have_changed = True
         if result.status is ResultStatus.DENIED:
             self._refuse(result, call)
         elif found := _HOOK.match(string(result.output)):
@@ -571,9 +575,15 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
 
 
 def _refused_headline(progress: RunProgress, count: int) -> str:
-    denied = f"{_calls(count)} {'was' if count == 1 else 'were'} denied"
-    as_wanted = all(why in progress.by_rule for _, why in progress.refused)
-    return f"Done; {denied} by your own rules" if as_wanted else f"Done, but {denied}"
+    were = "was" if count == 1 else "were"
+    denied = f"{_calls(count)} {were} denied"
+    if all(why in progress.by_rule for _, why in progress.refused):
+        return f"Done; {denied} by your own rules"
+    if progress.may_have_changed or progress.unsettled:
+        return f"Done, but {denied}"
+    if count < progress.calls:
+        denied = f"{count} of {_calls(progress.calls)} {were} denied"
+    return f"Nothing was changed: {denied}"
 
 
 def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:

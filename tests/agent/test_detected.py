@@ -25,7 +25,7 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (found.cli, found.version) == (None, None)
     assert (
         found.problem
-        == "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
+        == "gemini was not found on PATH: npm install -g @google/gemini-cli installs it (https://github.com/google-gemini/gemini-cli)"
     )
     assert found.to_dict()["capabilities"] is None
 

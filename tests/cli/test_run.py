@@ -223,7 +223,7 @@ def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-    gemtui("run Go").fails("install it from https://github.com/google-gemini/gemini-cli")
+    gemtui("run Go").fails("Gemini CLI is not installed: npm install -g @google/gemini-cli")
     events = gemtui("run Go --json").events
     assert values(events, "type") == ["init", "error", "done"]
     assert gemtui("run Go --dry-run").code == 1
@@ -507,6 +507,29 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
     assert request.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == passed
 
 
+@each_row(
+    "typed, same",
+    [
+        ("-p Go", "Go"),
+        ("--prompt=Go", "Go"),
+        ("-y Go", "Go --approval-mode yolo"),
+        ("Go --yolo --approval-mode yolo", "Go --approval-mode yolo"),
+        ("Go -s", "Go --sandbox"),
+        ("Go --skip-trust", "Go --trust"),
+    ],
+)
+def test_options_that_people_know_from_gemini_cli_mean_the_same(
+    fake_cli: FakeCli, gemtui: Gemtui, typed: str, same: str
+) -> None:
+    fake_cli()
+    shown, expected = (
+        re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", gemtui(f"run {options} --dry-run --json").out)
+        for options in (typed, same)
+    )
+    assert "ID" in shown
+    assert shown == expected
+
+
 @each_row("given, what", TABLES["what_does_not_fit_starts_nothing"])
 def test_what_does_not_fit_starts_nothing(
     fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str
@@ -727,7 +750,7 @@ def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: 
     gemtui.ok("run Write")
     answer = gemtui("run Write --fail-on-denied --json")
     assert answer.code == 1
-    assert "gemtui: done, but 1 tool call was denied (write_file" in answer.err
+    assert "gemtui: nothing was changed: 1 tool call was denied (write_file" in answer.err
     done = json.loads(answer.out.splitlines()[-1])
     (denied,) = done["metadata"]["deniedCalls"]
     has(denied, toolUseId="t1", toolName="write_file")
@@ -828,7 +851,7 @@ def test_a_mistaken_tool_name_is_an_error_and_an_unknown_one_a_note(
     fake_cli()
     put(policies_dir() / "careful.toml", "")
     gemtui(command, option, "read_fil").refuses(
-        f"{option}: 'read_fil' is not a tool's name: did you mean read_file?"
+        f"{option}: 'read_fil' is not a tool; did you mean read_file?"
     )
     gemtui.ok(command, option, "nosuch").shows("gemtui knows no tool called 'nosuch'")
 

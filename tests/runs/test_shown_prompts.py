@@ -66,5 +66,5 @@ def test_undo_in_the_run_pane_means_the_prompt_of_a_message_after_one_sent_while
     session = Index(home / ".gemini", cache=None).find(uuid(1))
     on_screen = shown(turns_of("a: c1, b: c2"))
     assert [prompt_at(on_screen, message)(session) for message in range(4)] == [1, 1, 3, 3]
-    with pytest.raises(UndoError, match="not in the stored session"):
+    with pytest.raises(UndoError, match="can't find this prompt"):
         prompt_at(shown(turns_of("failed")), 0)(session)

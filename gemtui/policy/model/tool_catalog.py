@@ -149,7 +149,7 @@ def name_problem(name: str) -> str | None:
     accepted, because there are tools that gemtui doesn't know.
     """
     meant = None if may_exist(name) else current_name(name)
-    wrong = f"{name!r} is not a tool's name: did you mean {meant}?" if meant else None
+    wrong = f"{name!r} is not a tool; did you mean {meant}?" if meant else None
     return unwritable_name(name) or wrong
 
 

@@ -197,7 +197,9 @@ def prompt_at(transcript: Transcript, message: int) -> Number:
         shown = [at for at, each in enumerate(transcript.outlines) if each.is_current_prompt]
         place = max((at for at in shown if at <= message), default=min(shown, default=message))
         if place not in numbers:
-            raise UndoError("this prompt is not in the stored session")
+            raise UndoError(
+                "can't find this prompt in the stored chat: open the session in 1 and press U there"
+            )
         return numbers[place]
 
     return number

@@ -807,7 +807,7 @@ WRONG = (
     ("timeout", "0", "must be more than 0 seconds"),
     ("idle_timeout", "-1", "'-1' is not a duration"),
     ("max_turns", "-1", "must be 0 or more"),
-    ("only_tools", "read_fil", "is not a tool's name: did you"),
+    ("only_tools", "read_fil", "is not a tool; did you"),
     ("disallowed_tools", "web*", "'web*' contains *, but names"),
     ("include_directories", "nothing", "nothing is not a folder"),
 )
