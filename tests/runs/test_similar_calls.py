@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
     project: Path, command: str
 ) -> None:
     granted, like = answered(project, command)
-    assert like.words == f"exactly {command}, in this folder"
+    assert like.words == f"exactly {command}, in this folder, also if what it runs has changed"
     (project / "sub").mkdir()
     assert granted.allows(shell(command))
     assert not granted.allows(shell(f"{command} --more"))
@@ -85,7 +86,20 @@ def test_of_a_program_that_is_not_known_only_the_same_command_is_similar(
 
 @each_row(
     "command",
-    ["./build.js a", "./out", "node build.js", "tool --with=build.js", "npx @a/b build.js"],
+    [
+        "./build.js a",
+        "./out",
+        "node build.js",
+        "tool --with=build.js",
+        "npx @a/b build.js",
+        "python -m build",
+        "tool build:app",
+        "tool --app=build:app",
+        "tool -Abuild",
+        "timeout 5 node build",
+        "tool src",
+        "python -m src.build",
+    ],
 )
 def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_changes(
     project: Path, command: str
@@ -97,10 +111,14 @@ def test_a_command_with_a_file_of_the_project_is_not_the_same_once_the_file_chan
     file, link = project / "build.js", project / "out"
     file.touch()
     link.symlink_to("/bin/true")
-    assert "a file of the project, can change" in asked(SHELL, {"command": command}, project).words
+    folder = project / "src"
+    folder.mkdir()
+    (folder / "build.py").touch()
+    assert "is in the project, can change" in asked(SHELL, {"command": command}, project).words
     assert not granted.allows(shell(command))
     file.unlink()
     link.unlink()
+    shutil.rmtree(folder)
 
 
 def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None:
@@ -109,8 +127,8 @@ def test_a_file_pattern_is_not_the_same_command_each_time(project: Path) -> None
 
 def test_the_words_say_that_other_options_are_asked_about(project: Path) -> None:
     assert asked(SHELL, {"command": "git add a && npx tool"}, project).words == (
-        "exactly npx tool, in this folder; commands that start with git add, on files of the "
-        "repository; "
+        "exactly npx tool, in this folder, also if what it runs has changed; "
+        "commands that start with git add, on files of the repository; "
         "gemtui asks again about options and arguments that it doesn't know"
     )
 

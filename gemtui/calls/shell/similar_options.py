@@ -3,13 +3,15 @@
 A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: of programs in the
 table of programs, the options and arguments that the table lists, so the user is asked about
 abbreviations and about options added in future versions. Of any other program, it covers only the
-very same command, and nothing if that names a file of the project, which may be another one later.
+very same command, and nothing if that names a file or folder of the project, or a module in it,
+which may be another one later.
 """
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -112,14 +114,30 @@ def why_not_covered(
     if any(word.glob is not None for word in words):
         return "its file pattern can match other files each time"
     file = next((word for word in words if _is_of_project(word.text, place)), None)
-    return None if file is None else f"{file.text}, a file of the project, can change"
+    return None if file is None else f"{file.text}, which is in the project, can change"
 
 
 def _is_of_project(text: str, place: CommandPlace) -> bool:
-    """Return whether a word names a file, or a link, that is in the project now."""
-    for name in filter(None, (text, text.partition("=")[2])):
-        path = Path(os.path.normpath(place.folder / name))
-        inside = path.is_relative_to(place.project) or not place.is_outside(path)
-        if inside and os.path.lexists(path) and not path.is_dir():
-            return True
+    """Return whether a word names a file, folder, or link that is in the project now."""
+    option = text[2:] if text.startswith("-") else ""
+    for name in filter(None, (text, text.partition("=")[2], option)):
+        for path in map(Path, _paths_named(name, place)):
+            inside = path.is_relative_to(place.project) or not place.is_outside(path)
+            if inside and path != place.project and _is_there(path):
+                return True
     return False
+
+
+def _paths_named(name: str, place: CommandPlace) -> Iterator[str]:
+    """Yield the paths that a program may mean by a word, without endings such as `.py`.
+
+    For example, `app.main:run` may be a function in `app/main.py`.
+    """
+    module = name.partition(":")[0]
+    for path in (name, module, module.replace(".", "/")):
+        yield os.path.normpath(place.folder / path)
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path exists, also with an ending."""
+    return os.path.lexists(path) or any(path.parent.glob(f"{glob.escape(path.name)}.*"))

@@ -139,7 +139,8 @@ def _covered(prefixes: Iterable[str], opens: Iterable[str], exact: Iterable[str]
         clauses.append(f"commands that start with {starts}, {'; '.join(dict.fromkeys(opens))}")
         clauses.append("gemtui asks again about options and arguments that it doesn't know")
     if exact:
-        clauses.insert(0, f"exactly {' or '.join(dict.fromkeys(exact))}, in this folder")
+        same = " or ".join(dict.fromkeys(exact))
+        clauses.insert(0, f"exactly {same}, in this folder, also if what it runs has changed")
     return "; ".join(clauses)
 
 
