@@ -71,7 +71,8 @@ class RunOutcome:
 
     `headline`: a line written by gemtui. `detail`: the original message, which is raw untrusted
     text and may be empty. `ways_out`: suggestions, best first. `until`: when the quota that stopped
-    the run is renewed; None if the cause was not a quota, or if the time is unknown.
+    the run is renewed; None if the cause was not a quota, or if the time is unknown. `by_mode`:
+    whether calls were denied because nobody could be asked.
     """
 
     status: Status
@@ -79,6 +80,7 @@ class RunOutcome:
     detail: str = ""
     ways_out: tuple[str, ...] = ()
     until: datetime | None = None
+    by_mode: bool = False
 
 
 class RunProgress:
@@ -562,6 +564,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             headline=_refused_headline(progress, refused),
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
             ways_out=tuple(_ways_to_allow(progress)),
+            by_mode=any(why in progress.by_mode for _, why in progress.refused),
         )
     retries = list(_retries(stderr))
     if not warnings:

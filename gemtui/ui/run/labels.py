@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
+from gemtui.agent.events import Init, Prompted, ToolResult
 from gemtui.agent.options import (
     AgentOptions,
     OptionKind,
@@ -116,10 +117,28 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
-    word, role = "running", "accent"
+    words, role = _work(run, glyphs), "accent"
     if run.outcome is not None:
-        word, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
-    return Content.styled(f"{run_glyph(run, glyphs)} {word}", f"$text-{role}")
+        words, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
+    return Content.styled(f"{run_glyph(run, glyphs)} {words}", f"$text-{role}")
+
+
+def _work(run: LiveRun, glyphs: Glyphs) -> str:
+    """Return what an active run is doing: starting, waiting for the model, or running."""
+    if run.newest is None:
+        return f"starting Gemini CLI{glyphs.ellipsis}"
+    return "waiting for the model" if _awaits_model(run) else "running"
+
+
+def _is_expected_silence(run: LiveRun) -> bool:
+    """Return whether the status already says what a run without output waits for."""
+    return bool(run.waiting) or run.newest is None or _awaits_model(run)
+
+
+def _awaits_model(run: LiveRun) -> bool:
+    """Return whether it is the model's turn, and it has not begun to answer."""
+    asked = isinstance(run.newest, Init | Prompted | ToolResult)
+    return asked and not run.ends()[ToolEnd.RUNNING]
 
 
 def end_notice(run: LiveRun) -> Notification:
@@ -156,7 +175,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
             f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         )
         yield Content.styled(parts, "$text-warning")
-    elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:
+    elif run.alive and run.seconds_since_event() >= _SILENT and not _is_expected_silence(run):
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
@@ -179,6 +198,9 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
 
 
+_WAYS_TO_ALLOW = ("prompt.mode", "prompt.leave", "run.allow")
+
+
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
     """Return how a run ended: a heading, and lines with details and advice.
 
@@ -191,7 +213,13 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
     heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_MOST_LINES]
-    if outcome.ways_out:
+    if outcome.by_mode:
+        mode, leave, allow = (BY_ID[id].footer() for id in _WAYS_TO_ALLOW)
+        lines.append(
+            f"{mode}: be asked before each call next time, or allow edits. "
+            f"{leave}, then {allow}: allow this call by a rule."
+        )
+    elif outcome.ways_out:
         lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
     lines += [held_prompts_text(run)] if run.queue_state.prompts and run.over else []
     lines += run.notes
@@ -209,20 +237,29 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
         return None
     heading, lines = text
     leave = BY_ID["prompt.leave"].footer()
-    hints = [
-        Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
-    ]
+    hints = [Content.styled(f"{leave} closes this; {leave}, then: ", "dim")]
     for key in (BY_ID[id] for id in keys):
         face = key.footer(ascii=glyphs.ascii)
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
     return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
 
 
-def no_run(folder: Path, others: Sequence[Path], problem: str | None, glyphs: Glyphs) -> Content:
+_OFFER = " asks you before each call that changes something (installs gemtui's extension)."
+
+
+def no_run(
+    folder: Path,
+    others: Sequence[Path],
+    problem: str | None,
+    glyphs: Glyphs,
+    *,
+    offers_extension: bool,
+) -> Content:
     """Return the words for a pane without a run.
 
     `folder`: where the next run will start. `others`: the folders of the active runs. `problem`:
-    why no run can be started, or None.
+    why no run can be started, or None. `offers_extension`: whether to tell how to be asked before
+    calls, although gemtui's extension is not installed.
     """
     lines = [Content.styled(clean_line(f"New run in {short_path(folder)}"), "bold"), Content("")]
     if others:
@@ -233,6 +270,9 @@ def no_run(folder: Path, others: Sequence[Path], problem: str | None, glyphs: Gl
         lines += [Content("You can still read stored sessions: press 1."), Content("")]
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
+        if offers_extension:
+            mode = BY_ID["prompt.mode"].footer(ascii=glyphs.ascii)
+            lines += [Content.assemble((mode, "bold $text-accent"), _OFFER), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
 

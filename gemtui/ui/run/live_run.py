@@ -188,6 +188,8 @@ class LiveRun:
         self.first_checkpoint = ""
         """The first checkpoint's progress while the run waits for it, or else ""."""
         self.pid: int | None = None
+        self.newest: Payload | None = None
+        """The payload of the newest event; None as long as Gemini CLI starts."""
         self.misread = 0
         self.looked_at = True
         self.files = LiveFiles(run, lambda: self.own_transcript.calls())
@@ -329,7 +331,7 @@ class LiveRun:
         self.retry = None
         self._heard = time.monotonic()
         self.session = event.session_id or self.session
-        payload = event.payload
+        payload = self.newest = event.payload
         if isinstance(payload, Done):
             self.done = payload
             self.session = payload.resume_token or self.session

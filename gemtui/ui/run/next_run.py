@@ -90,6 +90,8 @@ class NextRun(RunPart):
         """Whether the options are those remembered for the folder, without changes."""
         self._can_ask = False
         """Whether runs in this folder can ask the user, because gemtui's extension works."""
+        self.offers_extension = False
+        """Whether runs can't ask, but could if gemtui's extension were installed."""
         self._chosen = False
         """Whether the user has chosen options; if not, runs ask wherever they can."""
         self._mode_chosen = False
@@ -160,6 +162,7 @@ class NextRun(RunPart):
             report = await asyncio.to_thread(before_run_report, AgentOptions(cwd=self.folder))
             self.taken_away = report.taken_away
         self.usual, self._can_ask = settings.default_run_mode, extension.state is HookState.READY
+        self.offers_extension = extension.state is HookState.MISSING
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)
         self.screen.show_options()

@@ -290,17 +290,20 @@ class RunPanes(Horizontal):
 
     # --- texts ---------------------------------------------------------------------------------
 
-    def show_empty(self, folder: Path, others: Sequence[Path], problem: str | None) -> None:
-        """If there is nothing to show, explain how to start.
-
-        `folder`: where the next run will start. `others`: the folders of the active runs.
-        `problem`: why no run can be started, or None.
-        """
+    def show_empty(
+        self,
+        folder: Path,
+        others: Sequence[Path],
+        problem: str | None,
+        *,
+        offers_extension: bool,
+    ) -> None:
+        """If there is nothing to show, explain how to start; the arguments are `no_run`'s."""
         self.set_class(self.empty, "-nothing")
         if self.empty:
-            self.query_one("#nothing-yet", Static).update(
-                no_run(folder, others, problem, glyphs_of(self.app))
-            )
+            glyphs = glyphs_of(self.app)
+            words = no_run(folder, others, problem, glyphs, offers_extension=offers_extension)
+            self.query_one("#nothing-yet", Static).update(words)
 
     def _say_heading(self, asked: str) -> None:
         """Show a prompt in the heading.

@@ -371,9 +371,11 @@ class RunScreen(RunPane):
         self.call_after_refresh(self._update_header)
 
     def _say_nothing_yet(self) -> None:
-        others = [run.cwd for run in self._registry.alive]
         self.panes.show_empty(
-            self.next_run.folder, others, None if self._cli is None else self._cli.problem
+            self.next_run.folder,
+            [run.cwd for run in self._registry.alive],
+            None if self._cli is None else self._cli.problem,
+            offers_extension=self.next_run.offers_extension and not self.options.ask,
         )
 
     def show_state(self, run: LiveRun) -> None:
@@ -401,6 +403,7 @@ class RunScreen(RunPane):
         self.query_one(PromptBox).show_hint(
             text, next_run.folder, needed, unusual, [*map(Content, spent)]
         )
+        self._say_nothing_yet()
 
     @on(TranscriptMoved)
     def _moved(self) -> None:
