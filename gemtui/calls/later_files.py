@@ -68,13 +68,22 @@ class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
         return re.compile(rf"(?:\A|/){_any_of(starts)}\Z")
 
 
+class _Plain(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files that no program loads by itself; `why` is said of all others."""
+
+    why: str
+    endings: str
+    names: str
+
+
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `later_files.toml`: known kinds of files, and the hidden files that are not
-    known.
+    """The table `later_files.toml`: known kinds of files, the hidden files that are not known, and
+    files that no program loads by itself.
     """
 
     kinds: Mapping[str, _Kind]
     hidden: _Kind
+    plain: _Plain
 
 
 class _LaterFiles:
@@ -86,6 +95,8 @@ class _LaterFiles:
         self._exact = {name: kind.why for kind in table.kinds.values() for name in kind.exact}
         self._starts = [(kind.start(), kind.why) for kind in table.kinds.values()]
         self._hidden = table.hidden.pattern()
+        self._endings = frozenset(table.plain.endings.split())
+        self._names = frozenset(table.plain.names.split())
 
     def why(self, kind: str) -> str:
         """Return why files of a kind decide what is run later."""
@@ -114,6 +125,15 @@ class _LaterFiles:
         text.
         """
         return self._table.hidden.why if self._hidden.search(_folded(path)) else None
+
+    def why_not_plain(self, path: Path) -> str | None:
+        """Return why a program may load a file by itself, judging by its ending alone.
+
+        Returns None for endings and names that are known, and for hidden files.
+        """
+        name, dot, ending = _folded(Path(path.name)).rpartition(".")
+        known = ending in (self._endings if dot else self._names)
+        return None if known or (dot and not name) else self._table.plain.why
 
 
 @cache
@@ -154,6 +174,15 @@ def why_runs_later(path: Path, project: Path) -> str | None:
     if _is_beside_head(path, project):
         return table.why("bare-repository")
     return table.why_hidden(below)
+
+
+def why_not_plain(path: Path) -> str | None:
+    """Return why a program may load a file by itself, judging by its ending, as a clause.
+
+    Returns None for endings that are known. Known names, whatever their ending, are for
+    `why_runs_later`.
+    """
+    return _later_files().why_not_plain(path)
 
 
 def why_may_run_later(folder: Path, project: Path) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.calls.later_files import describe_settings_change, why_runs_later
+from gemtui.calls.later_files import describe_settings_change, why_not_plain, why_runs_later
 from tests.rows import each_row, table
 
 TABLES = table("calls/later_files.json")
@@ -86,6 +86,7 @@ def test_each_pattern_of_the_table_has_a_source_and_matches_where_it_is_nested()
 @each_row("name", ORDINARY.split())
 def test_an_ordinary_file_is_none_of_them(name: str) -> None:
     assert why_runs_later(PROJECT / name, PROJECT) is None
+    assert why_not_plain(PROJECT / name) is None
 
 
 def test_the_folders_above_a_project_do_not_count() -> None:

@@ -244,8 +244,8 @@ SAID_NO = denied("The user said no.")
 def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
     assert asker.call("list_directory", dir_path=".") == {}
-    assert through(asker.call("write_file", file_path="a", content="")) == {
-        "file_path": str(asker.project / "a"),
+    assert through(asker.call("write_file", file_path="a.txt", content="")) == {
+        "file_path": str(asker.project / "a.txt"),
         "content": "",
     }
     assert through(asker.call("run_shell_command", command="ls")) == {"command": "ls"}

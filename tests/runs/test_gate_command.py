@@ -273,7 +273,19 @@ def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> No
             assert decided(engine, call) is Decision.ALLOW
 
 
-@pytest.mark.parametrize(("named", "way"), [("a.md", Way.THROUGH), (".npmrc", Way.ASK)])
+@each_row(
+    "named, way",
+    [
+        ("a.md", Way.THROUGH),
+        ("LICENSE", Way.THROUGH),
+        ("src/A.TSX", Way.THROUGH),
+        (".gitkeep", Way.THROUGH),
+        (".npmrc", Way.ASK),
+        ("bin/tool", Way.ASK),
+        ("tool.conf", Way.ASK),
+        ("a.md.later", Way.ASK),
+    ],
+)
 def test_a_file_that_decides_what_runs_later_is_asked_about(
     tmp_path: Path, named: str, way: Way
 ) -> None:
@@ -314,11 +326,11 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
     for named in f"{started} {by_git} bin/discover one.txt".split():
         assert judged(policy, tmp_path, named).way is Way.ASK, named
     assert judged(policy, tmp_path, "agent").why == "Gemini CLI's settings start it as a program."
-    for program in (tmp_path / "on/lint", tmp_path / "off/lint"):
+    for program in (tmp_path / "on/lint.sh", tmp_path / "off/lint.sh"):
         program.parent.mkdir()
         program.touch(0o755)
-    assert judged(policy, tmp_path, "on/lint").why.startswith(
-        "Shells run this file as the command lint"
+    assert judged(policy, tmp_path, "on/lint.sh").why.startswith(
+        "Shells run this file as the command lint.sh"
     )
     for named in ("rules/a.toml", "none.toml", "named.toml"):
         assert judged(policy, tmp_path, named).why == RULES_FILE
@@ -327,10 +339,10 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_
         "server.js",
         "srv/other.js",
         "three.txt",
-        "ci/x",
-        "log",
-        "off/lint",
-        "on/new",
+        "ci/x.sh",
+        "log.txt",
+        "off/lint.sh",
+        "on/new.sh",
     ):
         assert judged(policy, tmp_path, named).way is Way.THROUGH, named
 

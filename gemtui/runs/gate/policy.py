@@ -264,6 +264,7 @@ class GatePolicy:
             )
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
+        why = why or later_files.why_not_plain(path)
         return None if why is None else _sentence(why)
 
     def _why_ask_agent(self) -> str | None:
