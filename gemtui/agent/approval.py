@@ -289,12 +289,6 @@ class GateFolder:
         more: dict[str, Any] = {"requested": {}} if same else {}
         write_once(self._place("question", request.number), request, LARGEST, more=more)
 
-    def settle_all_open(self, settled: Settled) -> None:
-        """Record the same outcome for all unresolved questions. Raises OSError."""
-        for number in self.question_numbers():
-            with suppress(FileExistsError):
-                self.settle(number, settled)
-
     def last_presence(self) -> float | None:
         """Return when a user was last present, in seconds since 1970; None means never."""
         facts = stat_if_possible(self.path / _HERE, follow=True)

@@ -6,7 +6,7 @@ runs do, but it would deny more calls and never ask. If in doubt, such a run is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from gemtui.agent.detect import is_older
@@ -38,25 +38,22 @@ def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: st
     `version`: the CLI's version; None if unknown.
     """
     environ = {**environ, **options.environment}
-    for problem in _of_cli(version):
+    for problem in _problems(options, environ, version):
         raise GateError(f"this run can't ask: {problem}")
-    for problem in _of_options(options, environ):
-        raise GateError(f"this run can't ask: {problem}")
-    found = extension_state(environ, options.cwd, for_run=True)
-    if found.problem is not None:
-        mends = found.state in (HookState.MISSING, HookState.GONE, HookState.OLDER)
-        raise GateError(f"this run can't ask: {found.problem}", install=mends)
+    extension = extension_state(environ, options.cwd, for_run=True)
+    if extension.problem is not None:
+        mends = extension.state in (HookState.MISSING, HookState.GONE, HookState.OLDER)
+        raise GateError(f"this run can't ask: {extension.problem}", install=mends)
 
 
-def _of_cli(version: str | None) -> Iterator[str]:
+def _problems(
+    options: AgentOptions, environ: Mapping[str, str], version: str | None
+) -> Iterator[str]:
     oldest, too_old = ".".join(map(str, OLDEST)), is_older(version, OLDEST)
     if too_old is None:
         yield f"the version of this Gemini CLI is unknown: {oldest} or newer is required"
     elif too_old:
         yield f"Gemini CLI {version} is too old: update it to {oldest} or newer"
-
-
-def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[str]:
     if options.extensions and NAME not in options.extensions:
         yield f"the option extensions leaves out gemtui's extension: add {NAME} to it"
     if options.sandbox:
@@ -65,40 +62,32 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
         yield "hooks can't reach gemtui from the sandbox: unset GEMINI_SANDBOX"
     cwd = options.cwd or current_folder()
     settings = folder_settings(cwd, environ, for_run=True)
-    for place, _ in filter(_is_on, settings.each("tools", "sandbox")):
-        yield f"hooks can't reach gemtui from the sandbox: remove tools.sandbox from {place}"
-    for place, _ in filter(_is_on, settings.each("security", "toolSandboxing")):
-        yield (
+    is_planning = (options.approval_mode or settings.default_run_mode) is ApprovalMode.PLAN
+    forbidden: dict[str, tuple[Callable[[object], bool], str]] = {
+        "tools.sandbox": (bool, "hooks can't reach gemtui from the sandbox"),
+        "security.toolSandboxing": (
+            bool,
             "the sandbox decodes paths a second time, so a different file could be written from "
-            f"the one shown: remove security.toolSandboxing from {place}"
-        )
-    for place, value in settings.each("tools", "disableLLMCorrection"):
-        if lets_model_correct(value):
-            yield (
-                "a model could rewrite texts after you have approved them: remove "
-                f"tools.disableLLMCorrection from {place}"
-            )
-    own = cwd / ".gemini" / "settings.json"
-    for place, _ in filter(_is_on, settings.each("telemetry", "outfile")):
-        if place == own:
-            yield (
-                "Gemini CLI would write to a file that the project names: remove "
-                f"telemetry.outfile from {place}"
-            )
-    mode = options.approval_mode or settings.default_run_mode
-    for place, _ in settings.each("general", "plan", "directory"):
-        if mode is ApprovalMode.PLAN:
-            yield (
-                "in plan mode, project files could be written without asking: remove "
-                f"general.plan.directory from {place}"
-            )
+            "the one shown",
+        ),
+        "tools.disableLLMCorrection": (
+            lets_model_correct,
+            "a model could rewrite texts after you have approved them",
+        ),
+        "telemetry.outfile": (bool, "Gemini CLI would write to a file that the project names"),
+        "general.plan.directory": (
+            lambda _: is_planning,
+            "in plan mode, project files could be written without asking",
+        ),
+    }
+    for setting, (is_bad, why) in forbidden.items():
+        for path, value in settings.each(*setting.split(".")):
+            is_users = setting == "telemetry.outfile" and path != cwd / ".gemini" / "settings.json"
+            if is_bad(value) and not is_users:
+                yield f"{why}: remove {setting} from {path}"
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(cwd, environ, ignore_local=ignored):
         yield from _of_env_file(path, environ)
-
-
-def _is_on(found: tuple[Path, object]) -> bool:
-    return bool(found[1])
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
@@ -108,20 +97,20 @@ def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     searches run a program.
     """
     try:
-        found = env_variables(path)
+        variables = env_variables(path)
     except OSError as error:
         yield f"{path} can't be checked ({reason_of(error)}): make it smaller or remove it"
         return
-    for name in hook_variables(found):
+    for name in hook_variables(variables):
         if name not in environ or name.startswith("GEMTUI_"):
             yield f"{name} could change how gemtui's hooks work: remove it from {path}"
-    foreign = {} if is_of_user(path, environ) else found
+    foreign = {} if is_of_user(path, environ) else variables
     for name in written_by(foreign):
         if name not in environ:
             yield f"Gemini CLI would write to the file named by {name}: remove it from {path}"
     for name in in_searches(foreign):
         if name not in environ:
             yield f"{name} could make searches run a program without asking: remove it from {path}"
-    sandbox = found.get("GEMINI_SANDBOX", "")
+    sandbox = variables.get("GEMINI_SANDBOX", "")
     if "GEMINI_SANDBOX" not in environ and sandbox.lower() not in _OFF:
         yield f"hooks can't reach gemtui from the sandbox: remove GEMINI_SANDBOX from {path}"

@@ -131,10 +131,10 @@ class Gate:
         self._writes = ApprovedWrites(self._files, clock)
         self._passed, self._hooked = 0, 0
         self._queue = PromptQueue.of(folder)
-        self._policy: GatePolicy | None = None
-        self._granted = Granted(Path(request.cwd))
+        self._policy: GatePolicy  # `open` sets this and the next two
+        self._hooks: FileWatch
         self._server: GateServer | None = None
-        self._hooks: FileWatch | None = None
+        self._granted = Granted(Path(request.cwd))
         self._came, self._session = False, ""
         about = request.about or {}
         answerer = about.get("answerer")
@@ -197,7 +197,7 @@ class Gate:
                 return STOLEN
             if wrong := PASSED if self._calls.ungated else self._wrong:
                 return wrong
-        if self._is_tampered_with():
+        if self._hooks.changed():
             return TAMPERED
         hooks_start = os.access(f"{self._request.cwd}/.", os.X_OK)
         return None if hooks_start else MOVED
@@ -213,14 +213,8 @@ class Gate:
         self._remove_rules()
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
-        if self._files.exists():
-            self._files.settle_all_open(
-                self._settled(Consent.ABANDONED, reason=self._why_unanswered())
-            )
-
-    def _is_tampered_with(self) -> bool:
-        """Return whether a program has changed what holds the run's calls back."""
-        return self._hooks is not None and self._hooks.changed()
+        for number in self._files.question_numbers():
+            self._settle(number, Consent.ABANDONED, reason=self._why_unanswered())
 
     def _end_with(self, reason: str) -> HookAnswer:
         """Refuse a call, and have the whole run ended for this reason."""
@@ -247,7 +241,7 @@ class Gate:
                 return self._before_tool(event, gone)
             if kind == "AfterTool":
                 self._was_made(event)
-                if self._is_tampered_with():
+                if self._hooks.changed():
                     self._wrong = self._wrong or TAMPERED
                 if self._wrong is not None:
                     return {"continue": False, "stopReason": self._wrong}
@@ -263,33 +257,32 @@ class Gate:
 
     def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
         name = string(event.get("tool_name"))
-        given = event.get("tool_input")
-        if not name or not isinstance(given, dict):
+        arguments = event.get("tool_input")
+        if not name or not isinstance(arguments, dict):
             return _refusal(TROUBLE)
         if self._stopped:
             return {"continue": False, "stopReason": _STOPPED}
-        if carries(given, self._seal):
+        if carries(arguments, self._seal):
             return self._end_with(STOLEN)
-        if self._is_tampered_with():
+        if self._hooks.changed():
             return self._end_with(TAMPERED)
-        call = self._call_of(event, name, unsealed(given))
+        call = self._call_of(event, name, unsealed(arguments))
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return _refusal(judgement.why)
         if judgement.way is Way.PASS:
             self._note(call, judgement.rule)
             self._lets(name, call.requested)
-            return _GO_ON if call.requested == given else _with(call.requested)
-        if (why := _impossible(call.effect)) is not None:
+            return _GO_ON if call.requested == arguments else _with(call.requested)
+        why = _impossible(call.effect) or (RACES if self._races(call) else None)
+        if why is not None:
             return _refusal(why)
-        if self._races(call):
-            return _refusal(RACES)
         if judgement.way is Way.THROUGH:
             self._note(call, judgement.rule)
-            return self._through(name, call.arguments)
-        if (rule := self._granted_rule(call)) is not None:
-            self._note(call, rule_place(rule), self._granted.answer_of(rule))
-            return self._through(name, call.arguments)
+            return self._through(call)
+        rule = self._granted_rule(call)
+        if rule is not None:
+            return self._through_by(rule, call)
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
 
@@ -307,33 +300,32 @@ class Gate:
         project = Path(folder if elsewhere else self._request.cwd)
         if elsewhere:
             arguments = _seen_from(project, name, arguments)
-        context = CallContext(project=project, model=model, corrects=self._rules().corrects)
         server = mapping(event.get("mcp_context"))
-        does = self._effect(name, arguments, context)
-        return ApprovalRequest(
+        call = ApprovalRequest(
             tool_name=name,
-            arguments=_as_foreseen(does, arguments),
-            requested=arguments,
+            arguments=arguments,
             tool_use_id=id,
             session_id=string(event.get("session_id")) or None,
             subagent=id is None and not hooked,
             hooked=hooked,
-            effect=does,
-            context=context,
+            context=CallContext(project=project, model=model, corrects=self._policy.corrects),
             server=string(server.get("server_name")),
             origin=_origin(server),
         )
+        return self._as_of_now(call, arguments)
 
-    def _rules(self) -> GatePolicy:
-        assert self._policy is not None
-        return self._policy
+    def _as_of_now(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
+        """Return the call with these arguments and the effect that it would have now.
 
-    def _effect(
-        self, tool: str, arguments: Mapping[str, Any], context: CallContext
-    ) -> Effect | None:
-        """Return a call's effect; None if it writes a plan, which needs no approval."""
-        planning = self._rules().mode is ApprovalMode.PLAN
-        return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
+        Its `arguments` make it do exactly that. A plan is written without approval, so that has no
+        effect.
+        """
+        assert call.context is not None
+        does = None
+        if self._policy.mode is not ApprovalMode.PLAN or call.tool_name not in (WRITE, EDIT):
+            does = effect(call.tool_name, arguments, call.context)
+        exact = arguments if does is None else does.arguments
+        return replace(call, arguments=exact, requested=arguments, effect=does)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
         """Return whether an event is from another CLI that a command of the run started."""
@@ -346,9 +338,11 @@ class Gate:
         """
         with self._lock:
             agents = self._calls.agents if call.subagent else frozenset()
-        calls = [Call(call.tool_name, call.requested, each or None) for each in agents or ("",)]
-        judged = (self._rules().judge(each, call.effect) for each in calls)
-        return max(judged, key=lambda judgement: judgement.way)
+        judgements = [
+            self._policy.judge(Call(call.tool_name, call.requested, agent or None), call.effect)
+            for agent in agents or ("",)
+        ]
+        return max(judgements, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
         """Return the “allow similar” rule that allows a call; None if none does.
@@ -388,17 +382,23 @@ class Gate:
         )
         self._files.record_passed(number, passed)
 
-    def _through(self, tool: str, arguments: Mapping[str, Any]) -> HookAnswer:
-        """Return the response that lets a call through with exactly these arguments.
+    def _through(self, call: ApprovalRequest) -> HookAnswer:
+        """Return the response that lets a call through with exactly its arguments.
 
         It replaces any changes that other hooks make to the arguments.
         """
-        if self._is_tampered_with():
+        if self._hooks.changed():
             return self._end_with(TAMPERED)
-        if self._rules().can_carry_seal(tool):
+        tool, arguments = call.tool_name, call.arguments
+        if self._policy.can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)
         return _with(arguments)
+
+    def _through_by(self, rule: Rule, call: ApprovalRequest) -> HookAnswer:
+        """Return the response that lets a call through by an “allow similar” rule."""
+        self._note(call, rule_place(rule), self._granted.answer_of(rule))
+        return self._through(call)
 
     def _lets(self, tool: str, arguments: Mapping[str, Any]) -> None:
         with self._lock:
@@ -415,24 +415,17 @@ class Gate:
             if self._let[call] > 0:
                 self._let[call] -= 1
             else:
-                if others:
-                    self._note_hooked(tool, made)
-                if is_sealed(made) or not self._rules().can_carry_seal(tool):
+                if others:  # another hook changed the call after it had been allowed
+                    self._hooked += 1
+                    id = self._calls.last_passed(tool)
+                    hooked = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
+                    with suppress(OSError):  # the run can continue without this record
+                        self._files.record_hooked(self._hooked, hooked)
+                if is_sealed(made) or not self._policy.can_carry_seal(tool):
                     self._wrong = ALTERED if others else PASSED
             alone = not any(count for (name, _), count in self._let.items() if name == SHELL)
         if not self._writes.is_as_approved(call, event.get("tool_response"), alone=alone):
             self._wrong = self._wrong or DIFFERS
-
-    def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call's arguments after it had been allowed.
-
-        `made`: the arguments with which the call was made.
-        """
-        self._hooked += 1
-        id = self._calls.last_passed(tool)
-        call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
-        with suppress(OSError):  # the run can continue without this record
-            self._files.record_hooked(self._hooked, call)
 
     # --- messages and prompts --------------------------------------------------------------------
 
@@ -444,14 +437,13 @@ class Gate:
         if self._is_nested(event):
             return _GO_ON
         if kind == "AfterTool":
-            return self._words(string(event.get("tool_name")))
-        if kind != "AfterAgent" or not (self._queue.undelivered() and self._may_hand_on()):
-            return _GO_ON
-        sent = self._queue.send()
-        if sent is None:
-            return _GO_ON
-        self._handed_on += 1
-        return _refusal(sent.text)
+            return self._new_messages(string(event.get("tool_name")))
+        if kind == "AfterAgent" and self._queue.undelivered() and self._may_hand_on():
+            prompt = self._queue.send()
+            if prompt is not None:
+                self._handed_on += 1
+                return _refusal(prompt.text)
+        return _GO_ON
 
     def _may_hand_on(self) -> bool:
         """Return whether the CLI's process may get another prompt.
@@ -462,15 +454,13 @@ class Gate:
         """
         with self._lock:
             self._calls.update()
-            turns = (
-                self._calls.turns + self._handed_on + 1
-            )  # each prompt ends with an answer without calls
-            fits = (
-                self._handed_on < MOST_HANDED_ON and turns < MOST_TURNS and not self._calls.repeats
-            )
-        return fits and self._may_prompt()
+            # each prompt ends with an answer without calls
+            turns = self._calls.turns + self._handed_on + 1
+            if self._handed_on >= MOST_HANDED_ON or turns >= MOST_TURNS or self._calls.repeats:
+                return False
+        return self._may_prompt()
 
-    def _words(self, tool: str) -> HookAnswer:
+    def _new_messages(self, tool: str) -> HookAnswer:
         """Return a response with the messages the user has sent since the last call.
 
         It is empty if there are none, or if a subagent may have made the call. `tool`: the call's
@@ -481,14 +471,16 @@ class Gate:
             if self._calls.agents and tool != AGENT:
                 return _GO_ON
             id = self._calls.last_passed(tool)
-            words = [each for each in self._queue.messages() if not self._queue.delivery(each)]
-            for word in words:
-                self._queue.record_delivery(word, tool, id)
-        if not words:
+            texts = []
+            for message in self._queue.messages():
+                if not self._queue.delivery(message):
+                    self._queue.record_delivery(message, tool, id)
+                    texts.append(message.text)
+        if not texts:
             return _GO_ON
-        said = "\n\n".join(each.text for each in words)
-        told = {"hookEventName": "AfterTool", "additionalContext": f"{SAYS}\n{said}"}
-        return {"hookSpecificOutput": told}
+        context = "\n\n".join(texts)
+        output = {"hookEventName": "AfterTool", "additionalContext": f"{SAYS}\n{context}"}
+        return {"hookSpecificOutput": output}
 
     # --- a question ----------------------------------------------------------------------------
 
@@ -496,8 +488,7 @@ class Gate:
         """Ask the user about a call; return the response to the hook.
 
         If, by the time the user allows the call, it would do something different, the user is asked
-        again.
-        `gone`: returns whether the hook has been killed. Returns None if the question was
+        again. `gone`: returns whether the hook has been killed. Returns None if the question was
         abandoned.
         """
         while True:
@@ -512,12 +503,17 @@ class Gate:
                 return None
             if isinstance(answer, Rule):
                 return self._by_rule(number, call, answer)
+            if answer.consent is Consent.STOPPED:
+                self._settle(number, Consent.STOPPED, reason=answer.reason)
+                self._stopped = True
+                return {"continue": False, "stopReason": answer.reason or _STOPPED}
             if answer.consent is not Consent.ALLOWED:
-                return self._refuse(number, answer)
-            asked = self._allow(number, call, answer, folder)
-            if not isinstance(asked, ApprovalRequest):
-                return asked
-            call = asked
+                self._settle(number, Consent.DENIED, reason=answer.reason)
+                return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
+            result = self._allow(number, call, answer, folder)
+            if not isinstance(result, ApprovalRequest):
+                return result
+            call = result
 
     def _why_unanswered(self) -> str:
         """Return why a question of the run can't be answered any more."""
@@ -549,7 +545,7 @@ class Gate:
         if number in self._early:
             return Approval.deny(EARLY)
         asked = self._clock()
-        granted, told = self._granted.answers, not self._commands.on_ask
+        granted, is_reported = self._granted.answers, not self._commands.on_ask
         began = time.monotonic()
         while not self._closed.wait(pause(time.monotonic() - began)):
             if gone():
@@ -558,30 +554,27 @@ class Gate:
                 return self._files.answer_to(number) or Approval.deny(ANSWER_UNREADABLE)
             if granted != self._granted.answers:
                 granted = self._granted.answers
-                if (rule := self._granted_rule(self._again(call, call.requested))) is not None:
+                rule = self._granted_rule(self._as_of_now(call, call.requested))
+                if rule is not None:
                     return rule
             if self._away is Away.REFUSE:
                 seen = self._files.last_presence()
                 if seen is None or self._clock() - seen >= FRESH:
                     return Approval.deny(NOBODY)
-            if (why := self._why_in_vain(asked)) is not None:
+            why = None
+            if self._answerer is not None and not still_running([self._answerer]):
+                why = ANSWERER_GONE
+            elif self._clock() - asked > self._answer_within:
+                why = UNANSWERED
+            if why is not None:  # nobody will answer, so the run ends
                 self._wrong = self._wrong or why
                 return Approval.deny(why)
-            if not told and time.monotonic() - began >= self._commands.on_ask_after:
-                told = True
-                self._tell_user(number)
+            if not is_reported and time.monotonic() - began >= self._commands.on_ask_after:
+                is_reported = True
+                self._report(number)
         return None
 
-    def _why_in_vain(self, asked: float) -> str | None:
-        """Return why nobody will answer a question, so that the run must end; None if one may.
-
-        `asked`: when it was asked, in seconds since 1970.
-        """
-        if self._answerer is not None and not still_running([self._answerer]):
-            return ANSWERER_GONE
-        return UNANSWERED if self._clock() - asked > self._answer_within else None
-
-    def _tell_user(self, number: int) -> None:
+    def _report(self, number: int) -> None:
         """Start the user's notification command for a question.
 
         If that fails, the error is printed and the question stays open.
@@ -591,29 +584,19 @@ class Gate:
         except OSError as error:
             traceback.print_exception(error)
 
-    def _refuse(self, number: int, answer: Approval) -> HookAnswer:
-        if answer.consent is Consent.STOPPED:
-            self._settle(number, Consent.STOPPED, reason=answer.reason)
-            self._stopped = True
-            reason = answer.reason or _STOPPED
-            return {"continue": False, "stopReason": reason}
-        self._settle(number, Consent.DENIED, reason=answer.reason)
-        return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
-
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> HookAnswer:
         """Let a waiting call proceed, because “allow similar” for another call covers it.
 
         The call is made even if its effect has changed since the question. `number`: the question's
         number. `rule`: the rule from that answer.
         """
-        now = self._again(call, call.requested)
-        if (why := self._why_not(now)) is not None:
-            self._settle(number, Consent.DENIED, reason=why)
-            return _refusal(why)
-        self._note(now, rule_place(rule), self._granted.answer_of(rule))
-        given = self._through(now.tool_name, now.arguments)
+        now = self._as_of_now(call, call.requested)
+        why = self._why_not(now)
+        if why is not None:
+            return self._deny(number, why)
+        response = self._through_by(rule, now)
         self._settle(number, Consent.ALLOWED)
-        return given
+        return response
 
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
@@ -624,47 +607,33 @@ class Gate:
         would no longer do what the user saw, returns a new question about it instead. `folder`: the
         real path of the command's folder at the time of the question.
         """
-        arguments = call.requested if answer.arguments is None else unsealed(answer.arguments)
-        changed = arguments not in (call.requested, call.arguments)
-        arguments = arguments if changed else call.requested
-        now = self._again(call, arguments)
-        if (why := self._why_not(now) or _unwritable(call, now)) is not None:
-            self._settle(
-                number, Consent.DENIED, arguments=arguments if changed else None, reason=why
-            )
-            return _refusal(why)
-        if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
-            fresh = self._again(call, call.requested)
-            settled = replace(self._settled(Consent.ABANDONED, reason=why), again=self._asked + 1)
-            with suppress(FileExistsError):
-                self._files.settle(number, settled)
+        changed = None if answer.arguments is None else unsealed(answer.arguments)
+        if changed in (call.requested, call.arguments):
+            changed = None
+        now = self._as_of_now(call, call.requested if changed is None else changed)
+        why = self._why_not(now) or _unwritable(call, now)
+        if why is not None:
+            return self._deny(number, why, changed)
+        why = _otherwise(call, now, answer, folder, changed=changed is not None)
+        if why is not None:
+            fresh = self._as_of_now(call, call.requested)
+            self._settle(number, Consent.ABANDONED, reason=why, again=self._asked + 1)
             return replace(fresh, because=why, again=number)
-        given, does = now.arguments, now.effect
+        does = now.effect
         if does is not None and does.kind is EffectKind.FILE:
-            key = _key(now.tool_name, given)
+            key = _key(now.tool_name, now.arguments)
             try:
-                begun = self._writes.begin(number, key, now.tool_use_id, does)
+                if not self._writes.begin(number, key, now.tool_use_id, does):
+                    return self._deny(number, RACES)
             except OSError as error:
-                self._settle(number, Consent.DENIED, reason=_trouble(error))
-                return _refusal(_trouble(error))
-            if not begun:
-                self._settle(number, Consent.DENIED, reason=RACES)
-                return _refusal(RACES)
+                return self._deny(number, _trouble(error))
         if answer.rules:
             with self._lock:
                 self._granted.add(answer.rules, answer=number)
-        let = self._through(now.tool_name, given)
-        consent = Consent.CHANGED if changed else Consent.ALLOWED
-        self._settle(number, consent, arguments=arguments if changed else None)
-        return let
-
-    def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the call with these arguments and the effect that it would have now."""
-        assert call.context is not None
-        does = self._effect(call.tool_name, arguments, call.context)
-        return replace(
-            call, arguments=_as_foreseen(does, arguments), requested=arguments, effect=does
-        )
+        response = self._through(now)
+        consent = Consent.ALLOWED if changed is None else Consent.CHANGED
+        self._settle(number, consent, arguments=changed)
+        return response
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
         """Return why a call can't be made even if the user approves; None if it can."""
@@ -677,21 +646,21 @@ class Gate:
         does = call.effect
         return does is not None and does.path is not None and self._writes.is_open(does.path)
 
-    def _settle(
-        self,
-        number: int,
-        consent: Consent,
-        *,
-        arguments: Mapping[str, Any] | None = None,
-        reason: str = "",
-    ) -> None:
-        """Record a question's outcome, unless it already has one."""
-        with suppress(FileExistsError):
-            settled = replace(self._settled(consent, reason=reason), arguments=arguments)
-            self._files.settle(number, settled)
+    def _deny(
+        self, number: int, why: str, arguments: Mapping[str, Any] | None = None
+    ) -> HookAnswer:
+        """Record that a call was denied although the user allowed it; return the response."""
+        self._settle(number, Consent.DENIED, arguments=arguments, reason=why)
+        return _refusal(why)
 
-    def _settled(self, consent: Consent, *, reason: str) -> Settled:
-        return Settled(consent=consent, reason=reason, at=round(self._clock() * 1000))
+    def _settle(self, number: int, consent: Consent, **outcome: Any) -> None:
+        """Record a question's outcome, unless it already has one.
+
+        `outcome`: more fields of `Settled`.
+        """
+        settled = Settled(consent=consent, at=round(self._clock() * 1000), **outcome)
+        with suppress(FileExistsError):
+            self._files.settle(number, settled)
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -700,9 +669,9 @@ def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping
     This is for calls from a session that works in `folder` instead of the run's folder; relative
     paths are resolved from there.
     """
-    key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
-    if key is None:
+    if tool not in (SHELL, WRITE, EDIT):
         return arguments
+    key = "dir_path" if tool == SHELL else "file_path"
     path = arguments.get(key) or ""
     if not isinstance(path, str) or path.startswith("/"):
         return arguments
@@ -714,9 +683,10 @@ def _origin(server: Mapping[str, Any]) -> str:
     """Return an MCP server's URL or command, as reported by the CLI."""
     if url := string(server.get("url")) or string(server.get("tcp")):
         return url
-    args = server.get("args")
-    words = [string(server.get("command")), *(map(str, args) if isinstance(args, list) else ())]
-    return shlex.join(word for word in words if word)
+    command, args = [string(server.get("command"))], server.get("args")
+    if isinstance(args, list):
+        command += map(str, args)
+    return shlex.join(filter(None, command))
 
 
 def _impossible(does: Effect | None) -> str | None:
@@ -742,8 +712,9 @@ def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
     content = now.requested.get("content")
     if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
         return None
-    same = content == asked.requested.get("content")
-    return None if same else unwritable(now.effect, content)
+    if content == asked.requested.get("content"):
+        return None
+    return unwritable(now.effect, content)
 
 
 def _otherwise(
@@ -777,14 +748,6 @@ def _folder_of(call: ApprovalRequest) -> str | None:
     """Return the real path of the folder a call's command would run in, or None."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
-
-
-def _as_foreseen(does: Effect | None, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments that make a call do exactly what was predicted.
-
-    `arguments`: those that the prediction, if there is one, was made from.
-    """
-    return arguments if does is None else does.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:

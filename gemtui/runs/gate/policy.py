@@ -12,7 +12,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, auto
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeGuard
 
 from gemtui.agent.command import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.agent.run_folder import Request
@@ -26,7 +28,6 @@ from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.refusals import edited_file, is_build_file, is_edit_tool, roots_of
-from gemtui.policy.engine.setup import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
@@ -116,9 +117,7 @@ class GatePolicy:
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
-        self._folders = tuple(
-            resolved(each) for each in (self._workspace, *setup.include_directories)
-        )
+        self._folders = tuple(map(resolved, (self._workspace, *setup.include_directories)))
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
         self._rule_places = tuple(map(resolved, policies))
@@ -133,12 +132,12 @@ class GatePolicy:
 
         Raises OSError, OptionError.
         """
-        found, mode = policy_of_run(request, environ)
-        folder = Path(request.cwd)
-        named = (*found.settings.user_policies(folder), *found.settings.admin_policies(folder))
-        policies = (*found.files, *found.admin, *named)
+        effective, mode = policy_of_run(request, environ)
+        folder, settings = Path(request.cwd), effective.settings
+        named = (*settings.user_policies(folder), *settings.admin_policies(folder))
+        policies = (*effective.files, *effective.admin, *named)
         environ = {**environ, **request.environ}
-        return cls(found.policy, found.setup, mode, environ, policies=policies)
+        return cls(effective.policy, effective.setup, mode, environ, policies=policies)
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call.
@@ -146,48 +145,56 @@ class GatePolicy:
         If the call's effect is to write a file other than the one its arguments name, the rules
         have to allow both.
         """
-        found = self._judge(call, effect)
-        for spellings in self._others(call, effect):
-            ways = [self._judge(each, effect) for each in spellings]
-            refused = next((each for each in ways if each.way is Way.REFUSE), None)
-            easiest = min(ways, key=lambda each: each.way)
-            found = max(found, refused or easiest, key=lambda each: each.way)
-        if self.mode is ApprovalMode.PLAN and call.tool in SEALED and found.way is Way.ASK:
-            return _denied(f"{PLANNING} {found.why}")
-        return found
-
-    def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield copies of a call that writes to a different file from the one it names.
-
-        Such a call may, for example, name a symbolic link. At most one tuple is yielded. It has one
-        copy of the call for each spelling of the real path, because rules may match any of these.
-        """
+        judgement = self._judge(call, effect)
         path = None if effect is None else effect.path
-        if effect is None or path is None:
-            return
+        if path is not None and not self._names(call, path):
+            judged = [self._judge(other, effect) for other in self._spelled(call, path)]
+            # A rule may match any spelling: one that denies counts, and so does one that allows.
+            strictest, easiest = max(judged, key=_WAY), min(judged, key=_WAY)
+            other = strictest if strictest.way is Way.REFUSE else easiest
+            judgement = max(judgement, other, key=_WAY)
+        if self.mode is ApprovalMode.PLAN and call.tool in SEALED and judgement.way is Way.ASK:
+            return _denied(f"{PLANNING} {judgement.why}")
+        return judgement
+
+    def _names(self, call: Call, path: str) -> bool:
+        """Return whether a call's arguments name the file that it writes, and not a link to it."""
         named = str(call.args.get("file_path"))
-        plain = Path(os.path.normpath(self._workspace / named)) if "\0" not in named else None
-        if plain is not None and path in (str(plain), str(resolved(plain))):
-            return
-        texts = [paths.cli_spelling(path)]
+        if "\0" in named:
+            return False
+        plain = Path(os.path.normpath(self._workspace / named))
+        return path in (str(plain), str(resolved(plain)))
+
+    def _spelled(self, call: Call, path: str) -> Iterator[Call]:
+        """Yield a copy of the call for each spelling of the file's real path."""
+        texts = [path]
         for folder in {self._workspace, resolved(self._workspace)}:
             if Path(path).is_relative_to(folder):
-                texts.append(paths.cli_spelling(str(Path(path).relative_to(folder))))
-        yield tuple(replace(call, args={**call.args, "file_path": text}) for text in texts)
+                texts.append(str(Path(path).relative_to(folder)))
+        for text in texts:
+            yield replace(call, args={**call.args, "file_path": paths.cli_spelling(text)})
 
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
-        if (refused := self._why_not_searched(call)) is not None:
-            return _denied(refused)
+        why = self._why_not_searched(call)
+        if why is not None:
+            return _denied(why)
         outcome = self._asked.outcome(call)
         if not outcome.found:
-            return self._unknown(call, outcome.rule)
-        why = None
+            if outcome.rule is not None:  # the rule hides the tool
+                return _denied(outcome.rule.deny_message)
+            if call.tool in _KNOWN:
+                return Judgement(way=Way.PASS)
+            return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
         if outcome.decision is Decision.ALLOW:
             why = self._why_ask(call, effect, outcome.rule)
             if why is None:
-                return self._unasked_way(call, outcome)
+                own = rule_place(outcome.rule) if _is_own(outcome.rule) else ""
+                needs_seal = call.tool in SEALED and self.mode in _SEALING
+                if not needs_seal and self._unasked.outcome(call).decision is Decision.ALLOW:
+                    return Judgement(way=Way.PASS, rule=own)
+                return Judgement(way=Way.THROUGH, rule=own)
         reason = self._asked.explain(call)
         if reason.tool_refuses is not None:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} rejects it: {reason.tool_refuses}")
@@ -208,22 +215,14 @@ class GatePolicy:
             return None
         if is_option_search(call):
             return OPTION_REASON
-        named = str(call.args.get("dir_path") or "").replace("\0", "")
-        place = paths.real_path(paths.absolute(str(self._workspace), named))
-        folders = (Path(place),) if named else self._searched
-        why = next(filter(None, map(why_not_searched, folders)), None)
-        return None if why is None else _sentence(why)
-
-    def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
-        """Return how to handle a call that is allowed without a question.
-
-        `outcome`: the decision that allows it, with its rule.
-        """
-        own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
-        sealed = call.tool in SEALED and self.mode in _SEALING
-        if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
-            return Judgement(way=Way.PASS, rule=own)
-        return Judgement(way=Way.THROUGH, rule=own)
+        folders, named = self._searched, str(call.args.get("dir_path") or "").replace("\0", "")
+        if named:
+            folders = (Path(paths.real_path(paths.absolute(str(self._workspace), named))),)
+        for folder in folders:
+            why = why_not_searched(folder)
+            if why:
+                return _sentence(why)
+        return None
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
         """Return why to ask the user about a call that the CLI would allow, as a sentence.
@@ -232,12 +231,13 @@ class GatePolicy:
         own rules allows it. For a file that is outside the run's folders or affects what is run
         later, that rule must also have conditions. `rule`: the rule that allows the call.
         """
-        own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
             return None
-        if call.tool == AGENT and not own and (why := self._why_ask_agent()) is not None:
-            return why
-        if call.tool == SHELL and not own:
+        if call.tool == AGENT and not _is_own(rule):
+            why = self._why_ask_agent()
+            if why is not None:
+                return why
+        if call.tool == SHELL and not _is_own(rule):
             folder = call.args.get("dir_path")
             why = unasked.why_ask(
                 str(call.args.get("command", "")),
@@ -248,7 +248,7 @@ class GatePolicy:
             return None if why is None else _sentence(why)
         if effect is None or effect.kind is not EffectKind.FILE or effect.path is None:
             return None
-        if own and rule is not None and rule.conditional:
+        if _is_own(rule) and rule.conditional:
             return None
         path = Path(effect.path)
         if not any(path.is_relative_to(folder) for folder in self._folders):
@@ -258,10 +258,8 @@ class GatePolicy:
         if any(path.is_relative_to(place) for place in self._rule_places):
             return "Later runs of Gemini CLI read their rules from this file."
         if is_program(path, self._environ):
-            return (
-                f"Shells run this file as the command {clean_line(path.name)}, because it is "
-                "on PATH."
-            )
+            name = clean_line(path.name)
+            return f"Shells run this file as the command {name}, because it is on PATH."
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
         why = why or later_files.why_not_plain(path)
@@ -270,8 +268,8 @@ class GatePolicy:
     def _why_ask_agent(self) -> str | None:
         """Return why invoking a subagent may start a program, as a sentence, or None."""
         overrides = at(self._settings, "agents", "overrides")
-        given = overrides.values() if isinstance(overrides, Mapping) else ()
-        if any(at(each, "mcpServers") for each in given):
+        agents = overrides.values() if isinstance(overrides, Mapping) else ()
+        if any(at(agent, "mcpServers") for agent in agents):
             return (
                 "The settings (agents.overrides) give subagents MCP servers, which start when "
                 "the subagents do."
@@ -282,18 +280,6 @@ class GatePolicy:
             )
         file = next(agents_that_start(self._workspace, self._environ), None)
         return None if file is None else f"{clean_line(str(file))} may start programs."
-
-    def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """Return how to handle a call to a tool that no rule mentions.
-
-        The CLI's own tools are left to the CLI. For any other tool, the user is asked. `hidden_by`:
-        the rule that hides the tool; in that case, the call is denied.
-        """
-        if hidden_by is not None:
-            return _denied(hidden_by.deny_message)
-        if call.tool in _KNOWN:
-            return Judgement(way=Way.PASS)
-        return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
         """Return whether a tool's calls accept the seal as an additional argument.
@@ -309,23 +295,26 @@ class GatePolicy:
         hidden, and calls that are denied to subagents stay denied. For tools whose calls can't
         carry a seal, rules that would ask become rules that allow, because the gate asks instead.
         """
-        rules = self._policy.rules
-        denied = _for_agents(rules, seal)
-        unsealed = _for_unsealed(rules)
-        let = _let_through(seal, self.mode)
-        return rules_to_toml([*self._hidden(), _OPTION_DENY, *denied, *unsealed, *let])
-
-    def _hidden(self) -> Iterator[Rule]:
-        hidden = tuple(name for name in sorted(_KNOWN) if self._hides(name))
+        hidden = []
+        for name in sorted(_KNOWN):
+            outcome = self._asked.outcome(Call(name))
+            if not outcome.offered and outcome.rule is not None:
+                hidden.append(name)
+        rules = []
         if hidden:
-            yield Rule(tools=hidden, tool_list=True, decision=Decision.DENY, priority=999)
+            hides = Rule(tools=tuple(hidden), tool_list=True, decision=Decision.DENY, priority=999)
+            rules.append(hides)
+        rules.append(_OPTION_DENY)
+        rules += _for_agents(self._policy.rules, seal)
+        rules += _for_unsealed(self._policy.rules)
+        rules += _let_through(seal, self.mode)
+        return rules_to_toml(rules)
 
-    def _hides(self, tool: str) -> bool:
-        outcome = self._asked.outcome(Call(tool))
-        return not outcome.offered and outcome.rule is not None
+
+_WAY = attrgetter("way")
 
 
-def _is_own(rule: Rule | None) -> bool:
+def _is_own(rule: Rule | None) -> TypeGuard[Rule]:
     """Return whether a rule is the user's or the administrator's, and allows calls."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
@@ -335,8 +324,8 @@ def _sentence(clause: str) -> str:
 
 
 def _denied(message: str | None) -> Judgement:
-    words = f" {message}" if message else ""
-    return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{words}")
+    more = f" {message}" if message else ""
+    return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{more}")
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
@@ -375,7 +364,7 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
         return rule.tools
     if not rule.tools or "*" in rule.tools:
         return _UNSEALED
-    return tuple(each for each in rule.tools if each in _UNSEALED or each.startswith("mcp_"))
+    return tuple(tool for tool in rule.tools if tool in _UNSEALED or tool.startswith("mcp_"))
 
 
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
@@ -383,40 +372,21 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
 
     In plan mode, the rules cover only tools that the user can be asked about in that mode.
     """
-    planning = mode is ApprovalMode.PLAN
-    tools = ("ask_user", "web_fetch") if planning else ("*",)
-    modes = () if planning else _OPEN_MODES
-
-    def rule(names: tuple[str, ...], priority: int, **more: object) -> Rule:
-        return Rule(
-            tools=names,
-            tool_list=len(names) > 1,
-            decision=Decision.ALLOW,
-            priority=priority,
-            modes=more.pop("modes", modes),  # type: ignore[arg-type]
-            **more,  # type: ignore[arg-type]
-        )
-
-    if not planning:
-        sign = seal_pattern(seal, shell=True)
-        yield rule((SHELL,), 999, args_pattern=sign, allow_redirection=True)
-    yield rule(tools, 999, args_pattern=seal_pattern(seal, shell=False))
-    if not planning:
-        yield from _unsealed_denies()
-    if planning:
-        yield rule((_MCP,), 0, annotations={"readOnlyHint": True})
-        yield rule(("activate_skill",), 0)
-    else:
-        yield rule(_UNSEALED, 0)
-
-
-def _unsealed_denies() -> Iterator[Rule]:
-    """Yield the rules that deny writes and commands without the seal.
-
-    They have a pattern for arguments, because otherwise the CLI would hide the tools. They come
-    after the rules that allow calls with the seal, and before the user's rules, whose files are
-    loaded later.
-    """
+    with_seal = seal_pattern(seal, shell=False)
+    allow = Rule(decision=Decision.ALLOW, priority=999)
+    if mode is ApprovalMode.PLAN:
+        asked = ("ask_user", "web_fetch")
+        yield replace(allow, tools=asked, tool_list=True, args_pattern=with_seal)
+        yield replace(allow, tools=(_MCP,), priority=0, annotations={"readOnlyHint": True})
+        yield replace(allow, tools=("activate_skill",), priority=0)
+        return
+    allow = replace(allow, modes=_OPEN_MODES)
+    command_with_seal = seal_pattern(seal, shell=True)
+    yield replace(allow, tools=(SHELL,), args_pattern=command_with_seal, allow_redirection=True)
+    yield replace(allow, tools=("*",), args_pattern=with_seal)
+    # Deny writes and commands without the seal. These rules have a pattern for arguments, because
+    # otherwise the CLI would hide the tools. They come after the rules that allow calls with the
+    # seal, and before the user's rules, whose files are loaded later.
     for tool, argument in SEALED.items():
         yield Rule(
             tools=(tool,),
@@ -426,3 +396,4 @@ def _unsealed_denies() -> Iterator[Rule]:
             modes=tuple(mode.in_rules for mode in _SEALING),
             deny_message="gemtui did not let this call through.",
         )
+    yield replace(allow, tools=_UNSEALED, tool_list=True, priority=0)
