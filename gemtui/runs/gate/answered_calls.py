@@ -64,9 +64,10 @@ class AnsweredCalls:
         """
         self._match(transcript, questions)
         by_call: _ByCall = defaultdict(list)
-        beside: tuple[PassedCall | HookedCall, ...] = (*unasked.passed, *unasked.hooked)
-        for each in beside:
-            by_call[each.tool_use_id].append(each)
+        for passed in unasked.passed:
+            by_call[passed.tool_use_id].append(passed)
+        for hooked in unasked.hooked:
+            by_call[hooked.tool_use_id].append(hooked)
         for question in questions:
             if question.number in self.calls:
                 by_call[self.calls[question.number]].append(question)
@@ -80,17 +81,15 @@ class AnsweredCalls:
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
         """Match questions that have no call yet to calls that have no question yet."""
-        new = [
-            each
-            for each in questions
-            if each.number not in self.calls and not each.request.subagent
-        ]
-        if not new:
-            return
-        taken = set(self.calls.values())
-        free = [call for call in transcript.calls() if call.id not in taken]
-        for question in new:
-            if (call := _call_of(question, free)) is not None:
+        matched, free = self.calls.keys(), None
+        for question in questions:
+            if question.number in matched or question.request.subagent:
+                continue
+            if free is None:
+                taken = set(self.calls.values())
+                free = [call for call in transcript.calls() if call.id not in taken]
+            call = _call_of(question, free)
+            if call is not None:
                 self.calls[question.number] = call.id
                 free.remove(call)
 
@@ -110,8 +109,8 @@ class AnsweredCalls:
                 else block
                 for block in message.blocks
             )
-            blocks = _without_stopped(_in_turn(blocks))
-            changed = message_with(message, blocks=with_own_times(blocks, waits))
+            blocks = with_own_times(_in_turn(blocks), waits)
+            changed = message_with(message, blocks=blocks)
             made = self._made[at] = (line, asked, changed, outline(changed))
         return (line, at) if made[2].blocks == message.blocks else (made[3], made[2])
 
@@ -126,16 +125,39 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark calls as queued if they wait for the answer to an earlier question."""
-    batches = _batches(blocks)
-    first = next((at for at, each in enumerate(batches) if any(map(_waits, each))), len(batches))
-    later = {call.id for batch in batches[first:] for call in batch if not _waits(call)}
-    return tuple(
-        replace(block, status=ToolStatus.QUEUED)
-        if isinstance(block, ToolCall) and block.id in later and block.status is ToolStatus.RUNNING
-        else block
-        for block in blocks
-    )
+    """Mark a turn's calls that wait for an earlier question, or were not made after a stop.
+
+    If the user stopped the run at a call, the calls of later batches were not made, nor those whose
+    question was still open. A call that was allowed before may have been made. Gemini CLI reports
+    them as blocked by a hook that fails.
+    """
+    queued, unanswered, unmade = set[str](), set[str](), set[str]()
+    is_waiting = is_stopped = False
+    for batch in _batches(blocks):
+        consents = {call.id: call.answer.consent for call in batch if call.answer is not None}
+        if is_stopped:
+            unmade |= {call.id for call in batch if call.status is not ToolStatus.SUCCESS}
+        is_stopped = is_stopped or Consent.STOPPED in consents.values()
+        is_waiting = is_waiting or Consent.WAITS in consents.values()
+        for call in batch:
+            consent = consents.get(call.id)
+            if consent in (Consent.WAITS, Consent.ABANDONED):
+                unanswered.add(call.id)
+            if is_waiting and consent is not Consent.WAITS and call.status is ToolStatus.RUNNING:
+                queued.add(call.id)
+    if is_stopped:
+        unmade |= unanswered
+    answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
+    marked = list[Block]()
+    for block in blocks:
+        if isinstance(block, ToolCall) and block.id in unmade:
+            block = replace(
+                block, status=ToolStatus.CANCELLED, answer=answer, output=None, error=None
+            )
+        elif isinstance(block, ToolCall) and block.id in queued:
+            block = replace(block, status=ToolStatus.QUEUED)
+        marked.append(block)
+    return tuple(marked)
 
 
 def _batches(blocks: Sequence[Block]) -> list[list[ToolCall]]:
@@ -155,83 +177,57 @@ def _batches(blocks: Sequence[Block]) -> list[list[ToolCall]]:
     return batches
 
 
-def _without_stopped(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark the calls that were not run because the user stopped the run at one of their turn.
-
-    These are the calls of later batches and those whose question was still open. A call that was
-    allowed before may have been made. Gemini CLI reports them as blocked by a hook that fails.
-    """
-    batches = _batches(blocks)
-    stopped = next((at for at, batch in enumerate(batches) if any(map(_is_stopped, batch))), None)
-    if stopped is None:
-        return blocks
-    later = {
-        call.id
-        for batch in batches[stopped + 1 :]
-        for call in batch
-        if call.status is not ToolStatus.SUCCESS
-    }
-    unmade = later | {call.id for batch in batches for call in batch if _is_abandoned(call)}
-    answer = Answer(consent=Consent.ABANDONED, reason=STOPPED_BY_USER)
-    return tuple(
-        replace(block, status=ToolStatus.CANCELLED, answer=answer, output=None, error=None)
-        if isinstance(block, ToolCall) and block.id in unmade
-        else block
-        for block in blocks
-    )
-
-
-def _is_stopped(call: ToolCall) -> bool:
-    return call.answer is not None and call.answer.consent is Consent.STOPPED
-
-
-def _is_abandoned(call: ToolCall) -> bool:
-    return call.answer is not None and call.answer.consent in (Consent.ABANDONED, Consent.WAITS)
-
-
 def _is_alone(call: ToolCall) -> bool:
     kind = kind_of(call.name)
     return kind in WRITING or kind is ToolKind.TOPIC or call.args.get("wait_for_previous") is True
 
 
-def _waits(call: ToolCall) -> bool:
-    return call.answer is not None and call.answer.consent is Consent.WAITS
-
-
 def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
-    wanted = question.request
-    if wanted.tool_use_id is not None:
-        return next((call for call in calls if call.id == wanted.tool_use_id), None)
-    named = [call for call in calls if call.name == wanted.tool_name]
-    same = (call for call in named if dict(call.args) == dict(wanted.requested))
-    return next(same, next(iter(named), None))
+    wanted, same_tool = question.request, None
+    for call in calls:
+        if wanted.tool_use_id is not None:
+            if call.id == wanted.tool_use_id:
+                return call
+        elif call.name == wanted.tool_name:
+            if dict(call.args) == dict(wanted.requested):
+                return call
+            same_tool = same_tool or call
+    return same_tool
 
 
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
     """Return a question's answer, and the arguments with which the call was made."""
     request, settled = question.request, question.settled
-    consent = question.consent
-    ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
+    changed, reason = None, ""
+    if settled is not None:
+        changed = settled.arguments if settled.consent is Consent.CHANGED else None
+        reason = settled.reason
     answer = Answer(
-        consent=consent,
-        asked=request.requested if ran is not None else None,
-        reason="" if settled is None else settled.reason,
+        consent=question.consent,
+        asked=None if changed is None else request.requested,
+        reason=reason,
         subagent=request.subagent,
         beyond=question.beyond,
     )
-    return answer, request.requested if ran is None else ran
+    return answer, request.requested if changed is None else changed
 
 
 def _answered(call: ToolCall, question: Question) -> ToolCall:
     answer, args = _answer(question)
-    hooked = call.hooked or question.request.hooked
-    args = call.args if call.hooked else args
-    answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
-    if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        answered = replace(
-            answered, display=requested_change(kind_of(call.name), args, call.output)
-        )
-    return answered
+    if call.hooked:
+        args = call.args
+    display = call.display
+    # a diff without the original text comes from the call's arguments, not from the CLI
+    if answer.asked is not None and isinstance(display, DiffDisplay) and display.original is None:
+        display = requested_change(kind_of(call.name), args, call.output)
+    return replace(
+        call,
+        answer=answer,
+        args=args,
+        status=_status(call, answer),
+        hooked=call.hooked or question.request.hooked,
+        display=display,
+    )
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
@@ -240,21 +236,17 @@ def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
     For a question, these are the answer and the arguments; otherwise, the rule that allowed the
     call, or the arguments that another hook gave it.
     """
-    for each in records:
-        match each:
+    for record in records:
+        match record:
+            case PassedCall(answer=0):
+                call = replace(call, rule=record.rule)
             case PassedCall():
-                call = replace(call, rule=_rule_words(each))
+                call = replace(call, rule=f"your answer to question {record.answer}")
             case HookedCall():
-                call = replace(call, args=each.arguments, hooked=True)
+                call = replace(call, args=record.arguments, hooked=True)
             case Question():
-                call = _answered(call, each)
+                call = _answered(call, record)
     return call
-
-
-def _rule_words(passed: PassedCall) -> str:
-    if passed.answer:
-        return f"your answer to question {passed.answer}"
-    return passed.rule
 
 
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
@@ -268,11 +260,6 @@ def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status
     return ToolStatus.DENIED
-
-
-def _stored(call: ToolCall) -> bool:
-    """Return whether a call's diff comes from the CLI, not from the call's arguments."""
-    return isinstance(call.display, DiffDisplay) and call.display.original is not None
 
 
 def _own_message(question: Question) -> Message:

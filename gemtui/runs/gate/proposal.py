@@ -102,28 +102,33 @@ class Proposal:
             return f"the tool would fail: {self.effect.fails}"
         if not self.effect.certain:
             return "what the call would write can't be predicted"
-        wanted = text if self.form is Form.FILE else None
-        return None if wanted is None else unwritable(self.effect, wanted)
+        if text is None or self.form is not Form.FILE:
+            return None
+        return unwritable(self.effect, text)
 
     @property
     def _shown(self) -> Collection[str]:
-        if self.form is Form.FILE:
-            writes = kind_of(self.tool) is ToolKind.WRITE
-            return ("file_path", *(("content",) if writes else ("old_string", "new_string")))
-        return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
+        if self.form is Form.COMMAND:
+            return ("command",)
+        if self.form is Form.ARGUMENTS:
+            return self.arguments.keys()
+        if kind_of(self.tool) is ToolKind.WRITE:
+            return ("file_path", "content")
+        return ("file_path", "old_string", "new_string")
 
     def changed(self, text: str) -> Mapping[str, Any]:
         """Return the call's arguments, changed so that the call uses the user's text.
 
         `text`: replaces the proposal's `text`. Raises ValueError with a message for the user.
         """
-        given = dict(self.arguments)
         if self.form is Form.COMMAND:
             if not text.strip():
                 raise ValueError("the command is empty; to deny the call, press n")
-            return {**given, "command": text}
+            return {**self.arguments, "command": text}
         if self.form is Form.FILE:
-            return self._of_file(given, text)
+            if self.before is not None:
+                return {**self.arguments, "old_string": self.before, "new_string": text}
+            return {**self.arguments, _NEW_TEXT[kind_of(self.tool)]: text}
         try:
             value = json.loads(text)
             json.dumps(value, allow_nan=False)  # reject NaN and 1e999
@@ -132,13 +137,6 @@ class Proposal:
         if not isinstance(value, dict):
             raise ValueError("the arguments must be a JSON object: { … }")
         return value
-
-    def _of_file(self, given: dict[str, Any], text: str) -> Mapping[str, Any]:
-        if kind_of(self.tool) is ToolKind.WRITE:
-            return {**given, "content": text}
-        if self.before is not None:
-            return {**given, "old_string": self.before, "new_string": text}
-        return {**given, "new_string": text}
 
 
 def proposal_of(
@@ -151,8 +149,9 @@ def proposal_of(
     """
     tool, args = request.tool_name, request.requested if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
+    fails = () if does.fails is None else (f"the tool would fail: {does.fails}",)
     if does.kind is EffectKind.FILE and does.path is not None:
-        return _file(does, args, cwd)
+        return _file(does, args, cwd, fails)
     if does.kind is EffectKind.COMMAND and does.command is not None:
         return Proposal(
             effect=does,
@@ -171,12 +170,8 @@ def proposal_of(
         form=Form.ARGUMENTS,
         text=_as_json(args),
         name="arguments.json",
-        remarks=_fails(does),
+        remarks=fails,
     )
-
-
-def _fails(does: Effect) -> tuple[str, ...]:
-    return () if does.fails is None else (f"the tool would fail: {does.fails}",)
 
 
 def _as_json(args: Mapping[str, Any]) -> str:
@@ -188,42 +183,42 @@ def _as_json(args: Mapping[str, Any]) -> str:
     return json.dumps(args, indent=2) if holds_controls(text) else text
 
 
-def _file(does: Effect, args: Mapping[str, Any], cwd: Path) -> Proposal:
+def _file(does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ...]) -> Proposal:
+    """Return how a call that writes a file is shown. `fails`: remarks about its failure."""
     assert does.path is not None
-    path, new = Path(does.path), str(args[_NEW_TEXT[kind_of(does.tool)]])
-    old = args.get("old_string") if does.tool == EDIT else None
-    before, after = _lines(does.before), _lines(does.after)
-    remarks = [*_about_place(does, args, cwd), *does.remarks, *_fails(does)]
+    before, after = does.before, does.after
+    text, edited_from = str(args[_NEW_TEXT[kind_of(does.tool)]]), None
     ends: tuple[str, ...] = ()
-    if does.after is not None:
-        ends = tuple(line_end_changes(does.before, does.after))
-        old_lines, new_lines = comparable(does.before, does.after)
-    if after is None:
-        diff = rebuilt_diff(str(path), old=old, new=new, is_new=False)
-    elif before is None:
-        diff = rebuilt_diff(str(path), old=None, new=new_lines, is_new=True)
+    remarks = [*_about_place(does, args, cwd), *does.remarks, *fails]
+    if after is None:  # unknown, so the call's own texts are shown
+        old = args.get("old_string") if does.tool == EDIT else None
+        diff = rebuilt_diff(does.path, old=old, new=text, is_new=False)
     else:
-        diff = content_diff(str(path), old_lines or "", new_lines)
-    if does.after is not None and does.after == does.before:
-        remarks.append("nothing would change")
-    whole = after is not None and before is not None and len(before) <= _MOST_EDITED
-    edited = does.tool == EDIT and whole
+        ends = tuple(line_end_changes(before, after))
+        old_lines, new_lines = comparable(before, after)
+        if old_lines is None:
+            diff = rebuilt_diff(does.path, old=None, new=new_lines, is_new=True)
+        else:
+            diff = content_diff(does.path, old_lines, new_lines)
+        if after == before:
+            remarks.append("nothing would change")
+        if does.tool == EDIT and before is not None:
+            whole = before.replace("\r\n", "\n")
+            edited_from = whole if len(whole) <= _MOST_EDITED else None
+        if edited_from is not None or does.tool == WRITE:
+            text = after.replace("\r\n", "\n")
     return Proposal(
         effect=does,
         tool=does.tool,
         arguments=args,
         form=Form.FILE,
-        text=after if after is not None and (edited or does.tool == WRITE) else new,
-        name=file_name(path.name),
+        text=text,
+        name=file_name(Path(does.path).name),
         diff=diff,
         line_ends=ends,
         remarks=tuple(remarks),
-        before=before if edited else None,
+        before=edited_from,
     )
-
-
-def _lines(text: str | None) -> str | None:
-    return None if text is None else text.replace("\r\n", "\n")
 
 
 def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
@@ -306,11 +301,11 @@ class Caution(NamedTuple):
 
 def cautions(request: ApprovalRequest, proposal: Proposal) -> tuple[Caution, ...]:
     """Return the cautions to show above a call, without duplicates, dangers first."""
-    found = dict.fromkeys(_all(request, proposal))
-    return tuple(sorted(found, key=lambda each: not each.danger))
+    unique = dict.fromkeys(_cautions(request, proposal))
+    return tuple(sorted(unique, key=lambda caution: not caution.danger))
 
 
-def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
+def _cautions(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
     if args_hold_controls(proposal.arguments):
         yield Caution(f"it {HOLDS_CONTROLS}")
     command = proposal.text if proposal.form is Form.COMMAND else ""

@@ -180,7 +180,7 @@ class Conversation:
         self, gate: GateFolder, cwd: Path, source: AnswerSource = AnswerSource.LIBRARY
     ) -> None:
         self._gate, self.cwd, self._source = gate, cwd, source
-        self._known: dict[int, Question] = {}
+        self._questions: dict[int, Question] = {}
         self._all: tuple[Question, ...] = ()
         self._passed: dict[int, PassedCall] = {}
         self._hooked: dict[int, HookedCall] = {}
@@ -209,47 +209,37 @@ class Conversation:
         if not self._gate.exists():
             return self._all
         for number, waits in self._gate.unanswered_by_number().items():
-            known = self._known.get(number)
-            if known is None:
+            question = self._questions.get(number)
+            if question is None:
                 request = self._gate.question(number)
                 if request is None:
                     continue
-                known = Question(request=replace(request, number=number))
-            if known.settled is None:
-                settled, answered = None if waits else self._gate.settled(number), not waits
-                if (settled, answered) != (known.settled, known.answered):
-                    known = replace(known, settled=settled, answered=answered)
-                    known = self._with_answer(known) if answered else known
-            if known.holds and self._gate.is_revoked(number):
-                known = replace(known, beyond=Beyond.TAKEN_BACK)
-            self._known[number] = known
-        found = tuple(self._known[number] for number in sorted(self._known))
-        if found != self._all:  # callers compare by identity
-            self._all = found
-        self._read_unasked()
-        return self._all
-
-    def _read_unasked(self) -> None:
-        passed, hooked = (
-            self._gate.passed_calls(self._passed),
-            self._gate.hooked_calls(self._hooked),
-        )
+                question = Question(request=replace(request, number=number))
+            if question.settled is None and not waits:
+                settled = self._gate.settled(number)
+                if settled is not None or not question.answered:
+                    question = self._with_answer(replace(question, settled=settled, answered=True))
+            if question.holds and self._gate.is_revoked(number):
+                question = replace(question, beyond=Beyond.TAKEN_BACK)
+            self._questions[number] = question
+        questions = tuple(self._questions[number] for number in sorted(self._questions))
+        if questions != self._all:  # callers compare by identity
+            self._all = questions
+        passed = self._gate.passed_calls(self._passed)
+        hooked = self._gate.hooked_calls(self._hooked)
         if passed or hooked:
             self._passed |= passed
             self._hooked |= hooked
             self.unasked = UnaskedCalls(tuple(self._passed.values()), tuple(self._hooked.values()))
+        return self._all
 
     def _with_answer(self, question: Question) -> Question:
-        number = question.number
-        return replace(
-            question, beyond=self._beyond(number), source=self._gate.answered_from(number)
-        )
-
-    def _beyond(self, number: int) -> Beyond | None:
-        answer = self._gate.answer_to(number)
-        if answer is None or not answer.rules:
-            return None
-        return Beyond.ALWAYS if answer.always else Beyond.RUN
+        """Return an answered question with what the answer covers, and where it was given."""
+        beyond, answer = None, self._gate.answer_to(question.number)
+        if answer is not None and answer.rules:
+            beyond = Beyond.ALWAYS if answer.always else Beyond.RUN
+        source = self._gate.answered_from(question.number)
+        return replace(question, beyond=beyond, source=source)
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
         """Return a question together with what its call would do now.
@@ -269,10 +259,11 @@ class Conversation:
         Raises ValueError, with a message for the user, if the call can't write or run exactly this
         text.
         """
-        found = self.asked(asked.question, asked.runs.changed(text))
-        if found.changed is not None and (why := found.changed.refusal(text)) is not None:
+        changed = self.asked(asked.question, asked.runs.changed(text))
+        why = None if changed.changed is None else changed.changed.refusal(text)
+        if why is not None:
             raise ValueError(why)
-        return found
+        return changed
 
     def still_true(self, asked: Asked) -> Asked | None:
         """Check whether the call would still do what the displayed question says.
@@ -296,10 +287,8 @@ class Conversation:
 
         Raises ValueError if it can't be approved.
         """
-        if (why := asked.refusal) is not None:
-            raise ValueError(why)
         arguments = None if asked.changed is None else asked.changed.arguments
-        return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
+        return self._give(asked, _allowed(asked, arguments=arguments))
 
     def allow_similar(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in this run.
@@ -314,13 +303,13 @@ class Conversation:
         If the rule for later runs can't be saved, the outcome says so. Raises ValueError if no
         calls count as similar or this one can't be approved.
         """
-        given = self._give(asked, replace(self._all_like(asked), always=True))
-        if given and asked.similar.rule is not None:
+        outcome = self._give(asked, replace(self._all_like(asked), always=True))
+        if outcome and asked.similar.rule is not None:
             try:
                 keep_always(asked.similar.rule)
             except (GemtuiError, OSError) as error:
-                return replace(given, problem=message_of(error))
-        return given
+                return replace(outcome, problem=message_of(error))
+        return outcome
 
     def deny(self, asked: Asked, reason: str = "") -> AnswerOutcome:
         """Deny the call, and send the reason to the model."""
@@ -336,26 +325,37 @@ class Conversation:
         Returns the question that was answered; None if there is no such answer. Raises PolicyError
         and OSError.
         """
-        newest = next((each for each in reversed(self.refresh()) if each.holds), None)
-        answer = None if newest is None else self._gate.answer_to(newest.number)
-        if newest is None or answer is None:
-            return None
-        self._gate.revoke(newest.number)
-        if answer.always:
-            for rule in Policy.parse(answer.rules).rules:
-                forget_always(rule)
-        return newest
+        for question in reversed(self.refresh()):
+            if not question.holds:
+                continue
+            answer = self._gate.answer_to(question.number)
+            if answer is None:
+                return None
+            self._gate.revoke(question.number)
+            if answer.always:
+                for rule in Policy.parse(answer.rules).rules:
+                    forget_always(rule)
+            return question
+        return None
 
     def _all_like(self, asked: Asked) -> Approval:
         if not asked.has_similar:
             raise ValueError(asked.similar.words)
-        if (why := asked.refusal) is not None:
-            raise ValueError(why)
-        return Approval.allow(rules=asked.similar.toml, shown=asked.effect.mark)
+        return _allowed(asked, rules=asked.similar.toml)
 
     def _give(self, asked: Asked, approval: Approval) -> AnswerOutcome:
         self.require_outside()
         return AnswerOutcome(self._gate.answer(asked.question.number, approval, self._source))
+
+
+def _allowed(asked: Asked, **what: Any) -> Approval:
+    """Return an approval of a call as it is displayed; raise ValueError if there can't be one.
+
+    `what`: arguments of `Approval.allow`.
+    """
+    if asked.refusal is not None:
+        raise ValueError(asked.refusal)
+    return Approval.allow(shown=asked.effect.mark, **what)
 
 
 _TOKEN = 16
@@ -394,42 +394,28 @@ class WaitingQuestion:
 
         It contains everything that is needed to answer.
         """
-        request, runs = self.asked.question.request, self.asked.runs
+        asked, request, runs = self.asked, self.asked.question.request, self.asked.runs
+        time = datetime.fromtimestamp(request.asked / 1000, UTC) if request.asked else None
         return {
             "run": self.run.id,
             "id": self.name,
             "project": self.run.cwd,
             **fields(request, *_REQUEST_FIELDS, session="session_id", tool="tool_name"),
-            "asked": iso(_moment(request.asked)),
+            "asked": iso(time),
             "again": request.again or None,
             "server": request.server or None,
             "origin": request.origin or None,
-            "effect": _effect(self.asked),
+            "effect": {
+                **fields(asked.effect, *_EFFECT_FIELDS),
+                **fields(runs, "line_ends", "remarks"),
+                "diff": None if runs.diff is None else runs.diff.diff,
+            },
             "dangers": [fields(danger, "why", "start", "end") for danger in runs.dangers],
-            "cautions": [fields(caution, "text", "danger") for caution in cautions(request, runs)],
+            "cautions": [fields(caution, "text", "danger") for caution in asked.cautions],
             "changed": self.changed,
-            "refusal": self.asked.refusal,
-            "similar": None if self.asked.similar.rule is None else self.asked.similar.words,
+            "refusal": asked.refusal,
+            "similar": None if asked.similar.rule is None else asked.similar.words,
         }
-
-
-def _moment(milliseconds: int) -> datetime | None:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
-
-
-def _effect(asked: Asked) -> Mapping[str, Any]:
-    """Return what happens if the user approves, as JSON values.
-
-    `before`, `after`: the whole contents; null if the file does not exist or its contents are
-    unknown.
-    """
-    runs = asked.runs
-    diff = None if runs.diff is None else runs.diff.diff
-    return (
-        fields(asked.effect, *_EFFECT_FIELDS)
-        | fields(runs, "line_ends", "remarks")
-        | {"diff": diff}
-    )
 
 
 _REQUEST_FIELDS = ("number", "arguments", "requested", "because", "subagent")
@@ -461,10 +447,10 @@ def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
     """Yield the unanswered questions of these runs, run by run and oldest first."""
     for run in runs:
         if run.state is RunState.RUNNING:
-            talking = Conversation.of(run)
-            for question in talking.refresh():
+            conversation = Conversation.of(run)
+            for question in conversation.refresh():
                 if question.waits:
-                    yield WaitingQuestion(run, talking.asked(question))
+                    yield WaitingQuestion(run, conversation.asked(question))
 
 
 def parse_name(name: str) -> tuple[int, str | None] | None:
@@ -472,8 +458,8 @@ def parse_name(name: str) -> tuple[int, str | None] | None:
 
     The token is None if the name has none.
     """
-    found = _NAME.fullmatch(name)
-    return None if found is None else (int(found[1]), found[2])
+    match = _NAME.fullmatch(name)
+    return None if match is None else (int(match[1]), match[2])
 
 
 def outcome_of(run: Run, number: int) -> Settled | None:

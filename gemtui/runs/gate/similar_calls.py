@@ -8,7 +8,7 @@ run's policy would ask. Therefore everything that the policy denies stays denied
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +41,6 @@ from gemtui.policy.suggest.suggest import EDITS
 from gemtui.transcript.parts import string
 
 PRIORITY = 100
-_SERVER = "mcp_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +67,15 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     folder.
     """
     name = request.tool_name
-    servers = _servers_of(name, cwd) if name.startswith(_SERVER) else ()
-    if len(servers) > 1:
-        words = (
-            f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
-        )
-        return SimilarCalls(words=words)
+    if name.startswith("mcp_"):
+        # Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the
+        # tool `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
+        servers = [server for server in sorted(_servers(cwd)) if is_name_of_server(name, server)]
+        if len(servers) > 1:
+            those = " and ".join(servers)
+            return SimilarCalls(
+                words=f"the name is ambiguous: it could belong to any of the servers {those}"
+            )
     if name == SHELL:
         folder = None if request.effect is None else request.effect.folder
         return _command(str(request.requested.get("command", "")), cwd, folder)
@@ -89,8 +91,9 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
 
     `folder`: the folder the command runs in; None means the run's folder.
     """
-    if found := dangers(command, cwd, folder):
-        return SimilarCalls(words=found[0].why)
+    risks = dangers(command, cwd, folder)
+    if risks:
+        return SimilarCalls(words=risks[0].why)
     reading = parse_command(command)
     if not reading.parsed or not reading.parts:
         return SimilarCalls(words="it can't be parsed")
@@ -169,8 +172,8 @@ _OPENS = {
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
     """Return which calls are similar: all calls to the same tool."""
-    known = known_tool(request.tool_name)
-    name = known.name if known else request.tool_name
+    tool = known_tool(request.tool_name)
+    name = tool.name if tool else request.tool_name
     if not tool_may_exist(name):
         return SimilarCalls(words="the current Gemini CLI has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
@@ -190,28 +193,14 @@ def _allow(tools: tuple[str, ...], **fields: object) -> Rule:
     )
 
 
-def _servers_of(tool: str, cwd: Path) -> tuple[str, ...]:
-    """Return the configured MCP servers that may provide a tool with this full name.
-
-    Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the tool
-    `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
-    """
-    return tuple(each for each in sorted(_servers(cwd)) if is_name_of_server(tool, each))
-
-
 def _servers(cwd: Path) -> set[str]:
     """Return the names of the MCP servers in all settings and extensions."""
     settings = folder_settings(cwd, os.environ, for_run=True)
     tables = [value for _, value in settings.each("mcpServers")]
-    manifests = _manifests(gemini_home() / "extensions")
-    tables += [each.get("mcpServers") for each in manifests]
-    return {str(name) for table in tables if isinstance(table, dict) for name in table}
-
-
-def _manifests(folder: Path) -> Iterator[dict[str, Any]]:
-    for place in folder.glob("*/gemini-extension.json"):
+    for manifest in (gemini_home() / "extensions").glob("*/gemini-extension.json"):
         with suppress(OSError):
-            yield read_object(place)
+            tables.append(read_object(manifest).get("mcpServers"))
+    return {str(name) for table in tables if isinstance(table, dict) for name in table}
 
 
 # --- the approvals of a run -----------------------------------------------------------------------
@@ -252,8 +241,10 @@ class Granted:
 
     def answer_of(self, rule: Rule) -> int:
         """Return the number of the answer that granted a rule; 0 for a rule for all runs."""
-        found = (number for number, each in self._answers.items() if rule in each.rules)
-        return next(found, 0)
+        for number, policy in self._answers.items():
+            if rule in policy.rules:
+                return number
+        return 0
 
     def revoke(self, answer: int) -> None:
         """Revoke the rules that were granted by the user's answer with this number."""
@@ -262,7 +253,7 @@ class Granted:
 
     def allows(self, call: Call) -> Rule | None:
         """Return the rule that allows a call; None means that the user must be asked."""
-        args = self._told(call)
+        args = self._real_arguments(call)
         policy = sum(self._answers.values(), self._always)
         if not policy.rules or args is None:
             return None
@@ -297,7 +288,7 @@ class Granted:
             for words in commands
         )
 
-    def _told(self, call: Call) -> Mapping[str, Any] | None:
+    def _real_arguments(self, call: Call) -> Mapping[str, Any] | None:
         """Return a call's arguments, with the path of a written file made real.
 
         Returns None if the real path can't be determined, or if a command would run outside the
@@ -316,7 +307,7 @@ class Granted:
 
 
 def _allows(policy: Policy) -> Policy:
-    rules = tuple(each for each in policy.rules if each.decision is Decision.ALLOW)
+    rules = tuple(rule for rule in policy.rules if rule.decision is Decision.ALLOW)
     return replace(policy, rules=rules)
 
 
@@ -327,7 +318,7 @@ def keep_always(rule: Rule) -> Path:
     """
     path = path_of(ALWAYS)
     opened = store.open_policy(path) if path.exists() else store.create(ALWAYS, _HEAD)
-    if not any(_same(rule, each.rule) for each in opened.document.rules if each.enabled):
+    if not any(_same(rule, kept.rule) for kept in opened.document.rules if kept.enabled):
         store.save_policy(opened, opened.document.add(rule))
     return path
 
@@ -341,9 +332,9 @@ def forget_always(rule: Rule) -> None:
     if not path.exists():
         return
     opened = store.open_policy(path)
-    places = [at for at, each in enumerate(opened.document.rules) if _same(rule, each.rule)]
-    if places:
-        store.save_policy(opened, opened.document.remove(places[-1]))
+    same = [at for at, kept in enumerate(opened.document.rules) if _same(rule, kept.rule)]
+    if same:
+        store.save_policy(opened, opened.document.remove(same[-1]))
 
 
 def _same(one: Rule, other: Rule | None) -> bool:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +118,11 @@ def keep_failure(failure: CommandFailure) -> None:
 
     The same failure is stored only once.
     """
-    place = _failure_file(failure.setting)
-    known = read_as(place, CommandFailure, _LARGEST)
-    if known is None or (known.words, known.why) != (failure.words, failure.why):
-        make_own_folder(place.parent)
-        write_again(place, failure, _LARGEST)
+    path = _failure_file(failure.setting)
+    stored = read_as(path, CommandFailure, _LARGEST)
+    if stored is None or (stored.words, stored.why) != (failure.words, failure.why):
+        make_own_folder(path.parent)
+        write_again(path, failure, _LARGEST)
 
 
 def forget_failure(setting: str) -> None:
@@ -134,20 +134,19 @@ def forget_failure(setting: str) -> None:
 def failures() -> Iterator[CommandFailure]:
     """Yield the last failure of each command that hasn't worked since."""
     for setting in (ON_ASK, ON_END, SETTINGS_FAILURE):
-        if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
-            yield found
+        failure = read_as(_failure_file(setting), CommandFailure, _LARGEST)
+        if failure is not None:
+            yield failure
 
 
 def report_failures() -> tuple[str, ...]:
     """Return notifications about failures that the user has not been told about yet."""
-    untold = [each for each in failures() if not each.reported]
-    for each in untold:
+    unreported = [failure for failure in failures() if not failure.reported]
+    for failure in unreported:
         with suppress(OSError):
-            known = CommandFailure(
-                setting=each.setting, words=each.words, why=each.why, reported=True
-            )
-            write_again(_failure_file(each.setting), known, _LARGEST)
-    return tuple(clean_line(each.text) for each in untold)
+            path = _failure_file(failure.setting)
+            write_again(path, replace(failure, reported=True), _LARGEST)
+    return tuple(clean_line(failure.text) for failure in unreported)
 
 
 # --- one program ---------------------------------------------------------------------------------
@@ -218,11 +217,10 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
     from gemtui.runs.gate.questions import waiting_questions
     from gemtui.runs.listing import find_run
 
-    waiting = waiting_questions([find_run(run.path.parent, run.id)])
-    found = (each for each in waiting if each.asked.question.number == number)
-    question = next(found, None)
-    asked = None if question is None else question.to_dict()
-    return None if asked is None else {"version": 1, "event": "question", "question": asked}
+    for waiting in waiting_questions([find_run(run.path.parent, run.id)]):
+        if waiting.asked.question.number == number:
+            return {"version": 1, "event": "question", "question": waiting.to_dict()}
+    return None
 
 
 def _end(run: RunFolder) -> dict[str, Any]:
@@ -233,8 +231,8 @@ def _end(run: RunFolder) -> dict[str, Any]:
     until = time.monotonic() + _LEAVES
     while owner_lives(run.owner()) and time.monotonic() < until:
         time.sleep(_STEP)
-    found = with_outcome(find_run(run.path.parent, run.id))
-    return {"version": 1, "event": "end", "run": found.to_dict()}
+    ended = with_outcome(find_run(run.path.parent, run.id))
+    return {"version": 1, "event": "end", "run": ended.to_dict()}
 
 
 def main(words: list[str]) -> int:

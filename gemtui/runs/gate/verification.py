@@ -130,30 +130,36 @@ class CallWatch:
         different arguments, that has not passed the gate yet, and if no subagent is running that
         could have made the unmatched call.
         """
-        announced = any(each.name == name and not each.passed for each in self._announced.values())
-        return announced and not self.agents
+        announced = self._announced.values()
+        return not self.agents and any(c.name == name and not c.passed for c in announced)
 
     @property
     def agents(self) -> frozenset[str]:
         """The names of the running subagents."""
-        at_work = (each for each in self._announced.values() if each.name == AGENT and each.passed)
-        return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
+        return frozenset(
+            string(call.arguments.get("agent_name"))
+            for call in self._announced.values()
+            if call.name == AGENT and call.passed
+        )
 
     def last_passed(self, name: str) -> str | None:
         """Return the id of a tool's earliest allowed call that has no result yet."""
-        found = (id for id, each in self._announced.items() if each.name == name and each.passed)
-        return next(found, None)
+        for id, call in self._announced.items():
+            if call.name == name and call.passed:
+                return id
+        return None
 
     def _has_result(self, result: wire.WireToolResult) -> None:
         call = self._announced.pop(result.id, None)
-        if call is not None and call.passed:
-            self._ended.append(result.id)
-        if call is None or call.passed or result.status is not ResultStatus.SUCCESS:
+        if call is None:
             return
-        if self._others[call.name] > 0:
-            self._others[call.name] -= 1
-        else:
-            self.ungated = True
+        if call.passed:
+            self._ended.append(result.id)
+        elif result.status is ResultStatus.SUCCESS:
+            if self._others[call.name] > 0:
+                self._others[call.name] -= 1
+            else:
+                self.ungated = True
 
 
 CallKey = tuple[str, str]
@@ -191,7 +197,7 @@ class ApprovedWrites:
         `path`: the file's real path.
         """
         with self._lock:
-            return any(each.effect.path == path for each in self._open)
+            return any(write.effect.path == path for write in self._open)
 
     def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
         """Save a file's contents before an approved call writes it.
@@ -201,7 +207,7 @@ class ApprovedWrites:
         """
         assert effect.path is not None
         with self._lock:
-            if any(each.effect.path == effect.path for each in self._open):
+            if any(write.effect.path == effect.path for write in self._open):
                 return False
             if effect.was:
                 self._gate.keep_former(number, read_small(Path(effect.path), LARGEST))
@@ -217,12 +223,18 @@ class ApprovedWrites:
         the file right after the tool wrote it; so in that case it is enough if the tool reports
         having written the approved text.
         """
-        write = self._pop(lambda each: each.key == key)
+        write = self._pop(lambda write: write.key == key)
         if write is None:
             return True
-        output = response if isinstance(response, Mapping) else {}
-        wanted = {write.effect.was} if output.get("error") else {write.effect.becomes}
-        return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
+        effect, output = write.effect, response if isinstance(response, Mapping) else {}
+        if output.get("error"):
+            return self._compare(write, {effect.was})
+        if self._compare(write, {effect.becomes}):
+            return True
+        shown = output.get("returnDisplay")
+        if alone or not isinstance(shown, Mapping):
+            return False
+        return shown.get("filePath") == effect.path and shown.get("newContent") == effect.after
 
     def ended(self, id: str) -> bool:
         """Compare the file with its preview after a call whose end no hook reported.
@@ -230,7 +242,7 @@ class ApprovedWrites:
         `id`: the call's id. Returns False if the file has neither its former nor its approved
         contents.
         """
-        write = self._pop(lambda each: each.id == id)
+        write = self._pop(lambda write: write.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
@@ -239,16 +251,17 @@ class ApprovedWrites:
         Returns False if any of these files has neither its former nor its approved contents.
         """
         right = True
-        while (write := self._pop(lambda _each: True)) is not None:
+        while (write := self._pop(lambda _: True)) is not None:
             right &= self._compare(write, {write.effect.was, write.effect.becomes})
         return right
 
     def _pop(self, wanted: Callable[[_Write], bool]) -> _Write | None:
         with self._lock:
-            found = next(filter(wanted, self._open), None)
-            if found is not None:
-                self._open.remove(found)
-        return found
+            for write in self._open:
+                if wanted(write):
+                    self._open.remove(write)
+                    return write
+        return None
 
     def _compare(self, write: _Write, wanted: set[str]) -> bool:
         """Return whether a written file is as expected; if not, record the difference.
@@ -264,12 +277,11 @@ class ApprovedWrites:
             is_now = "unreadable"
         if is_now in wanted and resolved(Path(effect.path)) == Path(effect.path):
             return True
-        found = None if data is None else data.decode("utf-8", "replace")
         difference = Difference(
             number=write.number,
             path=effect.path,
             approved=effect.after,
-            found=found,
+            found=None if data is None else data.decode("utf-8", "replace"),
             former=effect.before,
             was=effect.was,
             is_now=is_now,
@@ -280,17 +292,6 @@ class ApprovedWrites:
         return False
 
 
-def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
-    """Return whether the tool itself reports that it wrote the approved text.
-
-    `response`: the tool's response, as reported by the hook.
-    """
-    shown = response.get("returnDisplay")
-    if response.get("error") or not isinstance(shown, Mapping):
-        return False
-    return shown.get("filePath") == effect.path and shown.get("newContent") == effect.after
-
-
 def restore_former(gate: GateFolder, number: int) -> Path:
     """Restore the former contents of a file that differs from what was approved.
 
@@ -298,19 +299,20 @@ def restore_former(gate: GateFolder, number: int) -> Path:
     call is removed. Raises OSError, and PutBackError if no difference was recorded for the question
     or the file has changed since.
     """
-    found = next((each for each in gate.differences() if each.number == number), None)
-    if found is None:
+    differences = {difference.number: difference for difference in gate.differences()}
+    if number not in differences:
         raise PutBackError(f"question {number} has no file that differs from its approved version")
-    path = Path(found.path)
+    difference = differences[number]
+    path = Path(difference.path)
     if resolved(path) != path:
         raise PutBackError(f"{path} now leads to a different file")
-    if on_disk(str(path)) != found.is_now:
+    if on_disk(str(path)) != difference.is_now:
         raise PutBackError(f"{path} has changed since; restore it by hand")
-    if not found.was:
+    if not difference.was:
         path.unlink(missing_ok=True)
         return path
     data = gate.former_bytes(number)
-    if digest(data) != found.was:
+    if digest(data) != difference.was:
         raise PutBackError("the copy of the earlier contents is corrupt")
     if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
