@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from textual import on, work
 from textual.app import App, ScreenStackError
 from textual.binding import BindingType
@@ -19,12 +22,15 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.worker import WorkerFailed
 
-from gemtui.config import Config, keep_setting
-from gemtui.paths import config_file
+from gemtui.config import Config, keep_setting, load_config, settings
+from gemtui.files import write_new
+from gemtui.paths import config_file, make_own_folder
+from gemtui.processes import FOLDER, python
 from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
+from gemtui.ui.kit.bars import acts, label_of
 from gemtui.ui.kit.keys import BY_ID, Group, Key, Where, acting, bindings, reachable
 from gemtui.ui.kit.messages import (
     AllowCallRequested,
@@ -212,32 +218,32 @@ class GemtuiApp(AppBase):
                 return
 
     def action_help(self) -> None:
-        found = acting(self.screen)
-        ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
-        few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
-        self._offer("Keys", found, few)
+        self._offer("Keys", acting(self.screen), few=_FEW_KEYS)
 
     def action_command_palette(self) -> None:
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
-    def _offer(
-        self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
-    ) -> None:
+    def _offer(self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: int = 0) -> None:
         """Show a list of commands, and run the one the user chooses.
 
-        `commands`: each command's key and the node that its action belongs to. `few`: the keys to
-        show initially; the user can ask for the rest.
+        `commands`: each command's key and the node that its action belongs to. `few`: how many to
+        show initially, those of the footer; the user can ask for the rest. 0 means all.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
-        nodes = dict(commands)
+        nodes = {replace(key, label=label_of(key, node)): node for key, node in commands}
+        ranked = sorted(
+            (key for key, node in nodes.items() if key.rank and acts(key, node)),
+            key=lambda key: key.rank,
+        )
+        first = ranked[:few] if len(nodes) > few else ()
 
         def run(key: Key | None) -> None:
             if key is not None:
                 self.call_later(self.run_action, key.call, nodes[key])
 
         if not isinstance(self.screen, CommandScreen):
-            self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)
+            self.push_screen(CommandScreen(clean_line(title), list(nodes), first), run)
 
     def action_change_theme(self) -> None:
         from gemtui.ui.kit.dialogs import ThemeScreen
@@ -276,6 +282,31 @@ class GemtuiApp(AppBase):
         from gemtui.ui.kit.extension_dialog import show_extension
 
         await show_extension(self)
+
+    def action_settings(self) -> None:
+        """Let the user edit the settings file, which lists all settings if it is new."""
+        from gemtui.ui.kit.editor import edit_file
+
+        path = config_file()
+        with self.reporting():
+            if not path.exists():
+                make_own_folder(path.parent)
+                lines = (f"# {setting.doc}\n# {setting.toml}\n" for setting in settings())
+                write_new(path, "\n".join(lines).encode())
+            edit_file(self, str(path), None, None)
+            load_config(path)
+
+    @work(group="doctor", exclusive=True)
+    async def action_doctor(self) -> None:
+        from gemtui.ui.kit.text_view import show_text
+
+        self.show_message("Examining this machine…")
+        command = python("-m", "gemtui", "doctor")
+        examined = await asyncio.to_thread(
+            subprocess.run, command, cwd=FOLDER, capture_output=True, text=True, check=False
+        )
+        report = examined.stdout + examined.stderr
+        show_text(self, "gemtui doctor", report, what="the report")
 
     def action_help_quit(self) -> None:
         """Explain how to quit, because ctrl+c was pressed with nothing selected to copy."""

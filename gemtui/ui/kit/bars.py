@@ -198,10 +198,10 @@ class FooterLine(BarLine):
 
     def render(self) -> Content:
         """Return hints on as many active keys as fit, the most useful ones first."""
-        hinted = [(key, node) for key, node in acting(self.screen) if key.rank and _acts(key, node)]
+        hinted = [(key, node) for key, node in acting(self.screen) if key.rank and acts(key, node)]
         hinted.sort(key=lambda pair: pair[0].rank)
         alive = self.screen.active_bindings.keys()
-        left = [self._hint(key, alive, _label(key, node)) for key, node in hinted]
+        left = [self._hint(key, alive, label_of(key, node)) for key, node in hinted]
         right = [self._hint(key, alive, key.label) for key in reversed(ALWAYS)]
         width = self.content_size.width - _width(right) - len(GAP)
         while left and _width(left) > width:
@@ -217,11 +217,13 @@ class FooterLine(BarLine):
         ).stylize(click)
 
 
-def _acts(key: Key, node: DOMNode) -> bool:
+def acts(key: Key, node: DOMNode) -> bool:
+    """Return whether a key does something now at `node`, instead of only saying why not."""
     return not (isinstance(node, SaysWhy) and node.only_says_why(key.action))
 
 
-def _label(key: Key, node: DOMNode) -> str:
+def label_of(key: Key, node: DOMNode) -> str:
+    """Return the label for what a key does now at `node`, which binds it."""
     named = node.key_label(key.action) if isinstance(node, LabelsKeys) else None
     return named or key.label
 

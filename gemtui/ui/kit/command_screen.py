@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from textual import on
@@ -13,11 +13,14 @@ from gemtui.ui.draw.lines import Piece, Pieces, two_ended
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.keys import Key, Where, bindings
+from gemtui.ui.kit.keys import KEYS, Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
-_LABEL = 16
-"""Width of the command column in cells, including two trailing spaces."""
+_LABEL = 15
+"""Width of the command column in cells; a longer name shifts what follows it."""
+_NAMED = (Where.TRANSCRIPT, Where.RUN, Where.POLICY, Where.SESSIONS, Where.LIST)
+"""Places whose commands are named on other screens, too."""
+_MOST_ELSEWHERE = 5
 
 
 class More(NamedTuple):
@@ -29,7 +32,13 @@ class More(NamedTuple):
     keys: int
 
 
-CommandRow = Key | Where | More
+class NotHere(NamedTuple):
+    """The row of a command that doesn't work here; it says where the command works."""
+
+    key: Key
+
+
+CommandRow = Key | Where | More | NotHere
 
 
 class CommandScreen(SteersRows, DialogScreen[Key]):
@@ -37,7 +46,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
     `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show
     initially, without headings and followed by a row that opens the full list. A search covers all
-    keys (see `matching`).
+    keys (see `matching`), and then those of other screens, which can't be chosen.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
@@ -68,12 +77,12 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
     def _fill(self, wanted: str) -> None:
         rows: Sequence[CommandRow]
         if wanted.strip():
-            rows = matching(wanted, self._keys)
+            rows = offers(wanted, self._keys)
         elif self._few:
             rows = (*self._few, More(len(self._keys)))
         else:
             rows = _headed(self._keys)
-        self.rows.empty = "No matches."
+        self.rows.empty = f"No command matches “{wanted.strip()}”."
         self.rows.show(rows, fresh=True)
 
     def key_down(self) -> None:
@@ -102,54 +111,85 @@ class CommandList(SteeredRows[CommandRow], can_focus=False):
     """Commands under headings, with a cursor that moves while the user types a search."""
 
     def __init__(self) -> None:
-        super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
+        super().__init__(_draw, stops=lambda row: not isinstance(row, Where | NotHere))
 
     def opens(self, clicks: int) -> bool:
         """Return True for a single click, which runs the clicked command."""
         return clicks == 1
 
 
-_SIMILAR = 75
-"""How similar a typed word must be to a part of a command's text, of 100, to count as a typo."""
+_SIMILAR = 0.78
+"""How similar a typed word must be to a word of a command, of 1, to count as a typo."""
 _SHORT = 4
 """The least length of a typed word in which a typo is looked for."""
+
+
+def offers(wanted: str, keys: Sequence[Key]) -> list[CommandRow]:
+    """Return the commands that match a search, and some of other screens below them.
+
+    `wanted`: see `matching`. `keys`: the commands that work here.
+    """
+    ids = {key.id for key in keys}
+    others = [key for key in KEYS if key.where in _NAMED and key.id not in ids]
+    ranked = matching(wanted, [*keys, *others])
+    elsewhere = [NotHere(key) for key in ranked if key.id not in ids]
+    return [*(key for key in ranked if key.id in ids), *elsewhere[:_MOST_ELSEWHERE]]
 
 
 def matching(wanted: str, keys: Sequence[Key]) -> list[Key]:
     """Return the commands that match what the user has typed, best first.
 
-    Each typed word must be the start of a word in the command's text; commands named so come first.
-    If there are none, words that look like it count, so that typos do no harm.
+    Each typed word must be the start of a word of the command. Those in its name count more than
+    its synonyms, and these more than its description. If no command has all words, words that look
+    like them count, so that typos do no harm; then commands that have only some of the words.
 
     * `wanted`: the typed words in lower case.
     * `keys`: all commands, in display order.
     """
     words = wanted.split()
-    found = [key for key in keys if all(f" {word}" in _text(key) for word in words)]
-    if found or min(map(len, words)) < _SHORT:
-        return sorted(found, key=lambda key: _distance(words, key))
-    from rapidfuzz.fuzz import partial_ratio  # slow to import
+    ranked = _ranked(words, keys, str.startswith)
+    if not ranked and min(map(len, words)) >= _SHORT:
+        from rapidfuzz.distance.OSA import normalized_similarity as similarity  # slow to import
 
-    ranked: list[tuple[float, int, Key]] = []
+        ranked = _ranked(words, keys, lambda term, word: similarity(term, word) >= _SIMILAR)
+    return ranked or _ranked(words, keys, str.startswith, every=False)
+
+
+def _ranked(
+    words: Sequence[str],
+    keys: Sequence[Key],
+    alike: Callable[[str, str], bool],
+    *,
+    every: bool = True,
+) -> list[Key]:
+    """Return the commands that have all words, or at least one of them, best first.
+
+    `alike`: whether a word of a command, the first argument, matches a typed word.
+    """
+    ranked: list[tuple[bool, int, int, Key]] = []
     for number, key in enumerate(keys):
-        score = min(partial_ratio(word, _text(key)) for word in words)
-        if score >= _SIMILAR:
-            in_label = min(partial_ratio(word, key.label.lower()) for word in words)
-            ranked.append((-in_label, number, key))
+        distances = [_distance(word, key, alike) for word in words]
+        if (max if every else min)(distances) < _MISSING:
+            other_name = key.label.lower().split() != words
+            ranked.append((other_name, sum(distances), number, key))
     return [key for *_, key in sorted(ranked)]
 
 
-def _distance(words: Sequence[str], key: Key) -> int:
-    """Return how far the typed words are from a command's name; 0 if they are its name."""
-    label = key.label.lower()
-    if label.split() == words:
-        return 0
-    return 1 if all(word in label for word in words) else 2
+_MISSING = 6
+"""The distance of a word that a command doesn't have."""
 
 
-def _text(key: Key) -> str:
-    """Return the text of a command that a search looks through."""
-    return f" {key.where} {key.label} {key.help} {key.group} {key.shown()}".lower()
+def _distance(word: str, key: Key, alike: Callable[[str, str], bool]) -> int:
+    """Return how far a typed word is from a command's name."""
+    singular = word.removesuffix("s") if len(word) > _SHORT else word
+    texts = (key.label, key.synonyms, f"{key.where} {key.help} {key.group} {key.shown()}")
+    for rank, text in enumerate(texts):
+        terms = [term.strip(".,;:()") or term for term in text.lower().split()]
+        if word in terms or singular in terms:
+            return 2 * rank
+        if any(alike(term, word) or alike(term, singular) for term in terms):
+            return 2 * rank + 1
+    return _MISSING
 
 
 def _headed(keys: Sequence[Key]) -> list[Key | Where]:
@@ -167,12 +207,15 @@ def _draw(row: CommandRow, look: Look) -> Pieces:
         return (Piece(row, look[Role.HEADING]),)
     if isinstance(row, More):
         return (
-            Piece(f"  {'More':<{_LABEL}}", look[Role.TEXT] + BOLD),
+            Piece(f"  {'More':<{_LABEL}} ", look[Role.TEXT] + BOLD),
             Piece(f"Show all {row.keys} keys that work here", look[Role.MUTED]),
         )
+    if isinstance(row, NotHere):
+        text = f"  {row.key.label:<{_LABEL}} {row.key.where}: {row.key.help}"
+        return (Piece(text, look[Role.MUTED]),)
     keys = (Piece(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} ", look[Role.ACCENT]),)
     words = (
-        Piece(f"  {row.label:<{_LABEL}}", look[Role.TEXT] + BOLD),
+        Piece(f"  {row.label:<{_LABEL}} ", look[Role.TEXT] + BOLD),
         Piece(row.help, look[Role.MUTED]),
     )
     return two_ended(words, keys, look, Role.TEXT)

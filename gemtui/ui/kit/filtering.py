@@ -272,8 +272,8 @@ class FiltersRows:
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
-        """Return "clear" for the key that would end a search, or None for the usual label."""
-        return "clear" if action == "close" and self.searched.query_text else None
+        """Return "Clear" for the key that would end a search, or None for the usual label."""
+        return "Clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:
         """End the search or, if there is none, close the screen."""

@@ -19,7 +19,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE, Group, KeyRow, Where
+from gemtui.ui.kit.key_table import FACES, FOOTER, SYNONYMS, TABLE, Group, KeyRow, Where
 
 __all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "name"]
 
@@ -33,7 +33,8 @@ class Key(Struct, frozen=True, kw_only=True):
     offers the command. `label`: one or two words for
     the footer and the palette. `help`: a sentence for the help. `rank`: 1-based position in the
     footer from the left; 0 hides the key. `face`: the footer's name for the keys if it isn't the
-    first key's, such as n/N for a pair of keys.
+    first key's, such as n/N for a pair of keys. `synonyms`: other words for the command, which the
+    palette finds but doesn't show.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Key(Struct, frozen=True, kw_only=True):
     where: Where
     rank: int = 0
     face: str = ""
+    synonyms: str = ""
     priority: bool = False
 
     @property
@@ -138,6 +140,7 @@ def _keys(where: Where, rows: Iterable[KeyRow]) -> tuple[Key, ...]:
             where=where,
             rank=FOOTER.index(id) + 1 if id in FOOTER else 0,
             face=FACES.get(id, ""),
+            synonyms=SYNONYMS.get(id, ""),
             priority=id in _FIRST,
         )
         for action, keys, group, label, help in rows

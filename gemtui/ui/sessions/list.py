@@ -38,6 +38,7 @@ from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart
 from gemtui.ui.sessions.row import RowContext, draw_row, row_height
+from gemtui.ui.sessions.scoped_screen import scope_label
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -87,6 +88,7 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         """The rows of the list, with their counts."""
         self.days: Days | None = None
         """The names of days, as of when the rows were last arranged."""
+        self.project = project
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
         self._wanted: object = None
@@ -179,7 +181,7 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
 
     def scope(self, *, everywhere: bool) -> None:
         """List the sessions of all projects, or only of the list's own project."""
-        self.rearrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
+        self.rearrange(replace(self.view, everywhere=everywhere or self.project is None))
 
     def highlight(self, summary: Summary) -> bool:
         """Move the cursor to a session; return False if it isn't listed."""
@@ -333,6 +335,10 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         del parameters
         return self.can(action)
 
+    def key_label(self, action: str) -> str | None:
+        """Return what the key for the scope does now, or None for any other action."""
+        return scope_label(everywhere=self.view.everywhere) if action == "scope" else None
+
     def action_open(self) -> None:
         self._moved = True
         if isinstance(self.chosen, Heading):
@@ -476,6 +482,10 @@ class ViewKeys(KeyPart):
 
     def _arrange(self, **changes: Any) -> None:
         self._list.rearrange(replace(self._list.view, **changes))
+
+    def can(self, action: str) -> bool:
+        """Return False for "scope" if there is no project."""
+        return action != "scope" or self._list.project is not None
 
     def action_filter(self) -> None:
         self._list.bar.open()

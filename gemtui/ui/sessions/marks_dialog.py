@@ -54,7 +54,9 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        with Dialog("Marks", "tab next   enter save   ^j new line   esc close", id="marks"):
+        with Dialog(
+            "Name, tags, note", "tab next   enter save   ^j new line   esc close", id="marks"
+        ):
             mark = glyphs_of(self.app).ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))

@@ -66,6 +66,11 @@ def scope_parts(
     return [Content.styled(title, "bold"), Content(where), *period]
 
 
+def scope_label(*, everywhere: bool) -> str:
+    """Return the label of the key that changes the scope, which is what it would change to."""
+    return "This project" if everywhere else "All projects"
+
+
 @dataclass(slots=True)
 class ScreenState:
     """The state of such a screen, which a later screen restores.
@@ -145,8 +150,10 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
             self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
-        """Return "clear" for the key that would clear the search, or None for any other."""
-        return "clear" if action == "close" and self.state.text else None
+        """Return what the keys for the scope and for going back do now, or None for any other."""
+        if action == "scope":
+            return scope_label(everywhere=self.state.everywhere)
+        return "Clear" if action == "close" and self.state.text else None
 
     @on(Input.Changed)
     def _search_typed(self, event: Input.Changed) -> None:

@@ -277,6 +277,10 @@ class SessionsScreen(SessionsPane):
 
     # --- texts ---------------------------------------------------------------------------------
 
+    def key_label(self, action: str) -> str | None:
+        """Return what the undo of a prompt does in the list, or None for any other action."""
+        return "Undo last prompt" if action == "undo_to" and not self.reading else None
+
     @on(Resize)
     def _resized(self) -> None:
         """Update the texts that depend on the size of the window.

@@ -266,9 +266,9 @@ class SearchScreen(SearchedScreen[OpenedHit]):
 
     def _empty(self) -> str:
         if self.state.dropped:
-            return "No matches in dropped messages. Press ctrl+t to search current messages."
+            return "No rewound or replaced message matches. Press ctrl+t to search current ones."
         if self.state.everywhere or self.project is None:
-            return "No matches. Press ctrl+t to search dropped messages."
+            return "No matches. Press ctrl+t to search rewound or replaced messages."
         return "No matches in this project. Press ctrl+r to search all projects."
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
@@ -291,7 +291,7 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         project = None if self.state.everywhere else self.project
         words = scope_parts("Search", project, self.gemtui.glyphs)
         if self.state.dropped:
-            words.append(Content.styled("dropped messages", "$text-warning"))
+            words.append(Content.styled("rewound or replaced messages", "$text-warning"))
         self.header.show_parts(words)
 
     def _update_status(self) -> None:

@@ -27,7 +27,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.scoped_screen import SPANS, scope_parts, since
+from gemtui.ui.sessions.scoped_screen import SPANS, scope_label, scope_parts, since
 
 _STEP = 0.5
 """Seconds between two updates of the screen while sessions are being read.
@@ -118,6 +118,10 @@ class StatsScreen(FullScreen[None]):
     def can(self, action: str) -> bool:
         """Return False for "scope" if there is no project."""
         return action != "scope" or self._project is not None
+
+    def key_label(self, action: str) -> str | None:
+        """Return what the key for the scope does now, or None for any other action."""
+        return scope_label(everywhere=self._everywhere) if action == "scope" else None
 
     def action_scope(self) -> None:
         self._everywhere = not self._everywhere

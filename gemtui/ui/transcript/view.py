@@ -332,7 +332,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
 
     def key_label(self, action: str) -> str | None:
         """Return the current footer label of a key, or None for its usual label."""
-        return "end search" if action == "back" and self.found.query else None
+        return "End search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:
         """End the search or, if there is none, leave the transcript."""

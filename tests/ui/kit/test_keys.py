@@ -12,7 +12,6 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import gemtui.ui
-from gemtui.ui.kit.command_screen import matching
 from gemtui.ui.kit.key_table import FOOTER, MATTER_MOST
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
 from gemtui.ui.kit.screens import HasParts, KeyPart
@@ -43,28 +42,6 @@ def test_function_keys_show_only_help_and_themes() -> None:
 def test_thirty_keys_matter_most() -> None:
     assert set(MATTER_MOST) <= {key.id for key in KEYS if key.keys}
     assert len(set(MATTER_MOST)) == len(MATTER_MOST) == 30
-
-
-@each_row(
-    "typed, first",
-    [
-        ("worktree", "run.worktree"),
-        ("worktrees", "app.worktrees"),
-        ("trusted", "app.trusted"),
-        ("hsitory", "transcript.history"),
-        ("wroktrees", "app.worktrees"),
-        ("chose theem", "app.change_theme"),
-        ("lost sess", "app.lost_sessions"),
-        ("extention", "app.extension"),
-        ("xq", None),
-        ("zebra", None),
-    ],
-)
-def test_the_palette_finds_a_command_by_its_words_and_with_typos(
-    typed: str, first: str | None
-) -> None:
-    found = matching(typed, KEYS)
-    assert (found[0].id if found else None) == first
 
 
 def test_bindings_carry_the_ids_of_their_keys() -> None:
