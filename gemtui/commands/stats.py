@@ -15,12 +15,14 @@ from gemtui.commands.session_choice import index_of_user, project_in_use
 from gemtui.commands.shared_options import json_option, project_options, since_option
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
-from gemtui.sessions.catalog.index import read_store
+from gemtui.sessions.catalog.counted import Counted, counted_sessions
+from gemtui.sessions.catalog.index import Index, read_store
+from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums, counted_sessions
+from gemtui.stats.report import Stats, Sums
 from gemtui.text import clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
@@ -42,14 +44,15 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     """
     prices = _prices()
     with index_of_user() as index:
-        home, snapshot = index.home, read_store(index, project=project)
-    where = project_in_use(
-        partial(listed_sessions, snapshot, hidden=False), project, everywhere=everywhere
-    )
+        where, sessions = _counted(index, project, everywhere=everywhere)
+        home, places = index.home, {file.name: file for file in index.files()}
     usage = Stats(prices, since=since, zone=None)
-    sessions = counted_sessions(snapshot.sessions, where)
     for session, activity in activities(
-        sessions, home=home, cache=cache_dir(), progress=progress("reading", len(sessions))
+        sessions,
+        home=home,
+        cache=cache_dir(),
+        places=places,
+        progress=progress("reading", len(sessions)),
     ):
         if isinstance(activity, Problem):
             note(f"{activity.path}: {activity.what}")
@@ -62,6 +65,21 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     if not usage.total.sessions:
         note("no sessions to count: use gemtui stats --everywhere for all projects")
     return 0 if usage.total.sessions else 1
+
+
+def _counted(
+    index: Index, project: Path | None, *, everywhere: bool
+) -> tuple[Path | None, list[Counted]]:
+    """Return the project whose sessions to count (None means all), and these sessions."""
+    try:
+        store = NewestSessions(index)
+        where = project_in_use(partial(store.listed, hidden=False), project, everywhere=everywhere)
+        return where, store.counted(where)
+    except Unsure:
+        snapshot = read_store(index, project=project)
+        listed = partial(listed_sessions, snapshot, hidden=False)
+        where = project_in_use(listed, project, everywhere=everywhere)
+        return where, counted_sessions(snapshot.sessions, where)
 
 
 def _prices() -> Prices | None:

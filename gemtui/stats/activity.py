@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,11 +11,11 @@ import msgspec.msgpack
 from msgspec import Struct
 
 from gemtui.sessions.catalog.cache import CachedRows
+from gemtui.sessions.catalog.counted import Counted
 from gemtui.sessions.catalog.read_files import read_cached
-from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.store import Problem
+from gemtui.sessions.store.store import ChatFile, Problem, never
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_end, written_path
@@ -39,7 +39,7 @@ All other results are values of ToolStatus.
 """
 
 
-class Answers(Struct, frozen=True, array_like=True):
+class Answers(Struct, frozen=True, array_like=True, gc=False):
     """One model's answers within one time slot.
 
     * `long`: whether each of these answers has more than LONG_PROMPT input tokens.
@@ -58,51 +58,54 @@ class Answers(Struct, frozen=True, array_like=True):
     usage: Usage
 
 
-class ToolCallCount(Struct, frozen=True, array_like=True):
+class ToolCallCount(Struct, frozen=True, array_like=True, gc=False):
     """The number of calls to one tool that have the same result, in one time slot.
 
     `ended`: the result, which is a value of ToolStatus or EXIT_CODE.
     """
 
-    slot: int
     tool: str
     ended: str
     count: int
 
 
-class FileActivity(Struct, frozen=True, array_like=True):
-    """The activity in one session file.
+class SlotActivity(Struct, frozen=True, array_like=True, gc=False):
+    """The activity in one session file within one time slot.
 
-    `prompts`: pairs of a time slot and the number of prompts in it. `writes`: pairs of a time slot
-    and the path of a file written in it.
+    `prompts`: how many there are. `writes`: the paths of the files written.
     """
 
-    prompts: tuple[tuple[int, int], ...] = ()
+    slot: int
+    prompts: int = 0
     answers: tuple[Answers, ...] = ()
     calls: tuple[ToolCallCount, ...] = ()
-    writes: tuple[tuple[int, str], ...] = ()
+    writes: tuple[str, ...] = ()
 
+
+FileActivity = tuple[SlotActivity, ...]
+"""The activity in one session file, by time slot."""
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=6,
+    version=7,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
 
 
 def activities(
-    sessions: Sequence[Summary],
+    sessions: Sequence[Counted],
     *,
     home: Path,
     cache: Path | None,
+    places: Mapping[str, ChatFile] | None = None,
     progress: Callable[[int], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Summary, FileActivity | Problem]]:
+    cancelled: Callable[[], bool] = never,
+) -> Iterator[tuple[Counted, FileActivity | Problem]]:
     """Yield each session with its activity, or with a problem if it can't be read.
 
-    Results are cached, so only files that have changed are read. `home`, `cache`, `progress`,
-    `cancelled`: as in `read_cached`.
+    Results are cached, so only files that have changed are read. `home`, `cache`, `places`,
+    `progress`, `cancelled`: as in `read_cached`.
     """
     return read_cached(
         sessions,
@@ -110,6 +113,7 @@ def activities(
         lambda log, session: activity_of(log, session.when),
         home=home,
         cache=cache,
+        places=places,
         progress=progress,
         cancelled=cancelled,
     )
@@ -122,28 +126,33 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     excluded, because it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
-    prompts: Counter[int] = Counter()
-    for line in outlines:
-        if line.prompt:
-            prompts[_slot(line.time, otherwise)] += 1
-    calls: Counter[tuple[int, str, str]] = Counter()
-    writes: dict[tuple[int, str], None] = {}
+    prompts = Counter(_slot(line.time, otherwise) for line in outlines if line.prompt)
+    answers: defaultdict[int, list[Answers]] = defaultdict(list)
+    for answer in answers_of((*outlines, *log.dropped), otherwise):
+        answers[answer.slot].append(answer)
+    calls: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
+    writes: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for raw in calls_of(log):
-        if log.is_inherited(instant(raw.get("timestamp"))):
+        time = instant(raw.get("timestamp"))
+        if log.is_inherited(time):
             continue
         status, exit_code = call_end(raw)
-        slot = _slot(instant(raw.get("timestamp")), otherwise)
+        slot = _slot(time, otherwise)
         failed = status is ToolStatus.SUCCESS and exit_code
         ended = EXIT_CODE if failed else status.value
-        calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
+        calls[slot][string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
         path = written_path(raw, status)
         if path:
-            writes[slot, path] = None
-    return FileActivity(
-        prompts=tuple(prompts.items()),
-        answers=tuple(answers_of((*outlines, *log.dropped), otherwise)),
-        calls=tuple(ToolCallCount(*key, count) for key, count in calls.items()),
-        writes=tuple(writes),
+            writes[slot][path] = None
+    return tuple(
+        SlotActivity(
+            slot=slot,
+            prompts=prompts[slot],
+            answers=tuple(answers[slot]),
+            calls=tuple(ToolCallCount(*key, count) for key, count in calls[slot].items()),
+            writes=tuple(writes[slot]),
+        )
+        for slot in sorted({*prompts, *answers, *calls})
     )
 
 

@@ -5,21 +5,22 @@ context.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from gemtui.errors import GemtuiError
 from gemtui.jsonout import fields
+from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.summary import Summary, project_group
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.projects import ProjectFolders
-from gemtui.sessions.store.store import SessionKind
+from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import normalized_path
 from gemtui.stats.activity import (
     EXIT_CODE,
@@ -27,12 +28,14 @@ from gemtui.stats.activity import (
     UNKNOWN_TIME,
     Answers,
     FileActivity,
+    SlotActivity,
     activities,
     answers_of,
 )
 from gemtui.stats.prices import Prices
-from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
+from gemtui.transcript.model import Author, Outline, ToolStatus, Usage
 
+K = TypeVar("K")
 UNKNOWN_MODEL = "(unknown)"
 """The name under which answers of an unknown model are counted."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
@@ -70,11 +73,11 @@ class Sums(Struct):
         `cost`: their cost in US dollars; None if the model has no price.
         """
         if answers.dropped:
-            self.dropped = usage_sum([self.dropped, answers.usage])
+            self.dropped += answers.usage
         else:
             self.answers += answers.count
             self.unknown += answers.unknown
-            self.usage = usage_sum([self.usage, answers.usage])
+            self.usage += answers.usage
         if cost is None:
             self.unpriced.add(model)
         elif answers.usage != Usage():
@@ -138,54 +141,53 @@ class Stats:
         self._first = UNKNOWN_TIME if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
-    def add(self, session: Summary, activity: FileActivity) -> None:
+    def add(self, session: Counted, activity: FileActivity) -> None:
         """Add a session's activity to all groups it belongs to."""
-        project = project_group(session)
-        id = session.owner
-        for slot, prompts in activity.prompts if id == session.id else ():
-            for sums in self._groups(slot, id, project):
-                sums.prompts += prompts
-        for answers in activity.answers:
-            model = answers.model or UNKNOWN_MODEL
-            prices = self.prices
-            cost = (
-                None
-                if prices is None
-                else prices.cost(answers.model, answers.usage, long=answers.long)
-            )
-            for sums in self._groups(answers.slot, id, project, model=model):
-                sums.add_answers(answers, model, cost)
-            if answers.slot > UNKNOWN_TIME and answers.slot >= self._first and not answers.dropped:
-                day, hour = self._time(answers.slot)
-                self.week[day.weekday(), hour] += answers.count
-        for call in activity.calls:
-            for sums in self._groups(call.slot, id, project, tool=call.tool):
+        for part in activity:
+            prompts = 0 if session.is_subagent else part.prompts
+            if part.slot >= self._first and (prompts or part.answers or part.calls or part.writes):
+                self._add(session, part, prompts)
+
+    def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
+        """Add the activity within a time slot. `prompts`: how many of its prompts count."""
+        answers = [(one, one.model or UNKNOWN_MODEL, self._cost(one)) for one in part.answers]
+        files = [_file(session.project, path) for path in part.writes]
+        for sums in self._groups(part.slot, session.group):
+            sums.sessions.add(session.id)
+            sums.prompts += prompts
+            for answer, model, cost in answers:
+                sums.add_answers(answer, model, cost)
+            for call in part.calls:
                 sums.calls[call.ended] += call.count
-        for slot, path in activity.writes:
-            whole = str(normalized_path(session.project, path))
-            for sums in self._groups(slot, id, project):
-                sums.files.add(whole)
+            sums.files.update(files)
+        for answer, model, cost in answers:
+            sums = _of(self.models, model)
+            sums.sessions.add(session.id)
+            sums.add_answers(answer, model, cost)
+            if part.slot != UNKNOWN_TIME and not answer.dropped:
+                day, hour = self._time(part.slot)
+                self.week[day.weekday(), hour] += answer.count
+        for call in part.calls:
+            sums = _of(self.tools, call.tool)
+            sums.sessions.add(session.id)
+            sums.calls[call.ended] += call.count
 
-    def _groups(
-        self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
-    ) -> list[Sums]:
-        """Return the groups that count an activity, and add the session to each of them.
+    def _cost(self, answers: Answers) -> float | None:
+        if self.prices is None:
+            return None
+        return self.prices.cost(answers.model, answers.usage, long=answers.long)
 
-        `slot`: the time slot of the activity; UNKNOWN_TIME belongs to no day or hour. `model`,
-        `tool`: the model or tool that it belongs to; "" if none. Returns [] for activity before
-        `since`.
+    def _groups(self, slot: int, project: str) -> Iterator[Sums]:
+        """Yield the groups for all activity of a project within a time slot.
+
+        `slot`: UNKNOWN_TIME belongs to no day or hour.
         """
-        if slot < self._first:
-            return []
-        groups = [self.total, self.projects.setdefault(project, Sums())]
+        yield self.total
+        yield _of(self.projects, project)
         if slot != UNKNOWN_TIME:
             day, hour = self._time(slot)
-            groups += [self.days.setdefault(day, Sums()), self.hours.setdefault(hour, Sums())]
-        groups += [self.models.setdefault(model, Sums())] if model else []
-        groups += [self.tools.setdefault(tool, Sums())] if tool else []
-        for sums in groups:
-            sums.sessions.add(session)
-        return groups
+            yield _of(self.days, day)
+            yield _of(self.hours, hour)
 
     def _time(self, slot: int) -> tuple[date, int]:
         if slot not in self._times:
@@ -207,19 +209,15 @@ class Stats:
         }
 
 
-def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
-    """Return the sessions that statistics count, including subagents.
-
-    Ghosts, copies and checkpoints are left out, so that each session counts once. `project`: count
-    only sessions in this folder and its git worktrees; None means all.
-    """
-    folders = None if project is None else ProjectFolders(project)
-    counted = filter(_counts, sessions)
-    return [session for session in counted if folders is None or session.project in folders]
+def _of(groups: dict[K, Sums], key: K) -> Sums:
+    if key not in groups:
+        groups[key] = Sums()
+    return groups[key]
 
 
-def _counts(session: Summary) -> bool:
-    return not (session.is_copy if session.kind is SessionKind.SUBAGENT else session.hidden)
+@lru_cache(maxsize=65536)
+def _file(project: str | None, path: str) -> str:
+    return str(normalized_path(project, path))
 
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
@@ -265,12 +263,12 @@ def sums_since(
     without recorded tokens.
     """
     stats = Stats(prices, since=start, zone=None)
-    recent = [session for session in counted_sessions(sessions, None) if session.when >= start]
-    for session, activity in activities(recent, home=home, cache=cache):
-        if isinstance(activity, FileActivity):
-            stats.add(session, activity)
-        else:
+    recent = (session for session in sessions if session.when >= start)
+    for session, activity in activities(counted_sessions(recent, None), home=home, cache=cache):
+        if isinstance(activity, Problem):
             stats.total.unknown += 1
+        else:
+            stats.add(session, activity)
     return stats.total
 
 

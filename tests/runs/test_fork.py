@@ -14,13 +14,14 @@ import pytest
 from gemtui.errors import ForkFailed
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.runs.undo.fork import Fork, fork_session
+from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import recorded_writes
-from gemtui.stats.activity import FileActivity, activities
+from gemtui.stats.activity import activities
 from gemtui.transcript.model import Text, ToolCall
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, marker, only, read, session, talk, uuid
@@ -146,12 +147,12 @@ def test_what_a_fork_has_of_another_session_is_counted_there_alone(tmp_path: Pat
         fork.path, logs.user("new", "On", soon), wrote(tmp_path / "b.py", None, "y", seconds=soon)
     )
     _, forked = sorted(read(tmp_path).sessions, key=lambda each: each.id != original.id)
-    found = dict(activities([original, forked], home=tmp_path, cache=None))
+    counted = counted_sessions([original, forked], None)
     counts = []
-    for each in (original, forked):
-        activity = found[each]
-        assert isinstance(activity, FileActivity)
-        counts.append((sum(n for _, n in activity.prompts), [path for _, path in activity.writes]))
+    for _, activity in activities(counted, home=tmp_path, cache=None):
+        assert not isinstance(activity, Problem)
+        written = [path for part in activity for path in part.writes]
+        counts.append((sum(part.prompts for part in activity), written))
     assert counts == [(2, [str(tmp_path / "a.py")]), (1, [str(tmp_path / "b.py")])]
     writes = recorded_writes([original, forked], home=tmp_path, cache=None)
     assert [(each.path.name, each.session) for each in writes if not isinstance(each, Problem)] == [

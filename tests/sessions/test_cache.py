@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+import msgspec.msgpack
 import pytest
 
 from gemtui.sessions.catalog.cache import APPLICATION, FILE, VERSION
@@ -177,9 +178,11 @@ def of(harm: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 def nonsense_rows(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         for number, data in enumerate((b"\xff", b"[]", b"{}", b"null", b"[1, 2]", b'"text"')):
-            columns = (b"/no/such/%d" % number, b"/no/such", b"1 2 3", *(None,) * 7)
-            checksum = zlib.crc32(repr(columns[:-1]).encode())
-            row = (*columns, checksum, zlib.crc32(data).to_bytes(4, "big") + data)
+            path, stamp = b"/no/such/%d" % number, b"1 2 3"
+            columns = (path, b"/no/such", stamp, *(None,) * 6)
+            checksum = zlib.crc32(msgspec.msgpack.encode(columns))
+            sealed = zlib.crc32(data, zlib.crc32(path + stamp)).to_bytes(4, "big") + data
+            row = (*columns, checksum, None, sealed)
             database.execute(f"insert into summary values ({','.join('?' * len(row))})", row)
         database.execute("update summary set data = cast('\xff' as text)")
         database.commit()

@@ -12,10 +12,11 @@ import pytest
 
 from gemtui.errors import ConfigError
 from gemtui.sessions.catalog import read_files
+from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
-from gemtui.stats.activity import FileActivity, activities
+from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats
 from gemtui.transcript.model import Usage
@@ -29,9 +30,10 @@ def stats_of(
     home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC
 ) -> Stats:
     stats = Stats(PRICES, since=since, zone=zone)
-    for summary, found in activities(read(home).sessions, home=home, cache=cache):
-        assert isinstance(found, FileActivity)
-        stats.add(summary, found)
+    sessions = counted_sessions(read(home).sessions, None)
+    for counted, found in activities(sessions, home=home, cache=cache):
+        assert not isinstance(found, Problem)
+        stats.add(counted, found)
     return stats
 
 
@@ -138,7 +140,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     path = session(tmp_path, uuid(1), talk(uuid(1)))
-    sessions = read(tmp_path).sessions
+    sessions = counted_sessions(read(tmp_path).sessions, None)
     path.unlink()
     ((_, found),) = activities(sessions, home=tmp_path, cache=None)
     assert isinstance(found, Problem)

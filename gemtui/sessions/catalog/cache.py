@@ -38,7 +38,7 @@ from gemtui.sqlite_file import (
     why,
 )
 
-VERSION = 19
+VERSION = 20
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
@@ -53,7 +53,7 @@ _TABLES = (
     """create table summary (
         path blob primary key, home blob, stamp blob,
         id text, kind text, time real, hidden integer, directories blob, project_hash text,
-        json blob, checksum integer, data blob
+        checksum integer, json blob, data blob
     )""",
     "create index newest on summary (home, time desc, id desc, kind, hidden)",
     "create index ids on summary (home, id)",
@@ -67,8 +67,7 @@ class SessionColumns(NamedTuple):
 
     `id`, `kind`: "" if the file contains no session. `time`: `Summary.when`, in seconds since 1970.
     `hidden`: whether lists would hide the session if this were its only file. `directories`: as in
-    `Summary`, encoded; None if there are none. `json`: the output of `gemtui sessions --json`, with
-    null as the project.
+    `Summary`, encoded; None if there are none.
     """
 
     id: str | None = None
@@ -77,11 +76,14 @@ class SessionColumns(NamedTuple):
     hidden: int | None = None
     directories: bytes | None = None
     project_hash: str | None = None
-    json: bytes | None = None
 
 
 class CachedSession(NamedTuple):
-    """A file's session as SQLite has selected it; the fields are those of `SessionColumns`."""
+    """A file's session as SQLite has selected it.
+
+    `json`: the output of `gemtui sessions --json`, with null as the project; b"" if it was not
+    wanted. The other fields are those of `SessionColumns`.
+    """
 
     name: str
     id: str
@@ -103,7 +105,7 @@ class CachedRows(Generic[T]):
     with a higher version is left alone. `application`: the cache file's SQLite application id is
     this number plus the version; a mismatch means that the file is corrupt. `decode`: decodes a
     row's data. `share`: makes a decoded row use the same objects as other rows with equal values,
-    to save memory. `columns`: what SQLite can select rows by.
+    to save memory. `columns`: what SQLite can select rows by. `json`: as in `CachedSession`.
     """
 
     file: str
@@ -112,6 +114,7 @@ class CachedRows(Generic[T]):
     decode: Callable[[bytes], T]
     share: Callable[[T, ChatFile, dict[Any, Any]], T] = lambda row, _place, _shared: row
     columns: Callable[[T], SessionColumns] = lambda _row: SessionColumns()
+    json: Callable[[T], bytes] = lambda _row: b""
 
 
 class Cache(Generic[T]):
@@ -156,18 +159,14 @@ class Cache(Generic[T]):
         renewed = self.renewed
         with self._used() as database:
             if database is not None:
-                for *row, data in self._rows(database, list(by_path)):
-                    path, _, stamp, *_ = _intact(row)
+                for path, stamp, data in self._rows(database, list(by_path)):
+                    packed = _opened(data, path + stamp)
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
-                        values[place.name] = self._decoded(data, place, shared)
+                        values[place.name] = self.rows.share(
+                            self.rows.decode(packed), place, shared
+                        )
         return values if self.renewed is renewed else {}
-
-    def _decoded(self, data: bytes, place: ChatFile, shared: dict[Any, Any]) -> T:
-        checksum, packed = data[:_CHECKSUM], data[_CHECKSUM:]
-        if checksum != _bytes_of(zlib.crc32(packed)):
-            raise Damaged(_DAMAGED)
-        return self.rows.share(self.rows.decode(packed), place, shared)
 
     # --- selecting sessions ------------------------------------------------------------------
 
@@ -226,19 +225,23 @@ class Cache(Generic[T]):
         order = "and id <> '' order by time desc, id desc limit ? offset ?"
         return self._sessions(order, count, start)
 
-    def sessions(self) -> list[CachedSession]:
-        """Return the sessions of all files."""
-        return self._sessions("and id <> ''")
+    def sessions(self, *, json: bool) -> list[CachedSession]:
+        """Return the sessions of all files. `json`: whether their JSON is wanted."""
+        return self._sessions("and id <> ''", json=json)
 
-    def _sessions(self, condition: str, *values: object) -> list[CachedSession]:
-        select = f"select {_COLUMNS} from summary where home = ? {condition}"
+    def _sessions(self, condition: str, *values: object, json: bool = False) -> list[CachedSession]:
+        text = "json" if json else "null"
+        select = f"select {_COLUMNS}, checksum, {text} from summary where home = ? {condition}"
         sessions: list[CachedSession] = []
         with self._used() as database:
             if database is not None:
-                for row in database.execute(select, [self._home, *values]):
-                    path, _, _, id, kind, time, hidden, _, project_hash, json, _ = _intact(row)
-                    name = os.fsdecode(path)
-                    sessions.append(CachedSession(name, id, kind, time, hidden, project_hash, json))
+                for *row, checksum, encoded in database.execute(select, [self._home, *values]):
+                    path, _, _, id, kind, time, hidden, _, project_hash = row
+                    if checksum != zlib.crc32(_pack(row)):
+                        raise Damaged(_DAMAGED)
+                    opened = _opened(encoded, path) if json else b""
+                    session = (os.fsdecode(path), id, kind, time, hidden, project_hash, opened)
+                    sessions.append(CachedSession._make(session))
         return sessions
 
     def _all(self, select: str, *values: object) -> list[Any]:
@@ -268,10 +271,10 @@ class Cache(Generic[T]):
         for place, value in known:
             data = _packed(value)
             if data is not None:
-                row = (os.fsencode(place.name), self._home, _stamp(place))
-                columns = self.rows.columns(value)
-                checksum = _checksum(*row, *columns)
-                rows.append((*row, *columns, checksum, _bytes_of(zlib.crc32(data)) + data))
+                path, stamp = os.fsencode(place.name), _stamp(place)
+                row = (path, self._home, stamp, *self.rows.columns(value))
+                json = _sealed(self.rows.json(value), path)
+                rows.append((*row, zlib.crc32(_pack(row)), json, _sealed(data, path + stamp)))
         self._change(f"insert or replace into summary values ({','.join('?' * _WIDTH)})", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
@@ -396,13 +399,13 @@ def _remove(path: Path) -> None:
 # --- row contents --------------------------------------------------------------------------------
 
 
-_COLUMNS = "path, home, stamp, id, kind, time, hidden, directories, project_hash, json, checksum"
-_SELECT = f"select {_COLUMNS}, data from summary"
+_COLUMNS = "path, home, stamp, id, kind, time, hidden, directories, project_hash"
+_SELECT = "select path, stamp, data from summary"
 _WIDTH = 12
 _AFTER_ALL = "\U0010ffff"
 """A character after all others in SQLite's order."""
 _CHECKSUM = 4
-"""The number of bytes with which a row's data begins: their checksum."""
+"""The number of bytes with which JSON and data begin in a row: their checksum."""
 _DAMAGED = "a record has changed since it was saved"
 _pack = msgspec.msgpack.Encoder().encode
 _decode_directories = msgspec.msgpack.Decoder(tuple[str, ...]).decode
@@ -412,23 +415,21 @@ def _stamp(place: ChatFile) -> bytes:
     return b"%d %d %d %d" % place.stamp
 
 
-def _intact(row: Sequence[Any]) -> Sequence[Any]:
-    """Return a row of the table, without its data. Raises Damaged if it is not as it was saved."""
-    if row[-1] != _checksum(*row[:-1]):
+def _sealed(value: bytes, row: bytes) -> bytes:
+    """Return a value with its checksum. `row`: what identifies the row in which it is stored."""
+    return _checksum(value, row) + value
+
+
+def _opened(sealed: bytes, row: bytes) -> bytes:
+    """Return the value in the result of `_sealed`. Raises Damaged if it has changed since."""
+    value = sealed[_CHECKSUM:]
+    if sealed[:_CHECKSUM] != _checksum(value, row):
         raise Damaged(_DAMAGED)
-    return row
+    return value
 
 
-def _checksum(*columns: str | float | bytes | None) -> int:
-    """Return the checksum to store with a row's columns, of which the last one is the JSON."""
-    json = columns[-1] or b""
-    if not isinstance(json, bytes):
-        raise Damaged(_DAMAGED)
-    return zlib.crc32(json, zlib.crc32(repr(columns[:-1]).encode()))
-
-
-def _bytes_of(checksum: int) -> bytes:
-    return checksum.to_bytes(_CHECKSUM, "big")
+def _checksum(value: bytes, row: bytes) -> bytes:
+    return zlib.crc32(value, zlib.crc32(row)).to_bytes(_CHECKSUM, "big")
 
 
 def _packed(value: object) -> bytes | None:
@@ -470,8 +471,11 @@ def _columns(known: Known) -> SessionColumns:
         hidden=int(known.hidden),
         directories=_pack(known.directories) if known.directories else None,
         project_hash=known.project_hash,
-        json=encode(known.to_dict(files=False)),
     )
+
+
+def _json(known: Known) -> bytes:
+    return b"" if isinstance(known, Unread) else encode(known.to_dict(files=False))
 
 
 SUMMARIES: CachedRows[Known] = CachedRows(
@@ -481,6 +485,7 @@ SUMMARIES: CachedRows[Known] = CachedRows(
     decode=msgspec.msgpack.Decoder(Known).decode,
     share=_sharing,
     columns=_columns,
+    json=_json,
 )
 """The cache of session summaries, with one row for each session file."""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import CachedSession
 from gemtui.sessions.catalog.catalog import age_order
+from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.file_in_use import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, group_of
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, SessionKind
 
@@ -90,11 +92,11 @@ class NewestSessions:
 
         A session that is live or has several files is read, and yielded as a summary.
         """
-        folders = None if project is None else ProjectFolders(project)
+        folders = self._folders(project)
         live_since, repeated = _live_since(), self._cache.repeated_ids()
         sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
-        for cached in self._cache.sessions():
+        for cached in self._cache.sessions(json=True):
             file = self._files.get(cached.name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
@@ -119,6 +121,40 @@ class NewestSessions:
             yield session_or_line
             if hidden and isinstance(session_or_line, Summary):
                 yield from session_or_line.copies
+
+    def counted(self, project: Path | None) -> list[Counted]:
+        """Return the sessions that statistics count, newest first, as `counted_sessions` does.
+
+        A session that has several files is read.
+        """
+        folders, repeated = self._folders(project), self._cache.repeated_ids()
+        sessions: list[Counted] = []
+        unread: list[ChatFile] = []
+        for cached in self._cache.sessions(json=False):
+            file = self._files.get(cached.name)
+            if file is None:
+                continue  # another gemtui has found it in the meantime
+            if cached.id in repeated:
+                unread.append(file)
+                continue
+            is_subagent = cached.kind == SessionKind.SUBAGENT
+            root = self._index.project_of(file, cached.project_hash)
+            outside = folders is not None and root not in folders
+            if outside or (cached.hidden and not is_subagent):
+                continue
+            id = (is_subagent and file.parent) or cached.id
+            group = group_of(root, file.project_key)
+            sessions.append(Counted(file.name, id, id != cached.id, root, group, cached.time))
+        self._require_cache()
+        sessions += counted_sessions(self._index.sessions_in(unread), project)
+        return sorted(sessions, key=attrgetter("seconds", "id", "name"), reverse=True)
+
+    def _folders(self, project: Path | None) -> ProjectFolders | None:
+        """Return the folders of a project; sessions that name only its hash belong to it, too."""
+        if project is None:
+            return None
+        self._index.expect(project)
+        return ProjectFolders(project)
 
     def _wanted(self, project: Path | None, *, hidden: bool) -> Iterator[SessionFiles]:
         """Yield the sessions to list, newest first.

@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from gemtui.sessions.catalog.cache import Cache, CachedRows
 from gemtui.sessions.catalog.summarise import summarise
-from gemtui.sessions.catalog.summary import Known, Summary, Unread
+from gemtui.sessions.catalog.summary import Known, Unread
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.readers import answer_reads, read_in_processes
 from gemtui.sessions.store.store import UNREADABLE, ChatFile, Problem, never, place_of, problem_of
@@ -80,43 +80,56 @@ def serve(parent: Parent) -> None:
     answer_reads(parent, _read)
 
 
+class Stored(Protocol):
+    """A session whose file is at the path `name`."""
+
+    @property
+    def name(self) -> str:
+        """The path of the session's file."""
+
+
+S = TypeVar("S", bound=Stored)
 T = TypeVar("T")
 _SAVED = 200
 """Number of files after which results are written to the cache."""
 
 
 def read_cached(
-    sessions: Sequence[Summary],
+    sessions: Sequence[S],
     rows: CachedRows[T],
-    read: Callable[[SessionLog, Summary], T],
+    read: Callable[[SessionLog, S], T],
     *,
     home: Path,
     cache: Path | None,
+    places: Mapping[str, ChatFile] | None = None,
     helper: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
-) -> Iterator[tuple[Summary, T | Problem]]:
+) -> Iterator[tuple[S, T | Problem]]:
     """Yield each session with the result of `read`, or the reason it can't be read.
 
     Cached sessions come first, then the rest, each roughly in the given order. `rows`: how results
     are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache folder; None reads
-    all files. `helper`: the function for several processes that read the same data (`readers.py`),
+    all files. `places`: files of the store that have just been looked at, by path. `helper`: the
+    function for several processes that read the same data (`readers.py`),
     used for large amounts. `progress`: called with the number of finished files. `cancelled`:
     called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
-        places = {session.name: _place(session, home) for session in sessions}
-        values = cached.get(place for place in places.values() if place is not None)
+        names = [session.name for session in sessions]
+        looked = places or {}
+        places_now = {name: looked.get(name) or _place(name, home) for name in names}
+        values = cached.get(place for place in places_now.values() if place is not None)
         unread = [session for session in sessions if session.name not in values]
         fresh: list[tuple[ChatFile, T]] = []
         results = chain(
             ((session, values[session.name]) for session in sessions if session.name in values),
-            _read_sessions(unread, places, read, helper, cancelled),
+            _read_sessions(unread, places_now, read, helper, cancelled),
         )
         for number, (session, one) in enumerate(results, 1):
             if cancelled():
                 break
-            place = places[session.name]
+            place = places_now[session.name]
             if session.name not in values and place is not None and not isinstance(one, Problem):
                 fresh.append((place, one))
             if len(fresh) == _SAVED:
@@ -129,23 +142,23 @@ def read_cached(
             cached.remove_gone(values)
 
 
-def _place(session: Summary, home: Path) -> ChatFile | None:
-    """Return the store's entry for a session's file, with its current size and times.
+def _place(name: str, home: Path) -> ChatFile | None:
+    """Return the store's entry for the file at a path, with its current size and times.
 
     Returns None if the file can't be accessed or is not in the store.
     """
     with suppress(OSError):
-        return place_of(session.path, home)
+        return place_of(Path(name), home)
     return None
 
 
 def _read_sessions(
-    sessions: Sequence[Summary],
+    sessions: Sequence[S],
     places: Mapping[str, ChatFile | None],
-    read: Callable[[SessionLog, Summary], T],
+    read: Callable[[SessionLog, S], T],
     helper: str | None,
     cancelled: Callable[[], bool],
-) -> Iterator[tuple[Summary, T | Problem]]:
+) -> Iterator[tuple[S, T | Problem]]:
     left = {session.name: session for session in sessions}
     files = [place for name in left if (place := places[name]) is not None]
     if helper is not None:
@@ -158,9 +171,9 @@ def _read_sessions(
 
 
 def _read_session(
-    session: Summary, read: Callable[[SessionLog, Summary], T], cancelled: Callable[[], bool]
+    session: S, read: Callable[[SessionLog, S], T], cancelled: Callable[[], bool]
 ) -> T | Problem:
-    return read_log(session.path, lambda log: read(log, session), cancelled)
+    return read_log(Path(session.name), lambda log: read(log, session), cancelled)
 
 
 def read_log(

@@ -268,12 +268,18 @@ def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
 
 
 def project_group(session: Summary) -> str:
+    """Return the key of a session's project, as `group_of` does."""
+    return group_of(session.project, session.project_key)
+
+
+def group_of(project: str | None, project_key: str) -> str:
     """Return a key shared by all sessions of one project.
 
     It is the path of the repository, which a repository shares with its worktrees, or of the
-    session's folder, or else the name of the store's folder.
+    session's folder, or else the name of the store's folder. `project`, `project_key`: as in
+    `Summary`.
     """
-    return session.project_key if session.project is None else repository_of(session.project)
+    return project_key if project is None else repository_of(project)
 
 
 def project_name(folder: str | None, store_folder: str) -> str:

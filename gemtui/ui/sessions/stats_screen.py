@@ -15,11 +15,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from gemtui.errors import ConfigError
+from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
-from gemtui.stats.activity import FileActivity, activities
+from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums, counted_sessions
+from gemtui.stats.report import Stats, Sums
 from gemtui.text import cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
@@ -93,9 +94,10 @@ class StatsScreen(FullScreen[None]):
             sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
         )
         for done, (session, each) in enumerate(found, 1):
-            if isinstance(each, FileActivity):
+            if isinstance(each, Problem):
+                unread += 1
+            else:
                 stats.add(session, each)
-            unread += isinstance(each, Problem)
             if reading.is_due():
                 words = f"{done:,} of {len(sessions):,} sessions read"
                 reading.show(self._show, deepcopy(stats), words, False)
