@@ -77,7 +77,7 @@ async def _wait_for_screen(self: Pilot[Any], timeout: float = PATIENCE) -> bool:
         pumps = [app, *app.screen.walk_children(with_self=True)]
     except ScreenStackError:
         return False
-    while any(map(_is_busy, pumps)):
+    while app._resize_event is not None or any(map(_is_busy, pumps)):
         if app._exception_event.is_set():
             return False
         if monotonic() > end:

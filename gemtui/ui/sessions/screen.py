@@ -282,6 +282,10 @@ class SessionsScreen(SessionsPane):
         return "Undo last prompt" if action == "undo_to" and not self.reading else None
 
     @on(Resize)
+    def _size_changes(self) -> None:
+        # The screen's own handler, which sets the size and its classes, is called after this one.
+        self.call_next(self._resized)
+
     def _resized(self) -> None:
         """Update the texts that depend on the size of the window.
 

@@ -209,8 +209,8 @@ async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_
         assert me.said[-1] == "Redone: delete rule 1"
         await me.press("u")
 
-        await me.pilot.resize_terminal(*WIDE)
-        await me.does("end d", "−[[rule]]", "1 unsaved change")
+        await me.does("end d", "1 unsaved change")
+        await me.until(lambda: "−[[rule]]" in me.text)  # it is wide again
         await me.press("u", "home")
         await me.pilot.press("d", "d", "d")
         await me.pilot.pause()

@@ -123,6 +123,19 @@ async def vault_question(me: Person) -> None:
     await me.does("V", "Keep all sessions?")
 
 
+async def test_a_narrow_window_shows_no_position_though_the_hidden_transcript_says_nothing(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with person(demo) as me:
+        await me.sees("message 1 of 4")
+        await me.does("d", "Delete")
+        me.app.workers.cancel_group(me.home, "store")
+        with monkeypatch.context() as patch:
+            patch.setattr(me.view, "post_message", lambda message: True)
+            await me.pilot.resize_terminal(*NARROW)
+        assert "message 1 of" not in me.home.status.render().plain
+
+
 async def kept(me: Person) -> None:
     await listed(me)
     await me.sees("kept")
