@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -36,12 +37,12 @@ class Starting:
     """A run that is being started.
 
     `resumes`: the id of the session that the run continues, or None. `task`: the task that starts
-    the run and returns it; cancelling the task also ends the run.
+    the run, after any questions to the user; cancelling the task also ends the run.
     """
 
     prompt: str
     resumes: str | None
-    task: asyncio.Task[LiveRun]
+    task: asyncio.Task[Any]
 
 
 class RunRegistry:
@@ -75,6 +76,18 @@ class RunRegistry:
         """The active runs."""
         return tuple(run for run in self.runs if run.alive)
 
+    @contextmanager
+    def beginning(self, prompt: str, resumes: str | None) -> Iterator[None]:
+        """Count a run as being started, by the current task, from the user's request on."""
+        task = asyncio.current_task()
+        assert task is not None
+        starting = Starting(prompt=prompt, resumes=resumes, task=task)
+        self.starting.append(starting)
+        try:
+            yield
+        finally:
+            self.starting.remove(starting)
+
     async def start(
         self,
         prompt: str,
@@ -88,17 +101,6 @@ class RunRegistry:
         `before`: the conversation that the run continues. `id`: the run's id; None creates one.
         Raises CliNotFound, OptionError and OSError.
         """
-        task = asyncio.create_task(self._begin(prompt, options, before, id))
-        starting = Starting(prompt=prompt, resumes=options.resume, task=task)
-        self.starting.append(starting)
-        try:
-            return await task
-        finally:
-            self.starting.remove(starting)
-
-    async def _begin(
-        self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None
-    ) -> LiveRun:
         began = self._clock()
         run = await self.adapter.begin(prompt, options, id=id)
         if options.wait_for_quota:

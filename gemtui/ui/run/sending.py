@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,20 +167,29 @@ class Sending(RunPart):
         `resume`: the id of the session to continue; None for a new one. `before`: the session's
         conversation, or None. `id`: the run's id; None creates one.
         """
-        app, status = self.screen.gemtui, self.screen.status
-        await self._next.wait_loaded()
-        if not await self._may_start(self._next.options.policies):
-            return None
-        status.show_parts([Content("starting")])
-        options = replace(self._next.options, resume=resume)
-        try:
+        with self._registry.beginning(prompt, resume), self._says_starting():
+            await self._next.wait_loaded()
+            if not await self._may_start(self._next.options.policies):
+                return None
+            options = replace(self._next.options, resume=resume)
+            app = self.screen.gemtui
             run = await start_run(app, self._registry, prompt, options, before, id=id)
-        finally:
-            status.show_parts([])
         if run is not None:
             self.screen.panes.before = None
             await self._next.run_begun()
         return run
+
+    @contextmanager
+    def _says_starting(self) -> Iterator[None]:
+        """Say in the status line that a run is being started, until it has started or failed."""
+        screen, status = self.screen, self.screen.status
+        status.show_parts([Content(f"starting Gemini CLI{screen.gemtui.glyphs.ellipsis}")])
+        try:
+            yield
+        finally:
+            status.show_parts([])
+            if screen.is_open and screen.run_shown is not None:
+                screen.show_state(screen.run_shown)
 
     # --- the queue -----------------------------------------------------------------------------
 

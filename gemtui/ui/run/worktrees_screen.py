@@ -524,7 +524,9 @@ async def _start_each(
     options = screen.options if same else AgentOptions(cwd=folder)
     for variant in wanted.variants:
         chosen = replace(options, cwd=folder, worktree=True, resume=None, **variant)
-        run = await start_run(app, registry, prompt or worktree.prompt, chosen, None)
+        sent = prompt or worktree.prompt
+        with registry.beginning(sent, None):
+            run = await start_run(app, registry, sent, chosen, None)
         if run is None:
             break
         begun.append(run)

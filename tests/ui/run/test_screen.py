@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.folder_options import remember_options as remember_options
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.trust import remember, trusted_folders
+from gemtui.agent.trust import FolderTrust, remember, trusted_folders
 from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import config_file, make_own_folder, state_dir
@@ -718,7 +719,7 @@ async def test_leaving_asks_about_a_run_that_is_being_started(
         text = program.read_text().replace("--version) echo", f"--version) /bin/cat {gate}; echo")
         program.write_text(text)
         await me.ask("a long one")
-        await me.sees("starting")
+        await me.sees("starting Gemini CLI…")
         await me.press("ctrl+q")
         await me.sees("A run is still active.", "a long one")
         await me.press("down", *["down"] * stop, "enter")
@@ -730,6 +731,32 @@ async def test_leaving_asks_about_a_run_that_is_being_started(
     for left in me.app.runs.alive:
         left.stop()
         await left.run.wait()
+
+
+async def test_a_run_is_being_started_from_enter_on_and_no_longer_when_it_was_not_started(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cli(START, END)
+    looked = threading.Event()
+
+    def look(folder: Path, environ: object) -> FolderTrust:
+        assert looked.wait(PATIENCE)
+        return FolderTrust.NOBODY
+
+    monkeypatch.setattr("gemtui.agent.trust.trust_of", look)
+    async with runner(home, project) as me:
+        await me.ask("a long one")
+        await me.sees("starting Gemini CLI…")
+        await me.does("ctrl+q", "A run is still active.", "a long one")
+        await me.press("enter")
+        looked.set()
+        await me.sees("Trust this folder?")
+        await me.press("enter")
+        await me.lacks("starting Gemini CLI")
+        assert me.pane.prompt.text == "a long one"
+        await me.press("ctrl+q")
+        await me.until(lambda: me.app._exit)
+    assert not list_runs(runs_dir())
 
 
 async def test_without_a_cli_the_pane_says_what_to_do(
