@@ -96,7 +96,7 @@ class SnapshotScope:
         calls = calls_with_subagents(kept) if fields else {}
         for file in kept:
             session = asker_of(file.project_key, file.parent, mains) or file
-            if fits_all(
+            if not fields or fits_all(
                 fields, session, marks.get(session.id), calls.get(session.name, session.calls)
             ):
                 self._files[file.name] = file

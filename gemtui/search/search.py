@@ -97,6 +97,14 @@ class Search:
 
     # --- searching ---------------------------------------------------------------------------
 
+    def prepare(self, sessions: Sequence[Summary], marks: Mapping[str, Mark]) -> None:
+        """Open the index, so that the first search in these sessions is as quick as others.
+
+        `sessions`, `marks`: as in `find`.
+        """
+        with self._lock:
+            self._sources(self._scope_of(Query(text=""), sessions, marks))
+
     def find(
         self,
         query: Query,

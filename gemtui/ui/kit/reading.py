@@ -23,12 +23,13 @@ class Reading:
         self, can_show: Callable[[], object] = lambda: True, *, every: float = 0.0
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._stopped = Event()
+        self._stopped, self._drawn = Event(), Event()
         self._can_show, self._every, self._shown = can_show, every, monotonic()
 
     def stop(self) -> None:
         """Tell the work to end soon, and ignore its results from now on."""
         self._stopped.set()
+        self._drawn.set()
 
     def is_stopped(self) -> bool:
         """Return whether the work should end, because its results are no longer needed."""
@@ -55,6 +56,17 @@ class Reading:
         """Call `act` in the event loop, unless its results are no longer wanted by then."""
         if not self.is_stopped():
             self._loop.call_soon_threadsafe(self._act, act, *args)
+
+    def draw(self, seconds: float, act: Callable[..., None], *args: Any) -> None:
+        """Show results as `show` does, and block until they are drawn or the work is stopped.
+
+        Blocks at most for some seconds. The last argument that `act` gets is a function; it must
+        call it once the results are drawn.
+        """
+        self._drawn.clear()
+        self.show(act, *args, self._drawn.set)
+        if not self.is_stopped():
+            self._drawn.wait(seconds)
 
     def _act(self, act: Callable[..., None], *args: Any) -> None:
         if not self.is_stopped() and self._can_show():

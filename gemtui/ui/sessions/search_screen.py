@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
@@ -69,6 +68,11 @@ _NAMES = {
 }
 
 
+_DAYS = ("7d", "30d", "today", "yesterday")
+_VALUES = {Field.TOOL: [tool.name for tool in TOOLS], Field.AFTER: _DAYS, Field.BEFORE: _DAYS}
+"""The values to suggest for search fields in every store."""
+
+
 class OpenedHit(NamedTuple):
     """A search hit to open, with the search whose matches the transcript highlights."""
 
@@ -97,6 +101,19 @@ class _Row(NamedTuple):
     group: SessionHits
     hit: Hit | None = None
     line: Snippet | None = None
+
+
+class _Scope(NamedTuple):
+    """The sessions to search, those whose files are gone, and values for completions.
+
+    `snapshot`, `project`: what they were made from.
+    """
+
+    snapshot: Snapshot
+    project: Path | None
+    sessions: tuple[Summary, ...]
+    lost: LostSessions
+    values: Mapping[Field, Sequence[str]]
 
 
 class SearchScreen(SearchedScreen[OpenedHit]):
@@ -128,8 +145,7 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         self.state = state
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
-        self._scoped = self._in_scope()
-        self._values = self._values_now()
+        self._scope: _Scope | None = None
 
     def compose(self) -> ComposeResult:
         rows = SteeredRows[_Row](
@@ -140,39 +156,29 @@ class SearchScreen(SearchedScreen[OpenedHit]):
     def on_mount(self) -> None:
         self.find()
 
-    def _in_scope(self) -> tuple[Summary, ...]:
-        """Return the sessions to search.
+    def _scope_now(self) -> _Scope:
+        """Return the sessions to search, which are the same object until something has changed.
 
-        The caller keeps the returned tuple until the scope or the store changes, because a search
-        recognises an unchanged scope by the tuple's identity.
+        A search recognises an unchanged scope by that. Blocking: call this on a background thread.
         """
+        scope, snapshot = self._scope, self._snapshot
         project = None if self.state.everywhere else self.project
-        ids = {each.id for each in self._snapshot.sessions}
-        self._lost = LostSessions(self._home, ids, project)
-        return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
+        if scope is None or scope.snapshot is not snapshot or scope.project != project:
+            sessions = tuple(listed_sessions(snapshot, project=project, hidden=True))
+            ids = {session.id for session in snapshot.sessions}
+            lost = LostSessions(self._home, ids, project)
+            self._scope = scope = _Scope(snapshot, project, sessions, lost, _values_in(snapshot))
+        return scope
 
     def _complete(self, text: str) -> str | None:
         """Return `text` with its last field name or value completed, or None."""
-        return next(iter(query_completions(text, self._values)), None)
-
-    def _values_now(self) -> Mapping[Field, Sequence[str]]:
-        """Return the values to suggest for each search field, most frequent first."""
-        sessions = self._snapshot.sessions
-        projects = Counter(recorded_path(each.project).name for each in sessions if each.project)
-        models = Counter(model for each in sessions for model in each.models)
-        return {
-            Field.TAG: tags_in_use(self._marks),
-            Field.PROJECT: [name for name, _ in projects.most_common()],
-            Field.MODEL: [name for name, _ in models.most_common()],
-            Field.TOOL: [tool.name for tool in TOOLS],
-            Field.AFTER: ("7d", "30d", "today", "yesterday"),
-            Field.BEFORE: ("7d", "30d", "today", "yesterday"),
-        }
+        values = {} if self._scope is None else self._scope.values
+        tags = {Field.TAG: tags_in_use(self._marks)}
+        return next(iter(query_completions(text, {**_VALUES, **values, **tags})), None)
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
         """Search a newer state of the session store; the cursor stays on its hit."""
         self._snapshot = snapshot
-        self._scoped = self._in_scope()
         if self.query("#status") and self.state.text:
             self.find()
 
@@ -183,7 +189,6 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         """
         self._marks = marks
         if self.query("#status"):
-            self._values = self._values_now()
             self.find()
 
     def indexing(self, progress: IndexProgress) -> None:
@@ -205,6 +210,8 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         """Search the sessions in scope; the results of an earlier search are discarded."""
         reading = self.begin_reading()
         self._update_header()
+        if self.state.text:
+            self.show_status(f"searching{self.gemtui.glyphs.ellipsis}")
         await asyncio.to_thread(self._look, reading)
 
     def _look(self, reading: Reading) -> None:
@@ -213,21 +220,23 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         Blocking: call this on a background thread.
         """
         query = parse_query(self.state.text, now=self.gemtui.clock())
+        scope = self._scope_now()
+        if not query:
+            self._search.prepare(scope.sessions, self._marks)
         found = self._search.find(
             query,
-            self._scoped,
+            scope.sessions,
             limit=MOST,
             dropped=self.state.dropped,
             marks=self._marks,
             cancelled=reading.is_stopped,
-            lost=self._lost if self._snapshot.complete else None,
+            lost=scope.lost if scope.snapshot.complete else None,
         )
         hits: list[Hit] = []
         in_sight: list[Hit] = []
         for number, results in enumerate(found):
-            painted = Event()
-            reading.show(self._take, results, painted, number == 0)
-            painted.wait(_PAUSE)  # drawing and searching at the same time would be slower
+            # drawing and searching at the same time would be slower
+            reading.draw(_PAUSE, self._take, results, number == 0)
             hits = [hit for group in results.groups for hit in group.hits]
             unread = results.unindexed and not results.complete
             if not unread and in_sight != hits[:_AT_ONCE]:
@@ -250,13 +259,13 @@ class SearchScreen(SearchedScreen[OpenedHit]):
             read[hit] = self._search.snippet(hit, query, width=_LINE)
         reading.show(self._take_lines, read)
 
-    def _take(self, results: Results, painted: Event, first: bool) -> None:
+    def _take(self, results: Results, first: bool, drawn: Callable[[], None]) -> None:
         """Show results.
 
-        `painted`: this method sets it once they have been drawn. `first`: whether they are the
-        first ones of this search.
+        `first`: whether they are the first ones of this search. `drawn`: called once they have been
+        drawn.
         """
-        self.call_after_refresh(painted.set)
+        self.call_after_refresh(drawn)
         if first:
             self._lines = {}
         anew, self._results = first and self._results is not None, results
@@ -319,7 +328,6 @@ class SearchScreen(SearchedScreen[OpenedHit]):
 
     def scope_changed(self) -> None:
         """Search the sessions in the new scope."""
-        self._scoped = self._in_scope()
         self.find()
 
     def action_dropped(self) -> None:
@@ -345,6 +353,19 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         else:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
             self.dismiss(OpenedHit(row.hit, self.state.text, pattern))
+
+
+def _values_in(snapshot: Snapshot) -> Mapping[Field, Sequence[str]]:
+    """Return the values in a store to suggest for search fields, most frequent first."""
+    projects, models = Counter[str](), Counter[str]()
+    for project, count in Counter(session.project for session in snapshot.sessions).items():
+        projects[recorded_path(project).name if project else ""] += count
+    for used, count in Counter(session.models for session in snapshot.sessions).items():
+        models.update(dict.fromkeys(used, count))
+    return {
+        Field.PROJECT: [name for name, _ in projects.most_common() if name],
+        Field.MODEL: [name for name, _ in models.most_common()],
+    }
 
 
 def _words_of(progress: IndexProgress | None) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import pytest
+
+from gemtui.search.results import Results
+from gemtui.search.search import Search
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
+from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, typed, uuid
 from tests.ui.people import BOTH, NARROW, Person, person
@@ -46,6 +54,24 @@ async def test_a_few_letters_lead_to_the_words_in_a_transcript_and_escape_back_t
         assert rows.chosen is not None
         await me.burst("zzz\x1b")
         await me.until(lambda: me.app.screen.query_one(Input).value == "")
+
+
+async def test_a_search_says_at_once_that_it_searches(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, find = Event(), Search.find
+
+    def slow(self: Search, *args: Any, **options: Any) -> Iterator[Results]:
+        may_end.wait(PATIENCE)
+        yield from find(self, *args, **options)
+
+    async with person(store, BOTH) as me:
+        await begin(me)
+        monkeypatch.setattr(Search, "find", slow)
+        await me.does("'leaps", "searching…")
+        may_end.set()
+        await me.sees("in 1 session")
+        await me.lacks("searching")
 
 
 async def test_this_project_or_all(store: Path) -> None:
