@@ -5,7 +5,7 @@ why. The store may not exist yet, may vanish, and may come back; while it is mis
 existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
 report that, and it ignores all folders listed after an unreadable one. So every folder is passed to
 watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
-Each time, gemtui also tests whether the system would still watch one more folder.
+Each time, gemtui also tests whether the system has room for all of them, and then for one more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
@@ -66,6 +66,8 @@ GLANCE = 500
 POLL = 2.0
 """Seconds between two scans when polling; more if a scan takes long."""
 _LOOK_SHARE = 20
+_RELEASE = 1.0
+"""Seconds that an ended watch may take to give back its room: a thread of its own ends it."""
 
 Mode = Literal["events", "polling"]
 
@@ -91,11 +93,13 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[StoreChang
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
+    again = False
     while reason is None and not stop.is_set():
         try:
-            async with aclosing(_by_events(home, stop)) as changes:
+            async with aclosing(_by_events(home, stop, again=again)) as changes:
                 async for changed in changes:
                     yield changed
+            again = True
         except (OSError, RuntimeError, ValueError) as error:  # watchfiles raises RuntimeErrors
             reason = _why_not(error, home / "tmp")
     if reason is not None:
@@ -107,11 +111,14 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[StoreChang
 # --- events --------------------------------------------------------------------------------------
 
 
-async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreChange]:
+async def _by_events(
+    home: Path, stop: asyncio.Event, *, again: bool
+) -> AsyncGenerator[StoreChange]:
     """Yield changes reported by the system, until the folders to watch change.
 
     That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
-    changes its permissions. Raises OSError if not all folders can be watched.
+    changes its permissions. Raises OSError if not all folders can be watched. `again`: whether
+    another watch has just ended, which may not have given back its room yet.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
@@ -119,11 +126,13 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[StoreCha
     there = root == tmp
     first = True
     folders = await asyncio.to_thread(_folders, base) if there else [base]
+    if again:
+        await _wait_for_room(folders)
     async with aclosing(_batches(folders, home, stop, there=there)) as batches:
         async for batch in batches:
             paths = {_named(tmp, path, base) for path in batch} if there else set()
             if first:
-                await asyncio.to_thread(_require_room, base)
+                await asyncio.to_thread(_require_room, [base])
             now = _identity(registry)
             if now != listed:
                 listed = now
@@ -219,10 +228,22 @@ def _is_folder(path: Path, home: Path) -> bool:
             return False
 
 
-def _require_room(folder: Path) -> None:
-    """Raise OSError (ENOSPC) if the system can't watch one more folder.
+async def _wait_for_room(folders: Sequence[Path]) -> None:
+    """Wait until the system can watch these folders; raise OSError (ENOSPC) if it still can't."""
+    end = time.monotonic() + _RELEASE
+    while True:
+        try:
+            return await asyncio.to_thread(_require_room, folders)
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        await asyncio.sleep(WATCH_STEP / 1000)
 
-    The only way to find out is to add a watch, here on `folder`. Only Linux has such a limit.
+
+def _require_room(folders: Sequence[Path]) -> None:
+    """Raise OSError (ENOSPC) if the system can't watch these folders in addition.
+
+    The only way to find out is to watch them. Only Linux has such a limit.
     """
     if sys.platform != "linux":
         return
@@ -231,9 +252,10 @@ def _require_room(folder: Path) -> None:
     if handle < 0:
         return
     try:
-        refused = libc.inotify_add_watch(handle, os.fsencode(folder), _IN_CREATE) < 0
-        if refused and ctypes.get_errno() == errno.ENOSPC:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        for folder in folders:
+            refused = libc.inotify_add_watch(handle, os.fsencode(folder), _IN_CREATE) < 0
+            if refused and ctypes.get_errno() == errno.ENOSPC:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
     finally:
         os.close(handle)
 
