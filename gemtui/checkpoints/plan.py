@@ -96,6 +96,10 @@ class Step:
         """
         return is_folder_name(self.path) and self.now.kind == ABSENT
 
+    def left_alone(self, why: str) -> Step:
+        """Return the step, changed to leave the file alone for this reason."""
+        return replace(self, action=Action.KEEP, why=why, result=self.now)
+
 
 Histories = Mapping[bytes, Sequence[Delta]]
 """Maps each file or folder to its changes, oldest first."""
@@ -108,16 +112,15 @@ def histories(
 
     `wanted`: returns whether to undo a call's changes. Files without changes to undo are left out.
     """
-    calls = store.calls()
-    chosen = {id for id, call in calls.items() if wanted(call)}
-    times = {each.id: each.time for each in store.checkpoints()}
-    found: dict[bytes, list[Delta]] = {}
+    chosen = {id for id, call in store.calls().items() if wanted(call)}
+    times = store.times()
+    deltas: dict[bytes, list[Delta]] = {}
     for id, change in chain(store.changes(by_calls=True), store.folder_changes()):
         undo = change.call in chosen
-        if undo or change.path in found:
+        if undo or change.path in deltas:
             delta = Delta(times.get(id, 0.0), change.before, change.after, undo)
-            found.setdefault(change.path, []).append(delta)
-    return found
+            deltas.setdefault(change.path, []).append(delta)
+    return deltas
 
 
 def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
@@ -126,15 +129,16 @@ def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[S
     `tree`: the files' current states. `changes`: each file's changes, of which those with `undo`
     set are reverted. Files that are already as they should be are left out.
     """
-    steps = [
-        step
-        for path, deltas in sorted(changes.items())
-        if (step := _step(store, path, tree.get(path, (GONE, None))[0], deltas)) is not None
-    ]
-    count = -1
-    while count != (count := sum(step.action is Action.KEEP for step in steps)):
-        steps = _without_losses(without_collisions(steps, tree), changes)
-    return steps
+    steps = []
+    for path, deltas in sorted(changes.items()):
+        step = _step(store, path, tree.get(path, (GONE, None))[0], deltas)
+        if step is not None:
+            steps.append(step)
+    while True:  # a file that is left alone may be in the way of another one
+        changed = _without_losses(without_collisions(steps, tree), changes)
+        if changed == steps:
+            return steps
+        steps = changed
 
 
 def _step(
@@ -143,36 +147,23 @@ def _step(
     groups = _groups(deltas)
     if not groups:
         return None
-    target, left = groups[0][0], groups[-1][1]
-    result, merged = now, False
+    (target, _), (_, left) = groups[0], groups[-1]
+    step = Step(path=path, action=Action.RESTORE, target=target, left=left, now=now, result=now)
+    result = now
     for before, after in reversed(groups):
         reverted = _revert(store, result, before, after)
         if isinstance(reverted, str):
-            return Step(
-                path=path,
-                action=Action.KEEP,
-                why=reverted,
-                target=target,
-                left=left,
-                now=now,
-                result=now,
-            )
-        merged |= reverted.content not in (before.content, result.content)
+            return step.left_alone(reverted)
+        if reverted.content not in (before.content, result.content):
+            step = replace(step, action=Action.MERGE)
         result = reverted
     if result == now or (is_folder_name(path) and result.kind == ABSENT):
         return None  # an empty folder is removed together with its last file
-    if result.kind not in (ABSENT, FOLDER) and not store.has_contents(result.content):
-        return Step(
-            path=path,
-            action=Action.KEEP,
-            why=_DROPPED,
-            target=target,
-            left=left,
-            now=now,
-            result=now,
-        )
-    action = Action.REMOVE if result.kind == ABSENT else Action.MERGE if merged else Action.RESTORE
-    return Step(path=path, action=action, target=target, left=left, now=now, result=result)
+    if result.kind == ABSENT:
+        return replace(step, action=Action.REMOVE, result=result)
+    if result.kind != FOLDER and not store.has_contents(result.content):
+        return step.left_alone(_DROPPED)
+    return replace(step, result=result)
 
 
 def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
@@ -255,58 +246,47 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
     For example, there may now be a folder in a deleted file's place. `tree`: the files' current
     states.
     """
-    done = list(steps)
-    removed = {step.path for step in done if step.action is Action.REMOVE}
-    there = {path for path in tree if path not in removed and not is_folder_name(path)}
-    folders = {folder for path in there for folder in folders_of(path)}
-    for at, step in enumerate(done):
-        if step.action not in (Action.RESTORE, Action.MERGE):
-            continue
-        above = next((each for each in folders_of(step.path) if each in there), None)
-        why = ""
-        if step.path in folders:
-            why = "a folder that holds other files is in its place"
-        elif above is not None:
-            why = "something else is now where its folder was"
-        if why:
-            done[at] = replace(step, action=Action.KEEP, why=why, result=step.now)
-    return done
+    checked = list(steps)
+    removed = {step.path for step in checked if step.action is Action.REMOVE}
+    files = {path for path in tree if path not in removed and not is_folder_name(path)}
+    folders = {folder for path in files for folder in folders_of(path)}
+    for at, step in enumerate(checked):
+        if step.action in (Action.RESTORE, Action.MERGE):
+            if step.path in folders:
+                checked[at] = step.left_alone("a folder that holds other files is in its place")
+            elif not files.isdisjoint(folders_of(step.path)):
+                checked[at] = step.left_alone("something else is now where its folder was")
+    return checked
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Return the steps, but keep files that may be the only copy of a lost file.
+    """Return the steps, but leave files alone that may be the only copy of a lost file.
 
     If one of the changes to undo renamed a file that can't be restored, undoing that change would
-    delete the renamed file, which is the only copy. The action of such a step becomes KEEP.
+    delete the renamed file, which is the only copy. A file counts as the renamed one if it had the
+    lost contents, or was created when the lost file was removed.
     """
-    lost, gone = dict[str, bytes](), dict[float, bytes]()
+    lost_by_content, lost_by_time = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
+            for delta in changes[step.path]:
+                if delta.undo and delta.before.kind == FILE:
+                    lost_by_content[delta.before.content] = step.path
+                if delta.undo and delta.after.kind == ABSENT:
+                    lost_by_time[delta.when] = step.path
+    lost_by_content.pop(digest_of(b""), None)
+    safe = []
+    for step in steps:
+        sources = list[bytes | None]()
+        if step.action is not Action.KEEP and not is_folder_name(step.path):
             undone = [delta for delta in changes[step.path] if delta.undo]
-            lost |= {each.before.content: step.path for each in undone if each.before.kind == FILE}
-            gone |= {each.when: step.path for each in undone if each.after.kind == ABSENT}
-    lost.pop(digest_of(b""), None)
-    return [_unless_needed(step, changes[step.path], lost, gone) for step in steps]
-
-
-def _unless_needed(
-    step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
-) -> Step:
-    """Return the step, but keep its file if that may be a lost file, renamed.
-
-    A lost file is one that can't be restored, so carrying out the step could delete its only copy.
-    The step's file counts as a renamed lost file if it had contents listed in `lost`, or was
-    created at a time listed in `gone`; the step's action then becomes KEEP. `lost`: maps the
-    contents of lost files to the files. `gone`: maps the times when lost files were removed to the
-    files.
-    """
-    if step.action is Action.KEEP or is_folder_name(step.path):
-        return step
-    undone = [delta for delta in deltas if delta.undo]
-    had = (lost[each.after.content] for each in undone if each.after.content in lost)
-    made = (gone[each.when] for each in undone if each.before.kind == ABSENT and each.when in gone)
-    source = next(had, next(made, None))
-    if source is None:
-        return step
-    why = f"it may contain files that were in {os.fsdecode(source)}, which is left alone"
-    return replace(step, action=Action.KEEP, why=why, result=step.now)
+            sources += [lost_by_content.get(delta.after.content) for delta in undone]
+            created = [delta for delta in undone if delta.before.kind == ABSENT]
+            sources += [lost_by_time.get(delta.when) for delta in created]
+        for source in filter(None, sources):
+            name = os.fsdecode(source)
+            why = f"it may contain files that were in {name}, which is left alone"
+            step = step.left_alone(why)
+            break
+        safe.append(step)
+    return safe

@@ -30,6 +30,7 @@ from gemtui.checkpoints.store import (
     Tree,
     WritingCall,
     digest_of,
+    recorded_state,
 )
 from gemtui.checkpoints.undo import RecordedChange, made_by_user
 from gemtui.checkpoints.weave import Weave, WovenLines
@@ -196,49 +197,43 @@ def owned_changes(
     `mine`: returns whether a call belongs to the session under review. `recorded`: the session's
     changes that no checkpoint covers. `contents`: stores the contents of these changes.
     """
-    found: dict[bytes, list[OwnedChange]] = {}
-    # load the changes before their calls, because calls may be added in the meantime
-    known = [] if store is None else [*store.changes(by_calls=True)]
-    calls = {} if store is None else store.calls()
-    times = {} if store is None else {each.id: each.time for each in store.checkpoints()}
-    for id, change in known:
-        call = None if change.call is None else calls.get(change.call)
-        if change.path in found or (call is not None and mine(call)):
-            nobody = PERSON if change.call is None else NOBODY_KNOWS
-            owner = nobody if call is None else _owner(call)
-            each = OwnedChange(times.get(id, 0.0), change.before, change.after, owner)
-            found.setdefault(change.path, []).append(each)
-    told = list(recorded)
-    for path in {each.path for each in told} & found.keys():
-        found[path] = [each for each in found[path] if each.before != UNKNOWN]
-    for record in told:
-        before, after = (_recorded(contents, each) for each in (record.before, record.after))
-        kind = _kind(record.tool)
-        owner = HunkOwner(kind, _id("c", record.use), record.tool, None, "", record.use)
-        found.setdefault(record.path, []).append(OwnedChange(record.when, before, after, owner))
-        found[record.path].sort(key=lambda each: each.when)
-    return {path: changes for path, changes in found.items() if changes}
+    owned: dict[bytes, list[OwnedChange]] = {}
+    if store is not None:
+        # load the changes before their calls, because calls may be added in the meantime
+        stored = list(store.changes(by_calls=True))
+        calls, times = store.calls(), store.times()
+        for id, change in stored:
+            call = None if change.call is None else calls.get(change.call)
+            if change.path not in owned and (call is None or not mine(call)):
+                continue
+            owner = PERSON if change.call is None else NOBODY_KNOWS
+            if call is not None and made_by_user(call):
+                owner = HunkOwner(OwnerKind.PERSON, tool=call.tool)
+            elif call is not None:
+                owner = _tool_owner(call.tool, call.use, call.command, call.session)
+            owned_change = OwnedChange(times.get(id, 0.0), change.before, change.after, owner)
+            owned.setdefault(change.path, []).append(owned_change)
+    records = list(recorded)
+    for path in {record.path for record in records} & owned.keys():
+        owned[path] = [change for change in owned[path] if change.before != UNKNOWN]
+    for record in records:
+        before = recorded_state(contents, record.before)
+        after = recorded_state(contents, record.after)
+        changes = owned.setdefault(record.path, [])
+        owner = _tool_owner(record.tool, record.use)
+        changes.append(OwnedChange(record.when, before, after, owner))
+        changes.sort(key=lambda change: change.when)
+    return {path: changes for path, changes in owned.items() if changes}
 
 
-def _recorded(contents: Contents, content: bytes | None) -> FileState:
-    return GONE if content is None else FileState(FILE, -1, contents.keep(content))
-
-
-def _owner(call: WritingCall) -> HunkOwner:
-    if made_by_user(call):
-        return HunkOwner(OwnerKind.PERSON, tool=call.tool)
-    return HunkOwner(
-        _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use
-    )
-
-
-def _kind(tool: str) -> OwnerKind:
-    return OwnerKind.SHELL if kind_of(tool) is ToolKind.SHELL else OwnerKind.TOOL
+def _tool_owner(tool: str, use: str, command: str | None = None, session: str = "") -> HunkOwner:
+    kind = OwnerKind.SHELL if kind_of(tool) is ToolKind.SHELL else OwnerKind.TOOL
+    return HunkOwner(kind, _id("c", use), tool, command, session, use)
 
 
 def _id(letter: str, *about: object) -> str:
-    told = "\0".join(map(repr, about)).encode("utf-8", "surrogatepass")
-    return letter + hashlib.sha256(told).hexdigest()[:_ID]
+    data = "\0".join(map(repr, about)).encode("utf-8", "surrogatepass")
+    return letter + hashlib.sha256(data).hexdigest()[:_ID]
 
 
 # --- the hunks of a file --------------------------------------------------------------------------
@@ -313,15 +308,15 @@ class FileReview:
         if self._weave is None:
             yield self._whole()
             return
-        found = list(self._line_hunks(self._weave))
-        yield from found
-        modes = self.was.mode, self.now.mode
-        if self.was.kind == self.now.kind and min(modes) >= 0 and modes[0] != modes[1]:
-            owner = self._last(lambda old, new: old.mode != new.mode)
-            about = f"mode {modes[0]:03o} → {modes[1]:03o}"
+        line_hunks = list(self._line_hunks(self._weave))
+        yield from line_hunks
+        modes = old, new = self.was.mode, self.now.mode
+        if self.was.kind == self.now.kind and min(modes) >= 0 and old != new:
+            owner = self._last(lambda before, after: before.mode != after.mode)
             id = _id("h", self.path, owner, HunkPart.MODE, modes)
+            about = f"mode {old:03o} → {new:03o}"
             yield ReviewHunk(id=id, part=HunkPart.MODE, owner=owner, about=about)
-        elif not found:
+        elif not line_hunks:
             yield self._whole()
 
     def _line_hunks(self, weave: Weave[HunkOwner]) -> Iterator[ReviewHunk]:
@@ -337,7 +332,7 @@ class FileReview:
                 id=id,
                 part=HunkPart.LINES,
                 owner=piece.owner,
-                changed=tuple(sorted(piece.changed, key=lambda each: (each.kind, each.id))),
+                changed=tuple(sorted(piece.changed, key=lambda owner: (owner.kind, owner.id))),
                 before=piece.before + 1,
                 now=piece.now + 1,
                 removed=tuple(removed),
@@ -388,15 +383,16 @@ class FileReview:
         `differs`: returns whether two states differ in a relevant way. If an undo or redo restored
         a state, the owner is whoever first produced that state.
         """
-        owner, last = self._versions[0][1] if self._versions else PERSON, self.was
-        known = dict[FileState, HunkOwner]()
-        for state, by in self._versions:
-            who = known.get(state, by) if _returns(by) else by
-            known[state] = who
+        last_owner, last = self._versions[0][1] if self._versions else PERSON, self.was
+        first_owners = dict[FileState, HunkOwner]()
+        for state, owner in self._versions:
+            if _returns(owner):
+                owner = first_owners.get(state, owner)
+            first_owners[state] = owner
             if differs(last, state):
-                owner = who
+                last_owner = owner
             last = state
-        return owner
+        return last_owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
         """Return the file's current state with these hunks reverted.
@@ -404,18 +400,18 @@ class FileReview:
         `ids`: ids of hunks; those of hunks in other files are ignored. `keeper`: stores the new
         contents. Returns None if the file has none of these hunks, or none that can be reverted.
         """
-        told = self.result()
-        hunks = [] if told is None else told.hunks
-        chosen = [each for each in hunks if each.id in ids and not each.fixed]
-        if not chosen:
+        hunks = list(self._hunks())
+        parts = {hunk.id: hunk.part for hunk in hunks if hunk.id in ids and not hunk.fixed}
+        if not parts:
             return None
-        if any(each.part is HunkPart.WHOLE for each in chosen):
+        if HunkPart.WHOLE in parts.values():
             return self.was if self.was.mode >= 0 else with_mode(self.was, self.now)
         assert self._weave is not None
-        data = self._weave.without([self._pieces[e.id] for e in chosen if e.part is HunkPart.LINES])
-        if self.was.kind == ABSENT and not data and len(chosen) == len(hunks):
+        pieces = [self._pieces[id] for id, part in parts.items() if part is HunkPart.LINES]
+        data = self._weave.without(pieces)
+        if self.was.kind == ABSENT and not data and len(parts) == len(hunks):
             return GONE
-        mode = self.was.mode if any(e.part is HunkPart.MODE for e in chosen) else self.now.mode
+        mode = self.was.mode if HunkPart.MODE in parts.values() else self.now.mode
         return FileState(FILE, mode, keeper.keep(data))
 
 
@@ -442,19 +438,20 @@ def file_reviews(
     is a single hunk.
     """
     left = _MOST_OF_ALL
-    for path, each in sorted(changes.items()):
+    for path, own_changes in sorted(changes.items()):
         passing = PassingContents(contents)
-        review = FileReview(path, each, now(path, passing), passing, late=late, by_lines=left > 0)
-        told = review.result()
-        if told is not None:
-            left -= sum(len(line) for hunk in told.hunks for line in (*hunk.removed, *hunk.added))
-            yield review, told
+        state = now(path, passing)
+        review = FileReview(path, own_changes, state, passing, late=late, by_lines=left > 0)
+        file = review.result()
+        if file is not None:
+            left -= sum(len(line) for hunk in file.hunks for line in (*hunk.removed, *hunk.added))
+            yield review, file
 
 
 def git_lines(data: bytes) -> list[bytes]:
     """Split contents after line feeds only, as git does, keeping the line feeds."""
-    lines = data.split(b"\n")
-    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    *lines, rest = data.split(b"\n")
+    return [line + b"\n" for line in lines] + ([rest] if rest else [])
 
 
 def _versions(
@@ -524,32 +521,38 @@ def revert_steps(
     def now_of(path: bytes, _: Contents) -> FileState:
         return tree[path][0] if path in tree else GONE
 
-    for review, told in file_reviews(changes, now_of, store):
-        files.append(told)
-        mine = chosen_hunks([told], ids)
-        fixed = next((hunk.fixed for hunk in told.hunks if hunk.id in mine and hunk.fixed), "")
-        result = None if fixed else review.without(mine, store)
-        if result is not None:
-            restored = Action.RESTORE if result == told.was else Action.MERGE
-            action = Action.REMOVE if result == GONE else restored
-        if mine:
-            step = Step(
-                path=told.path,
-                action=Action.KEEP if result is None else action,
-                why=fixed,
-                target=told.was,
-                left=told.now,
-                now=told.now,
-                result=told.now if result is None else result,
-            )
-            steps.append(step)
+    for review, file in file_reviews(changes, now_of, store):
+        files.append(file)
+        chosen = chosen_hunks([file], ids)
+        if not chosen:
+            continue
+        fixed = next((hunk.fixed for hunk in file.hunks if hunk.id in chosen and hunk.fixed), "")
+        result = None if fixed else review.without(chosen, store)
+        action = Action.MERGE
+        if result is None:
+            action, result = Action.KEEP, file.now
+        elif result == GONE:
+            action = Action.REMOVE
+        elif result == file.was:
+            action = Action.RESTORE
+        step = Step(
+            path=file.path,
+            action=action,
+            why=fixed,
+            target=file.was,
+            left=file.now,
+            now=file.now,
+            result=result,
+        )
+        steps.append(step)
     return without_collisions(steps, tree), files
 
 
 def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
     """Return the ids that no hunk, file or call in the review has (any more)."""
-    known = set[str]()
+    existing = set[str]()
     for file in files:
-        known |= {file.id, *(hunk.id for hunk in file.hunks)}
-        known |= {hunk.owner.id for hunk in file.hunks}
-    return [id for id in ids if id not in known]
+        existing.add(file.id)
+        for hunk in file.hunks:
+            existing |= {hunk.id, hunk.owner.id}
+    return [id for id in ids if id not in existing]

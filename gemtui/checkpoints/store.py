@@ -14,10 +14,10 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -269,7 +269,7 @@ class Keeper(Protocol):
 
 
 class IndexedFiles:
-    """Which files of the newest checkpoint the private repository's git index has.
+    """The files of the newest checkpoint that are in the private repository's git index.
 
     As long as a file has not changed since it was indexed, git need not read it to list it.
     """
@@ -438,11 +438,11 @@ class CheckpointStore:
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)
-            return {name: each for name, each in self.tree().items() if name in chosen}
-        found: Tree = {}
+            return {name: state for name, state in self.tree().items() if name in chosen}
+        states: Tree = {}
         for name in wanted:
-            found |= self._rows("path = ? and state != ?", (name, GONE.encode()))
-        return found
+            states |= self._rows("path = ? and state != ?", (name, GONE.encode()))
+        return states
 
     def files_under(self, name: bytes) -> Tree:
         """Return the files that a folder contained at the newest checkpoint, at any depth."""
@@ -459,15 +459,17 @@ class CheckpointStore:
         anything.
         """
         wanted = set(names)
-        modes = {each: mode for each, mode in self.folders().items() if each in wanted}
-        found = {name: (FileState(FOLDER, mode), UNTRUSTED) for name, mode in modes.items()}
-        wanted = {name for name in wanted if not is_folder_name(name)}
-        if len(wanted) > _MANY:
-            return self.tree() | found
-        found |= self.states(wanted | {above for name in wanted for above in folders_of(name)})
-        for name in wanted:
-            found |= self.files_under(name)
-        return found
+        states: Tree = {}
+        for name, mode in self.folders().items():
+            if name in wanted:
+                states[name] = FileState(FOLDER, mode), UNTRUSTED
+        files = {name for name in wanted if not is_folder_name(name)}
+        if len(files) > _MANY:
+            return self.tree() | states
+        states |= self.states(files.union(*map(folders_of, files)))
+        for name in files:
+            states |= self.files_under(name)
+        return states
 
     def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
         rows = self._database.execute(
@@ -543,20 +545,21 @@ class CheckpointStore:
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
-        rows = self._database.execute(
-            "select id, time, reason, run, session, notes from checkpoint order by id"
-        )
-        return [
-            Checkpoint(
-                id=row[0],
-                time=row[1],
-                reason=Reason(row[2]),
-                run=row[3],
-                session=row[4],
-                notes=tuple(orjson.loads(row[5])),
-            )
-            for row in rows
-        ]
+        found = []
+        for row in self._records("checkpoint", Checkpoint):
+            reason, notes = Reason(row["reason"]), tuple(orjson.loads(row["notes"]))
+            found.append(Checkpoint(**row | {"reason": reason, "notes": notes}))
+        return found
+
+    def times(self) -> dict[int, float]:
+        """Return the time of each checkpoint, by id, in seconds since the epoch."""
+        return dict(self._database.execute("select id, time from checkpoint").fetchall())
+
+    def _records(self, table: str, form: type) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, by id, as the values of a record's fields."""
+        names = [field.name for field in fields(form)]
+        for row in self._database.execute(f"select {','.join(names)} from {table} order by id"):
+            yield dict(zip(names, row, strict=True))
 
     def first_of(self, run: str) -> int | None:
         """Return the id of a run's first checkpoint; None if there is none."""
@@ -588,17 +591,9 @@ class CheckpointStore:
             f" {only} order by checkpoint, path",
             (after,),
         )
-        for id, path, before, state, call, sure in rows:
-            yield (
-                id,
-                FileChange(
-                    path=path,
-                    before=decode(before),
-                    after=decode(state),
-                    call=call,
-                    sure=bool(sure),
-                ),
-            )
+        for id, path, old, new, call, sure in rows:
+            states = {"before": decode(old), "after": decode(new)}
+            yield id, FileChange(path=path, call=call, sure=bool(sure), **states)
 
     def save_call(self, call: WritingCall) -> int:
         """Store a call, or record the end of a stored one; return the call's id."""
@@ -606,17 +601,7 @@ class CheckpointStore:
             "insert into call (run, session, use, tool, command, path, began, ended, sure)"
             " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
             " session = excluded.session, ended = excluded.ended",
-            (
-                call.run,
-                call.session,
-                call.use,
-                call.tool,
-                call.command,
-                call.path,
-                call.began,
-                call.ended,
-                call.sure,
-            ),
+            astuple(call)[1:],
         )
         row = self._database.execute(
             "select id from call where run = ? and use = ?", (call.run, call.use)
@@ -625,24 +610,8 @@ class CheckpointStore:
 
     def calls(self) -> dict[int, WritingCall]:
         """Return all calls, by id."""
-        rows = self._database.execute(
-            "select id, run, session, use, tool, command, path, began, ended, sure from call"
-        )
-        return {
-            row[0]: WritingCall(
-                id=row[0],
-                run=row[1],
-                session=row[2],
-                use=row[3],
-                tool=row[4],
-                command=row[5],
-                path=row[6],
-                began=row[7],
-                ended=row[8],
-                sure=bool(row[9]),
-            )
-            for row in rows
-        }
+        rows = self._records("call", WritingCall)
+        return {row["id"]: WritingCall(**row | {"sure": bool(row["sure"])}) for row in rows}
 
     # --- undos ---------------------------------------------------------------------------------
 
@@ -661,14 +630,12 @@ class CheckpointStore:
         `plan`: the encoded tasks. The other arguments become the fields of an `Undo`, which
         describes them.
         """
-        done = self._database.execute(
-            (
-                "insert into undo (time, session, prompt, checkpoint, call, plan, redoes) values "
-                "(?,?,?,?,?,?,?)"
-            ),
+        cursor = self._database.execute(
+            "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
+            " values (?,?,?,?,?,?,?)",
             (time, session, prompt, checkpoint, call, plan, redoes),
         )
-        return done.lastrowid or 0
+        return cursor.lastrowid or 0
 
     def end_undo(self, undo: Undo, *, redone: bool) -> None:
         """Record that an undo is complete.
@@ -689,25 +656,8 @@ class CheckpointStore:
 
     def undos(self) -> list[Undo]:
         """Return all undos and redos, oldest first."""
-        rows = self._database.execute(
-            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes from "
-            "undo order by id"
-        )
-        return [
-            Undo(
-                id=row[0],
-                time=row[1],
-                session=row[2],
-                prompt=row[3],
-                checkpoint=row[4],
-                call=row[5],
-                fork=row[6],
-                plan=row[7],
-                undone=bool(row[8]),
-                redoes=row[9],
-            )
-            for row in rows
-        ]
+        rows = self._records("undo", Undo)
+        return [Undo(**row | {"undone": bool(row["undone"])}) for row in rows]
 
     def lineage(self, session: str) -> frozenset[str]:
         """Return the ids of a session and of all sessions it was forked from."""
@@ -745,10 +695,8 @@ class CheckpointStore:
         None if there is no such record. `time`: seconds since the epoch.
         """
         row = self._database.execute(
-            (
-                "select entries from uncovered join checkpoint on checkpoint = id where time <= ? "
-                "order by id desc limit 1"
-            ),
+            "select entries from uncovered join checkpoint on checkpoint = id where time <= ?"
+            " order by id desc limit 1",
             (time,),
         ).fetchone()
         return None if row is None else str(row[0])
@@ -775,9 +723,8 @@ class CheckpointStore:
         for _, change in self.changes():
             used |= {change.before.content, change.after.content}
         held = [row[0] for row in self._database.execute("select digest from content")]
-        self._database.executemany(
-            "delete from content where digest = ?", [(each,) for each in held if each not in used]
-        )
+        unused = [(digest,) for digest in held if digest not in used]
+        self._database.executemany("delete from content where digest = ?", unused)
 
     def release_space(self) -> None:
         """Return the database's unused space to the file system."""
@@ -796,6 +743,14 @@ class CheckpointStore:
 def digest_of(data: bytes) -> str:
     """Return the digest that identifies contents."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def recorded_state(keeper: Keeper, content: bytes | None) -> FileState:
+    """Return the state of a file with these contents, which are stored, and an unknown mode.
+
+    `content`: None if the file is missing.
+    """
+    return GONE if content is None else FileState(FILE, -1, keeper.keep(content))
 
 
 def is_folder_name(path: bytes) -> bool:
@@ -824,8 +779,8 @@ def has_checkpoints(folder: Path) -> bool:
 
 def stamp_of(folder: Path) -> object:
     """Return a value that changes whenever something is written to the checkpoints in a folder."""
-    found = [stat_if_possible(folder / name) for name in (_FILE, f"{_FILE}-wal")]
-    return [facts and (facts.st_ino, facts.st_size, facts.st_mtime_ns) for facts in found]
+    files = [stat_if_possible(folder / name) for name in (_FILE, f"{_FILE}-wal")]
+    return [facts and (facts.st_ino, facts.st_size, facts.st_mtime_ns) for facts in files]
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -38,6 +38,7 @@ from gemtui.checkpoints.store import (
     FileChange,
     FileState,
     Reason,
+    Tree,
     Undo,
     WritingCall,
     copy_store,
@@ -49,6 +50,7 @@ from gemtui.checkpoints.store import (
     is_unfinished,
     only_one,
     open_store,
+    recorded_state,
 )
 from gemtui.checkpoints.take import Before, Taker, open_taker
 from gemtui.checkpoints.tree import TOO_MANY, TRACKED, is_tracked_name
@@ -114,7 +116,7 @@ class Interruption(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """Return this as JSON values."""
-        return {"done": self.done, "left": self.left, "finish": self.finish or None}
+        return self._asdict() | {"finish": self.finish or None}
 
     @property
     def words(self) -> str:
@@ -177,8 +179,8 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
     A call is left out if the checkpoint before it was incomplete, or if the former state of one of
     its files is unknown.
     """
-    calls = store.calls()
-    unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
+    calls, changes = store.calls(), store.changes(by_calls=True)
+    unknown = {change.call for _, change in changes if change.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
 
@@ -224,23 +226,23 @@ class Project:
         CheckpointsUnreadable, UndoInterrupted.
         """
         lineage = self.store.lineage(target.session)
-        recorded = [each for each in target.recorded if is_tracked_name(each.path)]
+        recorded = [change for change in target.recorded if is_tracked_name(change.path)]
 
         def wanted(call: WritingCall) -> bool:
-            mine = call.session in lineage and call.began >= target.since
-            return mine or call.use in target.uses
+            own = call.session in lineage and call.began >= target.since
+            return own or call.use in target.uses
 
         def planned() -> list[Step]:
             changes = _with_records(self.store, histories(self.store, wanted), recorded)
             return self._steps(_chosen(changes, paths))
 
-        also = {each.path: UNKNOWN for each in recorded}
+        also = {change.path: UNKNOWN for change in recorded}
         calls = [call for call in self.store.calls().values() if wanted(call)]
         missing = uncovered_notes_of(self.store, self.taker, calls, paths)
-        done = self.change(
+        result = self.change(
             UNDO, target.session, planned, also=also, prompt=target.prompt, command=command
         )
-        return replace(done, notes=(*done.notes, *missing), covered=not missing)
+        return replace(result, notes=(*result.notes, *missing), covered=not missing)
 
     def redo(self, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
         """Reverse the newest undo of which something can still be reversed.
@@ -248,16 +250,18 @@ class Project:
         If a redo had been interrupted, only that one is completed. Raises UndoError if there is
         nothing to redo. Arguments and other errors are the same as for `undo`.
         """
-        results = list[FilesUndone]()
-        for undo in () if self.completed(REDO) else self._undone():
+        left_alone = None
+        for undo in () if self.completed(REDO) else reversed(self.store.undos()):
+            if undo.redoes is not None or undo.undone:
+                continue
             planned = partial(self._steps_back, undo, paths)
-            done = self.change(
+            result = self.change(
                 REDO, undo.session, planned, prompt=undo.prompt, redone=undo, command=command
             )
-            if done.count:
-                return done
-            results.append(done)
-        left_alone = next((each for each in results if each.paths(Action.KEEP)), None)
+            if result.count:
+                return result
+            if left_alone is None and result.paths(Action.KEEP):
+                left_alone = result
         if left_alone is not None:
             return left_alone
         if not self._completed:
@@ -273,21 +277,14 @@ class Project:
     def _steps_back(self, undo: Undo, paths: Sequence[bytes] | None) -> list[Step]:
         return self._steps(_chosen(self._rest_of(undo), paths))
 
-    def _undone(self) -> list[Undo]:
-        """Return the undos that have not been reversed completely, newest first."""
-        return [
-            each for each in reversed(self.store.undos()) if each.redoes is None and not each.undone
-        ]
-
     def _rest_of(self, undo: Undo) -> Histories:
         """Return the changes of an undo that no redo has reversed."""
-        redos = {
-            each.call for each in self.store.undos() if each.redoes == undo.id and each.plan is None
-        }
+        undos = self.store.undos()
+        redos = {redo.call for redo in undos if redo.redoes == undo.id and redo.plan is None}
         changes = chain(self.store.changes(by_calls=True), self.store.folder_changes())
         redone = {change.path for _, change in changes if change.call in redos}
-        found = histories(self.store, lambda call: call.id == undo.call)
-        return {path: deltas for path, deltas in found.items() if path not in redone}
+        all_changes = histories(self.store, lambda call: call.id == undo.call)
+        return {path: deltas for path, deltas in all_changes.items() if path not in redone}
 
     def _steps(self, changes: Histories) -> list[Step]:
         steps = plan_steps(self.store, self.store.states_around(changes), changes)
@@ -299,7 +296,7 @@ class Project:
 
     def completed(self, tool: str) -> bool:
         """Return whether an interrupted change of this kind was completed by this object."""
-        return any(each.kind == _KINDS[tool] for each in self._completed)
+        return any(completed.kind == _KINDS[tool] for completed in self._completed)
 
     def change(
         self,
@@ -342,60 +339,46 @@ class Project:
             )
             if self.is_preview or not tasks:
                 return replace(planned_only, contents=self.store.added_contents(_digests_of(steps)))
-            call = self._call(session, tool, taken.id, command)
+            now = time.time()
+            call = WritingCall(
+                run="",
+                session=session,
+                use=f"{tool} {taken.id}",
+                tool=tool,
+                command=command or None,
+                began=now,
+                ended=now,
+            )
             id = self.store.begin_undo(
                 taken.time,
                 session,
                 prompt,
                 taken.id,
-                call,
+                self.store.save_call(call),
                 _encode_tasks(tasks),
                 None if redone is None else redone.id,
             )
             self._stop.begin_changes()
             keep()
-        (undo,) = (each for each in self.store.undos() if each.id == id)
-        done = replace(planned_only, undo=id, checkpoint=taken.id)
-        applied = self._finish(undo, done)
-        return _as_applied(done, applied)
-
-    def _call(self, session: str, tool: str, number: int, command: str) -> int:
-        """Store an undo or redo as a call, to which its changes belong; return the id.
-
-        `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
-        """
-        now = time.time()
-        call = WritingCall(
-            run="",
-            session=session,
-            use=f"{tool} {number}",
-            tool=tool,
-            command=command or None,
-            began=now,
-            ended=now,
-        )
-        return self.store.save_call(call)
+        (undo,) = (undo for undo in self.store.undos() if undo.id == id)
+        planned_files = replace(planned_only, undo=id, checkpoint=taken.id)
+        return _as_applied(planned_files, self._finish(undo, planned_files))
 
     def _with_completed(self, steps: Iterable[Step]) -> list[Step]:
         """Return the steps together with those that completed an interrupted change before them.
 
         Files that end up as they are now are left out.
         """
-        found = {step.path: step for each in self._completed for step in each.steps}
-        if not found:
-            return list(steps)
-        result = list[Step]()
+        earlier = {step.path: step for change in self._completed for step in change.steps}
+        joined = list[Step]()
         for step in steps:
-            first = found.get(step.path)
-            if first is None or step.action is Action.KEEP:
-                result.append(step)
-            elif first.now != step.result:
-                result.append(
-                    replace(found.pop(step.path), action=step.action, result=step.result, why="")
-                )
-            else:
-                found.pop(step.path)
-        return sorted([*found.values(), *result], key=lambda step: step.path)
+            if step.action is not Action.KEEP and step.path in earlier:
+                first = earlier.pop(step.path)
+                if first.now == step.result:
+                    continue
+                step = replace(first, action=step.action, result=step.result, why="")
+            joined.append(step)
+        return sorted([*earlier.values(), *joined], key=lambda step: step.path)
 
     def _finish(self, undo: Undo, files: FilesUndone, *, note: str = "") -> _Applied:
         """Carry out an undo's tasks, take a checkpoint and mark the undo as complete.
@@ -406,29 +389,28 @@ class Project:
         tasks = _decode_tasks(undo.plan or "[]")
         self._stop.begin_changes()
         with ProjectFiles(self.root) as opened:
-            done = _apply(self.store, opened, tasks, undo.id, self._stop)
-        if done.left:
-            interrupted = Interruption(
-                len(tasks) - len(done.left), len(done.left), _command_of(self.store, undo)
-            )
+            applied = _apply(self.store, opened, tasks, undo.id, self._stop)
+        left = len(applied.left)
+        if left:
+            interrupted = Interruption(len(tasks) - left, left, _command_of(self.store, undo))
             self._stop.report = interrupted.words
-            raise UndoInterrupted(replace(_as_applied(files, done), interrupted=interrupted))
-        owned = dict.fromkeys(done.paths, undo.call)
-        also = dict.fromkeys(done.paths, GONE)
-        notes = (
-            [note, *_left_alone(_kind_of(self.store, undo), done.failed.items())] if note else []
-        )
+            raise UndoInterrupted(replace(_as_applied(files, applied), interrupted=interrupted))
+        owned = dict.fromkeys(applied.paths, undo.call)
+        also = dict.fromkeys(applied.paths, GONE)
+        notes = []
+        if note:
+            notes = [note, *_left_alone(_kind_of(self.store, undo), applied.failed.items())]
         self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also, notes=notes)
         with self.store.transaction():
             self._end(undo)
-        return done
+        return applied
 
     def _end(self, undo: Undo) -> None:
         self.store.end_undo(undo, redone=False)
-        reversed_ones = [each for each in self.store.undos() if each.id == undo.redoes]
-        for each in reversed_ones:
-            rest = [step for step in self._steps(self._rest_of(each)) if not step.implied]
-            self.store.end_undo(undo, redone=not rest)
+        for redone in self.store.undos():
+            if redone.id == undo.redoes:
+                steps = self._steps(self._rest_of(redone))
+                self.store.end_undo(undo, redone=all(step.implied for step in steps))
 
     # --- interrupted changes -------------------------------------------------------------------
 
@@ -438,7 +420,9 @@ class Project:
         Notes about changes that this object completed earlier are included. The next change's
         result contains the notes and steps as well. Raises OSError, UndoInterrupted.
         """
-        for undo in [each for each in self.store.undos() if each.plan is not None]:
+        for undo in self.store.undos():
+            if undo.plan is None:
+                continue
             kind, steps = _kind_of(self.store, undo), _steps_left(self.root, undo)
             words = f"First, an interrupted {kind} in this folder was completed."
             files = FilesUndone(
@@ -468,20 +452,21 @@ class Project:
             also=dict.fromkeys(paths, GONE),
             renews_index=False,
         )
-        changed = {step.path: step for step in steps if step.action is not Action.KEEP}
-        files = {
-            path: (step.result, UNTRUSTED)
-            for path, step in changed.items()
-            if not is_folder_name(path)
-        }
-        folders = {path: step.result.mode for path, step in changed.items() if is_folder_name(path)}
+        files: Tree = {}
+        folders: dict[bytes, int | None] = {}
+        changes = []
+        for step in steps:
+            if step.action is Action.KEEP:
+                continue
+            path, result = step.path, step.result
+            if is_folder_name(path):
+                folders[path] = result.mode
+            else:
+                files[path] = result, UNTRUSTED
+            changes.append(FileChange(path=path, before=step.now, after=result, call=undo.call))
         self.store.set_tree(files, files)
         self.store.set_folders(folders)
-        self.taker.foreseen |= changed.keys()
-        changes = [
-            FileChange(path=path, before=step.now, after=step.result, call=undo.call)
-            for path, step in changed.items()
-        ]
+        self.taker.foreseen |= files.keys() | folders.keys()
         self.store.add_checkpoint(time.time(), Reason.UNDO, "", undo.session, (), changes)
         self._end(undo)
 
@@ -496,12 +481,13 @@ def uncovered_notes_of(
 
     Only calls that may write any file count. `paths`: as in `Project.undo`.
     """
-    began = min(
-        (call.began for call in calls if call.path is None and not made_by_user(call)), default=None
-    )
-    if began is None:
+    starts = [call.began for call in calls if call.path is None and not made_by_user(call)]
+    if not starts:
         return []
-    notes = {note for each in store.checkpoints() for note in each.notes if each.time >= began}
+    began, notes = min(starts), set[str]()
+    for checkpoint in store.checkpoints():
+        if checkpoint.time >= began:
+            notes.update(checkpoint.notes)
     limits = sorted(notes & {TOO_MANY, TRACKED})
     recorded = store.uncovered_before(began)
     if recorded is None:
@@ -610,10 +596,10 @@ class InterruptedUndo(NamedTuple):
     @property
     def advice(self) -> str:
         """Sentences for the user about it and how to finish it."""
-        where = (
-            "" if self.kind in ("undo", "revert") else f"cd {shlex.quote(str(self.project))} && "
-        )
-        return f"{self.words} To finish it, run: {where}{self.finish}"
+        command = self.finish
+        if self.kind not in ("undo", "revert"):
+            command = f"cd {shlex.quote(str(self.project))} && {command}"
+        return f"{self.words} To finish it, run: {command}"
 
 
 def interrupted_undos(place: Path) -> list[InterruptedUndo]:
@@ -622,13 +608,12 @@ def interrupted_undos(place: Path) -> list[InterruptedUndo]:
     `place`: the folder that contains the checkpoints of all projects. Projects whose checkpoints
     can't be read are skipped.
     """
-    found = list[InterruptedUndo]()
+    interrupted = list[InterruptedUndo | None]()
     with suppress(OSError):
         for folder in sorted(place.iterdir()):
             with suppress(OSError, CheckpointsUnreadable, ValueError):
-                if (interrupted := interrupted_undo(folder)) is not None:
-                    found.append(interrupted)
-    return found
+                interrupted.append(interrupted_undo(folder))
+    return [undo for undo in interrupted if undo is not None]
 
 
 def interrupted_undo(folder: Path) -> InterruptedUndo | None:
@@ -640,13 +625,12 @@ def interrupted_undo(folder: Path) -> InterruptedUndo | None:
     if not has_checkpoints(folder):
         return None
     with open_store(folder) as store:
-        found = [each for each in store.undos() if each.plan is not None]
-        if not found or is_in_use(folder):
+        unfinished = [undo for undo in store.undos() if undo.plan is not None]
+        if not unfinished or is_in_use(folder):
             return None
-        undo, root = found[-1], Path(os.fsdecode(store.root()))
-        count, left = len(_decode_tasks(undo.plan or "[]")), None
-        if root.is_dir():
-            left = len(_steps_left(root, undo))
+        undo, root = unfinished[-1], Path(os.fsdecode(store.root()))
+        count = len(_decode_tasks(undo.plan or "[]"))
+        left = len(_steps_left(root, undo)) if root.is_dir() else None
         return InterruptedUndo(
             kind=_kind_of(store, undo),
             project=root,
@@ -659,39 +643,32 @@ def interrupted_undo(folder: Path) -> InterruptedUndo | None:
         )
 
 
-def _chosen(found: Mapping[bytes, ValueT], paths: Sequence[bytes] | None) -> dict[bytes, ValueT]:
+def _chosen(entries: Mapping[bytes, ValueT], paths: Sequence[bytes] | None) -> dict[bytes, ValueT]:
     """Return the entries of the files that `paths` selects, as in `Project.undo`."""
-    return {
-        path: value
-        for path, value in found.items()
-        if paths is None
-        or any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
-    }
+    if paths is None or b"" in paths:
+        return dict(entries)
+    folders = tuple(path + b"/" for path in paths)
+    return {name: entries[name] for name in entries if (name + b"/").startswith(folders)}
 
 
 def _with_records(
-    store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
+    store: CheckpointStore, changes: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
     """Merge changes from the session's record into those from checkpoints, by time.
 
-    `known`: the changes from checkpoints; this mapping is modified and returned. If it and
-    `recorded` share a file, those of its changes in `known` that lack a former state are dropped.
+    `changes`: those from checkpoints; this mapping is modified and returned. If it and `recorded`
+    share a file, those of its changes in it that lack a former state are dropped.
     """
-    for path in {each.path for each in recorded} & known.keys():
-        known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
-    for each in recorded:
-        delta = Delta(each.when, _state(store, each.before), _state(store, each.after), undo=True)
-        known.setdefault(each.path, []).append(delta)
-        known[each.path].sort(key=lambda delta: delta.when)
-    return known
-
-
-def _state(store: CheckpointStore, content: bytes | None) -> FileState:
-    """Return the state of a file with these contents and an unknown mode.
-
-    `content`: None if the file is missing.
-    """
-    return GONE if content is None else FileState(FILE, -1, store.keep(content))
+    for path in {record.path for record in recorded} & changes.keys():
+        changes[path] = [delta for delta in changes[path] if delta.before != UNKNOWN]
+    for record in recorded:
+        before, after = (
+            recorded_state(store, content) for content in (record.before, record.after)
+        )
+        deltas = changes.setdefault(record.path, [])
+        deltas.append(Delta(record.when, before, after, undo=True))
+        deltas.sort(key=lambda delta: delta.when)
+    return changes
 
 
 def _command_of(store: CheckpointStore, undo: Undo) -> str:
@@ -711,28 +688,16 @@ def _steps_left(root: Path, undo: Undo) -> tuple[Step, ...]:
 
     Files that somebody has changed since are left alone. Raises OSError.
     """
-    steps, tasks = list[Step](), _decode_tasks(undo.plan or "[]")
+    steps = list[Step]()
     with ProjectFiles(root) as files:
-        for task in tasks:
-            now = (
-                files.folder_state(task.path)
-                if is_folder_name(task.path)
-                else files.state(task.path)[0]
-            )
-            if now == task.result or (is_folder_name(task.path) and now == GONE):
+        for path, expected, result in _decode_tasks(undo.plan or "[]"):
+            is_folder = is_folder_name(path)
+            now = files.folder_state(path) if is_folder else files.state(path)[0]
+            if now == result or (is_folder and now == GONE):
                 continue
-            action = Action.REMOVE if task.result == GONE else Action.RESTORE
-            step = Step(
-                path=task.path,
-                action=action,
-                target=task.result,
-                left=now,
-                now=now,
-                result=task.result,
-            )
-            if now != task.now:
-                step = replace(step, action=Action.KEEP, why=_MEANWHILE, result=now)
-            steps.append(step)
+            action = Action.REMOVE if result == GONE else Action.RESTORE
+            step = Step(path=path, action=action, target=result, left=now, now=now, result=result)
+            steps.append(step if now == expected else step.left_alone(_MEANWHILE))
     return tuple(steps)
 
 
@@ -747,17 +712,17 @@ def _unless_blocked(files: ProjectFiles, step: Step, steps: Sequence[Step]) -> S
     """
     if is_folder_name(step.path) or step.now.kind not in (ABSENT, FILE, LINK):
         return step
-    above = {folder + b"/" for folder in folders_of(step.path)} | {TOP}
-    is_opened = any(each.path in above and _opens(each) for each in steps)
-    why = ""
-    if not is_opened and files.is_closed(step.path):
-        why = _CLOSED
-    elif step.now.kind == ABSENT and files.holds_folder(step.path):
-        removed = {each.path for each in steps if each.action is Action.REMOVE}
-        why = "" if files.is_emptied(step.path, removed) else _FOLDER_THERE
-    if not why or (step.action is Action.KEEP and step.why != DELETED):
+    if step.action is Action.KEEP and step.why != DELETED:
         return step
-    return replace(step, action=Action.KEEP, why=why, result=step.now)
+    above = {folder + b"/" for folder in folders_of(step.path)} | {TOP}
+    is_opened = any(other.path in above and _opens(other) for other in steps)
+    if not is_opened and files.is_closed(step.path):
+        return step.left_alone(_CLOSED)
+    if step.now.kind == ABSENT and files.holds_folder(step.path):
+        removed = {other.path for other in steps if other.action is Action.REMOVE}
+        if not files.is_emptied(step.path, removed):
+            return step.left_alone(_FOLDER_THERE)
+    return step
 
 
 def _digests_of(steps: Iterable[Step]) -> set[str]:
@@ -766,17 +731,15 @@ def _digests_of(steps: Iterable[Step]) -> set[str]:
     }
 
 
-def _as_applied(files: FilesUndone, done: _Applied) -> FilesUndone:
+def _as_applied(files: FilesUndone, applied: _Applied) -> FilesUndone:
     """Return the planned result, changed to what has really been done."""
-    steps = (_after(step, done) for step in files.steps if step.path not in done.left)
+    steps = list[Step]()
+    for step in files.steps:
+        if step.path in applied.failed and step.action is not Action.KEEP:
+            step = step.left_alone(applied.failed[step.path])
+        if step.path not in applied.left:
+            steps.append(step)
     return replace(files, steps=tuple(steps))
-
-
-def _after(step: Step, done: _Applied) -> Step:
-    why = done.failed.get(step.path)
-    if why is None or step.action is Action.KEEP:
-        return step
-    return replace(step, action=Action.KEEP, why=why, result=step.now)
 
 
 # --- carrying out a plan --------------------------------------------------------------------------
@@ -817,17 +780,23 @@ def _tasks_of(steps: Iterable[Step]) -> list[_Task]:
 
     Folders are made writable first and read-only last.
     """
-    wanted = [step for step in steps if step.action is not Action.KEEP]
-    removed = [step for step in wanted if step.result.kind == ABSENT]
-    folders = [step for step in wanted if step.result.kind == FOLDER]
-    others = [step for step in wanted if step.result.kind not in (ABSENT, FOLDER)]
-    folders.sort(key=lambda step: (step.path != TOP, step.path))
-    opened = [step for step in folders if _opens(step)]
-    closed = [step for step in reversed(folders) if not _opens(step)]
+    opened, removed, restored, closed = (list[Step]() for _ in range(4))
+    for step in steps:
+        if step.action is Action.KEEP:
+            continue
+        if step.result.kind == FOLDER:
+            (opened if _opens(step) else closed).append(step)
+        else:
+            (removed if step.result.kind == ABSENT else restored).append(step)
+    opened.sort(key=_top_first)
+    closed.sort(key=_top_first, reverse=True)
     removed.sort(key=lambda step: step.path, reverse=True)
-    return [
-        _Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)
-    ]
+    ordered = (*opened, *removed, *restored, *closed)
+    return [_Task(step.path, step.now, step.result) for step in ordered]
+
+
+def _top_first(step: Step) -> tuple[bool, bytes]:
+    return step.path != TOP, step.path
 
 
 def _opens(step: Step) -> bool:
@@ -866,7 +835,8 @@ def _apply(
     done, failed = set[bytes](), dict[bytes, str]()
     for at, task in enumerate(tasks):
         if stop.is_due:
-            return _Applied(frozenset(done), failed, frozenset(each.path for each in tasks[at:]))
+            left = frozenset(task.path for task in tasks[at:])
+            return _Applied(frozenset(done), failed, left)
         spare = b".gemtui-undo-%d-%d" % (undo, at)
         files.remove_spare(task.path, spare)
         try:

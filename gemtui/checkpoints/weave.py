@@ -116,32 +116,34 @@ class Weave(Generic[OwnerT]):
         for piece in pieces:
             for at in piece.removed:
                 author = self._lines[at].born
-                known = author is not None and (
-                    piece.group in whole or (piece.group, author) in owners
-                )
-                back |= set() if known else {at}
-        lines = [
-            line.text
-            for at, line in enumerate(self._lines)
-            if at in back or (line.died is None and at not in gone)
-        ]
-        ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1])
-        return b"".join([*ended, *lines[-1:]])
+                # a line whose author's change is reverted as well was never there
+                if author is None or (
+                    piece.group not in whole and (piece.group, author) not in owners
+                ):
+                    back.add(at)
+        lines = list[bytes]()
+        for at, line in enumerate(self._lines):
+            if at in back or (line.died is None and at not in gone):
+                if lines and not lines[-1].endswith(b"\n"):
+                    lines[-1] += b"\n"
+                lines.append(line.text)
+        return b"".join(lines)
 
     def pieces(self) -> list[WovenLines[OwnerT]]:
         """Return how the newest version differs from the first, split by place and owner."""
-        found, group = list[WovenLines[OwnerT]](), list[int]()
-        number = before = now = 0
+        pieces, group = list[WovenLines[OwnerT]](), list[int]()
+        number = before = now = group_before = group_now = 0
         for at, line in enumerate(self._lines):
             if line.born is not None or line.died is not None:
                 group.append(at)
-                continue
-            found += self._pieces(group, number, before, now)
-            number += 1
-            before += 1 + sum(self._lines[each].born is None for each in group)
-            now += 1 + sum(self._lines[each].died is None for each in group)
-            group = []
-        return [*found, *self._pieces(group, number, before, now)]
+            else:
+                pieces += self._pieces(group, number, group_before, group_now)
+                number, group = number + 1, []
+            before += line.born is None
+            now += line.died is None
+            if not group:
+                group_before, group_now = before, now
+        return [*pieces, *self._pieces(group, number, group_before, group_now)]
 
     def _pieces(
         self, group: Sequence[int], number: int, before: int, now: int
@@ -162,9 +164,9 @@ class Weave(Generic[OwnerT]):
                 runs.append((owner, [at]))
         joined = list[tuple[OwnerT, list[int]]]()
         for owner, places in runs:
-            kept = places if any(map(self._is_net, places)) else []
-            if not any(self._lines[at].died is None for at in places):
-                kept = [at for at in places if self._is_net(at)]
+            net = [at for at in places if self._is_net(at)]
+            is_only_removed = all(self._lines[at].died is not None for at in places)
+            kept = net if is_only_removed or not net else places
             if kept and joined and joined[-1][0] == owner:
                 joined[-1][1].extend(kept)
             elif kept:
@@ -172,20 +174,18 @@ class Weave(Generic[OwnerT]):
         for owner, places in joined:
             others = {self._lines[at].born for at in places if not self._is_net(at)}
             shown = places if len(joined) > 1 else [at for at in places if self._is_net(at)]
-            removed = tuple(at for at in shown if self._lines[at].died is not None)
-            added = tuple(at for at in shown if self._lines[at].died is None)
             piece = WovenLines(
                 owner=owner,
                 group=number,
                 before=before,
                 now=now,
-                removed=removed,
-                added=added,
-                changed=frozenset(each for each in others if each is not None),
+                removed=tuple(at for at in shown if self._lines[at].died is not None),
+                added=tuple(at for at in shown if self._lines[at].died is None),
+                changed=frozenset(other for other in others if other is not None),
             )
             yield piece
-            before += sum(self._lines[at].born is None for at in removed)
-            now += len(added)
+            before += sum(self._lines[at].born is None for at in piece.removed)
+            now += len(piece.added)
 
     def _owner(self, at: int) -> OwnerT | None:
         """Return who last changed a line; None if it was never changed.

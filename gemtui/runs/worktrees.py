@@ -43,7 +43,7 @@ from gemtui.runs.before_run import before_run_report
 from gemtui.runs.git_worktree import GitRepository, copy_settings
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.runs.undo.undo import require_idle
+from gemtui.runs.undo.undo import require_idle, state_text
 from gemtui.text import counted
 from gemtui.transcript.diffs import NoPatch, file_patch
 from gemtui.transcript.displays import content_diff
@@ -304,7 +304,7 @@ def _require_whole(worktree: Worktree) -> None:
 
 def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeChange]:
     assert worktree.base is not None
-    times = {each.id: each.time for each in store.checkpoints()}
+    times = store.times()
     first, last = dict[bytes, FileState](), dict[bytes, tuple[FileState, float]]()
     for id, change in store.changes(after=worktree.base):
         first.setdefault(change.path, change.before)
@@ -315,7 +315,6 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
             continue
         old, why = _text(store, before)
         new, reason = _text(store, after)
-        taken = worktree.taken.get(path.hex()) == after.encode()
         yield WorktreeChange(
             path=path,
             when=when,
@@ -324,7 +323,7 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
             old=old,
             new=new,
             why=why or reason,
-            is_applied=taken,
+            is_applied=worktree.taken.get(path.hex()) == after.encode(),
         )
 
 
@@ -334,29 +333,21 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
         return None, ""
     if not state.kept:
         return None, state.why
-    try:
-        data = store.content(state.content)
-    except KeyError:
-        return None, "no longer stored"
-    if state.kind == LINK:
-        return None, f"a link to {os.fsdecode(data)}"
-    if b"\0" in data:
-        return None, f"not text, {counted(len(data), 'byte')}"
-    return data.decode("utf-8", "replace"), ""
+    text, why = state_text(store, state)
+    if state.kind == LINK and text is not None:
+        target = text.removesuffix("\n")
+        return None, f"a link to {target}"
+    return text, why
 
 
 def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return those runs that work or worked in a worktree, in the same order."""
-    return tuple(run for run in runs if _is_in(worktree, run))
+    return tuple(run for run in runs if resolved(Path(run.cwd)).is_relative_to(worktree.tree))
 
 
 def is_worked_in(worktree: Worktree) -> Run | None:
     """Return the run that is working in a worktree; None if there is none."""
     return next((run for run in runs_of(worktree, list_runs(runs_dir())) if run.alive), None)
-
-
-def _is_in(worktree: Worktree, run: Run) -> bool:
-    return resolved(Path(run.cwd)).is_relative_to(worktree.tree)
 
 
 # --- apply ----------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from gemtui.checkpoints.review import (
     PERSON,
     Contents,
     HunkOwner,
-    OwnedChange,
     OwnerKind,
     PassingContents,
     ReviewedFile,
@@ -99,7 +98,7 @@ class Review:
         return {
             "version": 1,
             "session": self.session,
-            "files": [_file(each) for each in self.files],
+            "files": [_file(file) for file in self.files],
             "complete": self.complete,
             "notes": list(self.notes),
         }
@@ -130,7 +129,7 @@ class Reverted:
     @property
     def paths(self) -> list[str]:
         """The paths of the files that the revert changed, or would change."""
-        return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
+        return [os.fsdecode(step.path) for step in self.steps if step.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `gemtui review --revert --json` prints in addition to the review."""
@@ -149,7 +148,7 @@ def subject_of(session: Summary) -> ReviewSubject:
         folder=session.folder,
         session=session.id,
         calls=lambda: placed_calls(session),
-        prompts=lambda: [each.text for each in prompts_of(session)],
+        prompts=lambda: [prompt.text for prompt in prompts_of(session)],
     )
 
 
@@ -160,7 +159,7 @@ def subject_of_run(
 
     `calls`: the calls that the run has made so far.
     """
-    placed = [PlacedCall(each, 1, each.id) for each in calls]
+    placed = [PlacedCall(call, 1, call.id) for call in calls]
     return ReviewSubject(
         folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
     )
@@ -180,18 +179,25 @@ def review_of(subject: ReviewSubject) -> Review:
     late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
     with opened_checkpoints(place) as store, ProjectFiles(root) as files:
         contents = PassingContents(store)
-        calls = _calls(subject, store)
-        record = _record(calls, root, store)
-        changes = _changes(subject, calls, record, store, contents)
+        calls, record = _recorded(subject, root, store)
+        is_own = partial(_is_of, subject, calls)
+        changes = owned_changes(store, is_own, record.changes, contents)
 
         def now_of(path: bytes, keeper: Contents) -> FileState:
             return files.state(path, keeper)[0]
 
-        found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
-        missing_ones = _uncovered(subject, calls, root, own, store)
-    notes = (*_notes(record), *missing_ones)
-    complete = not record.left and not missing_ones
-    return Review(session=subject.session, files=found, complete=complete, notes=notes)
+        reviews = tuple(file for _, file in file_reviews(changes, now_of, contents, late=late))
+        uncovered = []
+        if store is not None:
+            own_calls = [call for call in store.calls().values() if is_own(call)]
+            uncovered = uncovered_notes_of(store, Taker(root, store, own), own_calls)
+    notes = [*record.notes(), *uncovered]
+    if record.changes:
+        number = counted(len(record.changes), "change")
+        words = f"{number} not covered by a checkpoint: reconstructed from the session's record"
+        notes.insert(0, words)
+    complete = not record.left and not uncovered
+    return Review(session=subject.session, files=reviews, complete=complete, notes=tuple(notes))
 
 
 def revert(
@@ -219,37 +225,34 @@ def revert(
         with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
             was_interrupted = project.completed(REVIEW)
             take_hooked_checkpoints(project, hooked_dir())
-            calls = _calls(subject, project.store)
-            record = _record(calls, root, project.store)
-            also = {each.path: UNKNOWN for each in record.changes}
+            store = project.store
+            calls, record = _recorded(subject, root, store)
+            also = {change.path: UNKNOWN for change in record.changes}
 
             def planned() -> list[Step]:
-                changes = _changes(subject, calls, record, project.store, project.store)
-                tree = project.store.states_around(changes)
-                steps, files[:] = revert_steps(changes, tree, project.store, ids)
+                is_own = partial(_is_of, subject, calls)
+                changes = owned_changes(store, is_own, record.changes, store)
+                steps, files[:] = revert_steps(changes, store.states_around(changes), store, ids)
                 return steps
 
-            done = project.change(REVIEW, subject.session, planned, also=also, command=command)
+            result = project.change(REVIEW, subject.session, planned, also=also, command=command)
     except UndoInterrupted as error:
         steps, notes = error.files.steps, error.files.notes
         return Reverted(
             hunks=(), steps=steps, left=(), notes=notes, interrupted=error.files.interrupted
         )
-    kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
-    done_files = [each for each in files if each.path not in kept]
-    hunks = chosen_hunks(done_files, ids)
-    stay = tuple(
-        (hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids)
-    )
+    kept = {step.path: step.why for step in result.steps if step.action is Action.KEEP}
     left = [] if was_interrupted else [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
+    reverted = [file for file in files if file.path not in kept]
+    dependent = dependent_hunks(reverted, ids)
     return Reverted(
-        hunks=tuple(sorted(hunks)),
-        steps=done.steps,
+        hunks=tuple(sorted(chosen_hunks(reverted, ids))),
+        steps=result.steps,
         left=tuple(left),
-        built_on=stay,
-        checkpoint=done.checkpoint,
-        notes=done.notes,
+        built_on=tuple((hunk.id, stay_words(file, hunk)) for file, hunk in dependent),
+        checkpoint=result.checkpoint,
+        notes=result.notes,
     )
 
 
@@ -262,31 +265,18 @@ def is_idle(folder: Path) -> bool:
     return True
 
 
-def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[PlacedCall]:
-    calls = subject.calls()
-    return calls if store is None else with_uses(calls, store)
-
-
-def _record(
-    calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
-) -> SessionRecord:
-    """Return the changes of calls without checkpoints, as recorded by the session."""
+def _recorded(
+    subject: ReviewSubject, root: Path, store: CheckpointStore | None
+) -> tuple[Sequence[PlacedCall], SessionRecord]:
+    """Return a subject's calls, and the changes of those without checkpoints."""
+    calls, covered = subject.calls(), frozenset[str]()
+    if store is not None:
+        calls, covered = with_uses(calls, store), covered_calls(store)
     record = SessionRecord(root)
-    covered = frozenset[str]() if store is None else covered_calls(store)
-    for each in calls:
-        if each.use not in covered:
-            record.add(each.call)
-    return record
-
-
-def _changes(
-    subject: ReviewSubject,
-    calls: Sequence[PlacedCall],
-    record: SessionRecord,
-    store: CheckpointStore | None,
-    contents: Contents,
-) -> dict[bytes, list[OwnedChange]]:
-    return owned_changes(store, partial(_is_of, subject, calls), record.changes, contents)
+    for placed in calls:
+        if placed.use not in covered:
+            record.add(placed.call)
+    return calls, record
 
 
 def _is_of(subject: ReviewSubject, calls: Sequence[PlacedCall], call: WritingCall) -> bool:
@@ -299,29 +289,8 @@ def _is_of(subject: ReviewSubject, calls: Sequence[PlacedCall], call: WritingCal
     if made_by_user(call):
         return False
     return call.session == subject.session or any(
-        each.use == call.use for each in calls if each.use
+        placed.use == call.use for placed in calls if placed.use
     )
-
-
-def _uncovered(
-    subject: ReviewSubject,
-    calls: Sequence[PlacedCall],
-    root: Path,
-    own: tuple[Path, ...],
-    store: CheckpointStore | None,
-) -> list[str]:
-    """Return notes about what the calls may have changed although no checkpoint covers it."""
-    if store is None:
-        return []
-    mine = [call for call in store.calls().values() if _is_of(subject, calls, call)]
-    return uncovered_notes_of(store, Taker(root, store, own), mine)
-
-
-def _notes(record: SessionRecord) -> Iterator[str]:
-    if record.changes:
-        number = counted(len(record.changes), "change")
-        yield f"{number} not covered by a checkpoint: reconstructed from the session's record"
-    yield from record.notes()
 
 
 # --- descriptions ---------------------------------------------------------------------------------
@@ -340,7 +309,7 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
         "call": owner.id or None,
         "session": owner.session or None,
         "text": hunk_text(hunk),
-        "changed": [each.id for each in hunk.changed if each.id],
+        "changed": [author.id for author in hunk.changed if author.id],
         "fixed": hunk.fixed or None,
     }
 
@@ -359,11 +328,9 @@ def changed_words(hunk: ReviewHunk) -> str:
 
     Returns "" if there are none.
     """
-    return (
-        f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
-        if hunk.changed
-        else ""
-    )
+    if not hunk.changed:
+        return ""
+    return f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
@@ -382,22 +349,21 @@ def hunk_text(hunk: ReviewHunk) -> str:
     If it has more than 2,000 lines, only these are included, and a last line says how many are
     missing.
     """
-    lines = list(diff_lines(hunk))
-    told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:_MOST_LINES]]
-    if len(lines) > _MOST_LINES:
-        told.append(f"\\ {counted(len(lines) - _MOST_LINES, 'more line')}")
-    if hunk.about:
-        told.insert(0, hunk.about)
+    lines = []
     if hunk.removed or hunk.added:
-        above, below = len(hunk.above), len(hunk.below)
-        old, new = len(hunk.removed) + above + below, len(hunk.added) + above + below
-        head = f"@@ -{_span(hunk.before - above, old)} +{_span(hunk.now - above, new)} @@"
-        told.insert(0, head)
-    return "".join(line if line.endswith("\n") else line + "\n" for line in told)
-
-
-def _span(first: int, lines: int) -> str:
-    return f"{first if lines else max(0, first - 1)},{lines}"
+        spans = []
+        for first, changed in ((hunk.before, hunk.removed), (hunk.now, hunk.added)):
+            start, count = first - len(hunk.above), len(hunk.above + changed + hunk.below)
+            spans.append(f"{start if count else max(0, start - 1)},{count}")
+        lines.append("@@ -{} +{} @@".format(*spans))
+    if hunk.about:
+        lines.append(hunk.about)
+    content = list(diff_lines(hunk))
+    for sign, line in content[:_MOST_LINES]:
+        lines.append(sign + line.decode("utf-8", "surrogateescape"))
+    if len(content) > _MOST_LINES:
+        lines.append(f"\\ {counted(len(content) - _MOST_LINES, 'more line')}")
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
@@ -425,9 +391,9 @@ class Comment(NamedTuple):
 def comments_prompt(comments: Sequence[Comment]) -> str:
     """Return a prompt that contains the user's comments with their places and context."""
     parts = []
-    for each in comments:
-        lines = "\n".join(f"    {line}" for line in each.context)
-        parts.append(f"{each.place}: {each.text}\n\n{lines}")
+    for comment in comments:
+        lines = "\n".join(f"    {line}" for line in comment.context)
+        parts.append(f"{comment.place}: {comment.text}\n\n{lines}")
     return "\n\n".join(["Comments on your changes:", *parts])
 
 
@@ -435,10 +401,11 @@ def commit_message(prompts: Sequence[str]) -> str:
     """Return a commit message made of a session's prompts: the first is the subject."""
     if not prompts:
         return ""
-    subject = excerpt(prompts[0])
+    subject, *others = map(excerpt, prompts)
     if len(subject) > _SUBJECT:
+        others.insert(0, subject)
         subject = subject[: _SUBJECT - 1].rstrip() + "…"
-    body = [f"* {excerpt(each)}" for each in prompts[1:]]
-    if len(excerpt(prompts[0])) > _SUBJECT:
-        body.insert(0, f"* {excerpt(prompts[0])}")
-    return "\n".join([subject, *([""] if body else []), *body])
+    lines = [subject]
+    if others:
+        lines += ["", *(f"* {prompt}" for prompt in others)]
+    return "\n".join(lines)

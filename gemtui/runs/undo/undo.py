@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, nextafter
@@ -149,8 +149,8 @@ def prompts_of(session: Summary) -> list[Prompt]:
     """
     with SessionLog.read(session.path) as log:
         outlines = transcript_of(log, in_flight=False).outlines
-        found = (each for each in outlines if each.prompt)
-        return [Prompt(at, each.excerpt) for at, each in enumerate(found, 1)]
+        texts = [outline.excerpt for outline in outlines if outline.prompt]
+        return [Prompt(number, text) for number, text in enumerate(texts, 1)]
 
 
 def undo_session(
@@ -187,33 +187,27 @@ def undo_session(
     if files and not dry_run and session.folder is not None:
         require_idle(session.folder)
     notes: list[str] = []
-    complete, done = True, None
+    complete, undone = True, None
     if files:
-        command = [
-            "gemtui",
-            "undo",
-            session.id,
-            "--to",
-            str(number),
-            *([] if chat else ["--files"]),
-        ]
+        command = ["gemtui", "undo", session.id, "--to", str(number)]
+        if not chat:
+            command.append("--files")
         try:
-            done, complete, notes = _undo_files(
+            undone, complete, notes = _undo_files(
                 session, number, paths, command, dry_run=dry_run, stop=stop
             )
         except UndoInterrupted as error:
             return _interrupted(error.files)
     fork = None
     if chat and not dry_run:
-        undo = None if done is None else done.undo
-        home = gemini_home() if home is None else home
-        fork = fork_session(session, home, before=number, undo=undo)
+        undo = None if undone is None else undone.undo
+        fork = fork_session(session, home or gemini_home(), before=number, undo=undo)
         if fork.session_id is None:
             notes.append("Nothing would be left of the chat, so start a new one.")
     return Undone(
         to=number,
         session=session.id,
-        files=done,
+        files=undone,
         fork=None if fork is None else fork.session_id,
         chat=fork,
         complete=complete,
@@ -241,16 +235,16 @@ def redo_project(
     command = shlex.join(["gemtui", "redo", *_path_options(paths)])
     try:
         with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
-            done = project.redo(paths=_names(root, paths), command=command)
+            redone = project.redo(paths=_names(root, paths), command=command)
     except UndoInterrupted as error:
         return _interrupted(error.files)
     return Undone(
-        to=done.prompt,
-        session=done.session,
-        files=done,
-        fork=done.session or None,
-        complete=done.complete,
-        notes=done.notes,
+        to=redone.prompt,
+        session=redone.session,
+        files=redone,
+        fork=redone.session or None,
+        complete=redone.complete,
+        notes=redone.notes,
     )
 
 
@@ -301,22 +295,22 @@ def _undo_files(
     with open_project(place, root, own, dry_run=dry_run, stop=stop) as project:
         take_hooked_checkpoints(project, hooked_dir())
         placed = with_uses(placed_calls(session), project.store)
+        undone_calls = [placed_call for placed_call in placed if placed_call.prompt >= number]
         record = SessionRecord(root)
         covered = covered_calls(project.store)
-        for each in placed:
-            if each.prompt >= number and each.use not in covered:
-                record.add(each.call)
+        for call, _, use, _ in undone_calls:
+            if use not in covered:
+                record.add(call)
         target = UndoTarget(
             session=session.id,
             prompt=number,
             since=_since(project.store, placed, number),
-            uses=frozenset(each.use for each in placed if each.prompt >= number and each.use),
+            uses=frozenset(call.use for call in undone_calls if call.use),
             recorded=record.changes,
         )
-        done = project.undo(
-            target, paths=names, command=shlex.join([*command, *_path_options(paths)])
-        )
-    return done, done.complete and not record.left, [*done.notes, *record.notes()]
+        whole_command = shlex.join([*command, *_path_options(paths)])
+        undone = project.undo(target, paths=names, command=whole_command)
+    return undone, undone.complete and not record.left, [*undone.notes, *record.notes()]
 
 
 def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
@@ -326,15 +320,19 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
     session's own times change when it is resumed. `placed`: the session's calls. `number`: the
     prompt's number.
     """
-    numbers = {each.use: each.prompt for each in placed}
-    known = [
-        (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
-    ]
-    earlier = [began for began, prompt in known if prompt < number]
     if number == 1:
         return 0.0
-    later = min((began for began, prompt in known if prompt >= number), default=inf)
-    return min(later, nextafter(max(earlier), inf)) if earlier else later
+    prompts = {placed_call.use: placed_call.prompt for placed_call in placed}
+    last_before, first_after = -inf, inf
+    for call in store.calls().values():
+        prompt = prompts.get(call.use)
+        if prompt is not None and prompt < number:
+            last_before = max(last_before, call.began)
+        elif prompt is not None:
+            first_after = min(first_after, call.began)
+    if last_before == -inf:
+        return first_after
+    return min(first_after, nextafter(last_before, inf))
 
 
 def require_idle(folder: Path) -> None:
@@ -364,14 +362,14 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
     """
     if paths is None:
         return None
-    found = []
+    names = []
     for path in paths:
         full = os.path.abspath(path)  # noqa: PTH100  (`..` counts before links, as in a shell)
         name = b"" if os.path.realpath(full) == str(root) else name_in(root, full)
         if name is None:
             raise UndoError(f"{path} is not in {root}")
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 # --- the list of checkpoints ----------------------------------------------------------------------
@@ -386,7 +384,7 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
         if store is None:
             return []
         placed = with_uses(placed_calls(session), store)
-        return [_row(store, each) for each in _numbered_of(session, store, placed)]
+        return [_row(store, numbered) for numbered in _numbered_of(session, store, placed)]
 
 
 class Checkpointed(NamedTuple):
@@ -412,17 +410,19 @@ def checkpointed(session: Summary) -> Checkpointed:
         if store is None:
             return Checkpointed()
         placed = with_uses(placed_calls(session), store)
-        found = _numbered_of(session, store, placed, by_calls=True)
+        numbered = _numbered_of(session, store, placed, by_calls=True)
         calls = store.calls()
-    owners = {change.call for each in found for change in each.files} - {None}
-    uses = {calls[each].use for each in owners if each in calls}
-    before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
-    newest = max((each.checkpoint.time for each in found), default=None)
+    newest, prompts, uses = None, set[int](), set[str]()
+    for checkpoint, files, _, prompt in numbered:
+        newest = checkpoint.time if newest is None else max(newest, checkpoint.time)
+        if checkpoint.reason is Reason.PROMPT and prompt is not None:
+            prompts.add(prompt)
+        uses |= {calls[change.call].use for change in files if change.call in calls}
     return Checkpointed(
-        total=len(found),
+        total=len(numbered),
         newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
-        prompts=frozenset(each.prompt for each in before if each.prompt is not None),
-        calls=frozenset(each.call.id for each in placed if each.use in uses),
+        prompts=frozenset(prompts),
+        calls=frozenset(placed_call.call.id for placed_call in placed if placed_call.use in uses),
     )
 
 
@@ -431,20 +431,17 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
     Projects whose checkpoints can't be read are skipped. Raises OSError.
     """
-    place, found = checkpoints_dir(), set[str]()
-    for folder in [each for each in place.iterdir() if each.is_dir()] if place.is_dir() else ():
-        with suppress(CheckpointsUnreadable), open_store(folder) as store:
-            found |= store.sessions()
-    return frozenset(found)
+    place, sessions = checkpoints_dir(), set[str]()
+    for folder in place.iterdir() if place.is_dir() else ():
+        if folder.is_dir():
+            with suppress(CheckpointsUnreadable), open_store(folder) as store:
+                sessions |= store.sessions()
+    return frozenset(sessions)
 
 
-@contextmanager
-def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
-    """Open the checkpoints of a session's project; yield None if there are none."""
-    with opened_checkpoints(
-        None if session.folder is None else project_of(session.folder)[0]
-    ) as store:
-        yield store
+def _store_of(session: Summary) -> AbstractContextManager[CheckpointStore | None]:
+    """Open the checkpoints of a session's project; the result is None if there are none."""
+    return opened_checkpoints(None if session.folder is None else project_of(session.folder)[0])
 
 
 @contextmanager
@@ -469,9 +466,24 @@ def _numbered_of(
     `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: leave out changes
     to files that no call has changed.
     """
-    numbers = {each.use: each.prompt for each in placed}
-    prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
-    return _numbered(store, changes, store.lineage(session.id), numbers, prompts)
+    changes: dict[int, list[FileChange]] = {}
+    for id, change in store.changes(by_calls=by_calls):
+        changes.setdefault(id, []).append(change)
+    prompt_by_use = {placed_call.use: placed_call.prompt for placed_call in placed}
+    sessions, calls = store.lineage(session.id), store.calls()
+    numbered, prompt = list[_Numbered](), len(prompts_of(session))
+    # Backwards: a checkpoint without calls is of the same prompt as the one after it.
+    for checkpoint in reversed(store.checkpoints()):
+        if checkpoint.session not in sessions:
+            continue
+        files = changes.get(checkpoint.id, [])
+        owners = [calls[change.call] for change in files if change.call in calls]
+        prompts = [prompt_by_use[call.use] for call in owners if call.use in prompt_by_use]
+        prompt = min(prompts, default=prompt)
+        number = prompt if prompt > 0 and checkpoint.reason is not Reason.UNDO else None
+        numbered.append(_Numbered(checkpoint, files, owners[-1] if owners else None, number))
+        prompt -= checkpoint.reason is Reason.PROMPT
+    return numbered[::-1]
 
 
 # --- the texts of one file -----------------------------------------------------------------------
@@ -505,13 +517,14 @@ def step_texts(folder: Path, step: Step, contents: Mapping[str, bytes]) -> StepT
     place, _, _ = project_of(folder)
     states = (step.target, step.left, step.now, step.result)
     with opened_checkpoints(place) as store:
-        known = PassingContents(store)
+        passing = PassingContents(store)
         for data in contents.values():
-            known.keep(data)
-        return StepTexts(*(_state_text(known, each) for each in states))
+            passing.keep(data)
+        return StepTexts(*(state_text(passing, state) for state in states))
 
 
-def _state_text(store: Contents, state: FileState) -> StateText:
+def state_text(store: Contents, state: FileState) -> StateText:
+    """Return a file's contents in one of its states."""
     if state.kind == ABSENT:
         return StateText(None, "the file does not exist")
     if state.kind == FOLDER:
@@ -540,57 +553,33 @@ class _Numbered(NamedTuple):
     prompt: int | None
 
 
-def _numbered(
-    store: CheckpointStore,
-    changed: Iterable[tuple[int, FileChange]],
-    sessions: frozenset[str],
-    numbers: Mapping[str, int],
-    prompts: int,
-) -> list[_Numbered]:
-    """Return the checkpoints of `sessions`, oldest first, each with the number of its prompt.
-
-    `changed`: pairs of a checkpoint's id and a change. `numbers`: maps the ids of calls to the
-    numbers of their prompts. `prompts`: how many prompts the session has.
-    """
-    changes: dict[int, list[FileChange]] = {}
-    for id, change in changed:
-        changes.setdefault(id, []).append(change)
-    calls = store.calls()
-    mine = [each for each in store.checkpoints() if each.session in sessions]
-    found, prompt = list[_Numbered](), prompts
-    for each in reversed(mine):
-        files = changes.get(each.id, [])
-        owners = [calls[f.call] for f in files if f.call is not None and f.call in calls]
-        known = [numbers[call.use] for call in owners if call.use in numbers]
-        prompt = min(known, default=prompt)
-        number = prompt if prompt > 0 and each.reason is not Reason.UNDO else None
-        found.append(_Numbered(each, files, owners[-1] if owners else None, number))
-        prompt -= each.reason is Reason.PROMPT
-    return found[::-1]
-
-
-def _row(store: CheckpointStore, each: _Numbered) -> dict[str, Any]:
-    time = datetime.fromtimestamp(each.checkpoint.time, UTC)
+def _row(store: CheckpointStore, numbered: _Numbered) -> dict[str, Any]:
+    checkpoint, owner = numbered.checkpoint, numbered.owner
+    time = datetime.fromtimestamp(checkpoint.time, UTC)
     return {
-        "id": each.checkpoint.id,
+        "id": checkpoint.id,
         "time": time.isoformat().replace("+00:00", "Z"),
-        "prompt": each.prompt,
-        "reason": each.checkpoint.reason.value,
-        "tool": None if each.owner is None else each.owner.tool,
-        "command": None if each.owner is None or made_by_user(each.owner) else each.owner.command,
-        "files": [_file(store, change) for change in each.files],
-        "notes": list(each.checkpoint.notes),
+        "prompt": numbered.prompt,
+        "reason": checkpoint.reason.value,
+        "tool": None if owner is None else owner.tool,
+        "command": None if owner is None or made_by_user(owner) else owner.command,
+        "files": [_file(store, change) for change in numbered.files],
+        "notes": list(checkpoint.notes),
     }
 
 
 def _file(store: CheckpointStore, change: FileChange) -> dict[str, Any]:
+    kinds = change.before.kind == ABSENT, change.after.kind == ABSENT
+    added = removed = None
     before, after = _text(store, change.before.content), _text(store, change.after.content)
-    kinds = change.before.kind == "absent", change.after.kind == "absent"
-    what = {(True, False): "added", (False, True): "deleted"}.get(kinds, "modified")
-    added, removed = _numbers(before, after)
+    if before is not None and after is not None and b"\0" not in before + after:
+        from gemtui.transcript.displays import content_diff
+
+        diff = content_diff("", before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        added, removed = diff.added, diff.removed
     return {
         "path": os.fsdecode(change.path),
-        "change": what,
+        "change": {(True, False): "added", (False, True): "deleted"}.get(kinds, "modified"),
         "added": added,
         "removed": removed,
         "sure": change.sure,
@@ -602,12 +591,3 @@ def _text(store: Contents, digest: str) -> bytes | None:
         return store.content(digest) if digest else b""
     except KeyError:
         return None
-
-
-def _numbers(before: bytes | None, after: bytes | None) -> tuple[int | None, int | None]:
-    if before is None or after is None or b"\0" in before or b"\0" in after:
-        return None, None
-    from gemtui.transcript.displays import content_diff
-
-    diff = content_diff("", before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-    return diff.added, diff.removed
