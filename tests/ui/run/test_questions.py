@@ -89,7 +89,7 @@ async def somebody(
     async with person(home / ".gemini", size, project=project) as found:
         me = Asked(found.app, found.pilot)
         await me.press("2")
-        await me.sees("running")
+        await me.sees("^c stop")
         me.pane.prompt.focus()
         yield me
         end(folder)
@@ -617,7 +617,7 @@ async def test_leaving_says_that_the_question_waits(
     async with runner(home, project) as found:
         me = Asked(found.app, found.pilot)
         await me.ask("go")
-        await me.sees("running")
+        await me.sees("^c stop")
         await me.asks(1)
         await me.press("ctrl+q")
         await me.sees("A run is still active and needs an answer", "its question will keep waiting")

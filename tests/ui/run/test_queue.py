@@ -291,7 +291,7 @@ async def test_where_there_is_no_session_yet_a_key_begins_one(
     async with runner(home, project) as found:
         me = Queuer(found.app, found.pilot)
         await me.ask("go")
-        await me.sees("running")
+        await me.sees("^c stop")
         await me.queue("one", "two")
         gate.touch()
         await me.sees("✗ failed", "2 waiting")

@@ -48,7 +48,7 @@ async def test_three_are_sent_by_going_on_with_the_session_in_the_new_order(
             me = Queuer(found.app, found.pilot)
             me.pane.next_run.options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO)
             await me.ask("begin")
-            await me.sees("running")
+            await me.sees("^c stop")
             await me.queue("first", "second", "third")
             await me.sees("3 queued", "↶ checkpoint")
             await me.listed()

@@ -291,7 +291,7 @@ async def test_the_first_checkpoint_says_how_far_it_is(
     async with runner(home, project, NARROW) as me:
         with only_one(project_of(project)[0]):
             await me.ask("go on")
-            await me.sees("running", "taking the first checkpoint")
+            await me.sees("starting Gemini CLI", "taking the first checkpoint")
             assert "0 files" not in me.text
         await me.sees("Working.", "✓ done")
         assert "taking the first" not in me.text
