@@ -324,7 +324,7 @@ async def test_a_failed_run_says_why_and_what_one_can_do(
     fake_cli("err:Please set an Auth method", "exit:41")
     async with runner(home, project, BOTH) as me:
         await me.ask("hello")
-        await me.sees("✗", "Please set an Auth method", "to close this", "Run again")
+        await me.sees("✗", "Please set an Auth method", "esc closes this", "Run again")
         await me.ended()
         await me.type("run")
         assert me.pane.prompt.text == "run"
