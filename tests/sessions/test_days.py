@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
+from gemtui.marks import Mark
 from gemtui.sessions.catalog.columns import Sort
-from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, View
+from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, View, days_of
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.store import SessionKind
 from tests.rows import each_row
@@ -24,9 +25,9 @@ def called(days: Days, when: datetime) -> str:
     return span.name
 
 
-def test_each_of_the_last_days_has_a_name_and_then_come_months() -> None:
+def test_each_of_the_last_days_has_a_name_and_earlier_days_have_dates() -> None:
     days = Days(NOW, UTC)
-    names = [called(days, NOW - timedelta(hours=hours)) for hours in range(24 * 60)]
+    names = [called(days, NOW - timedelta(hours=hours)) for hours in range(24 * 9)]
     assert [name for name, _ in groupby(names)] == [
         "Today",
         "Yesterday",
@@ -35,10 +36,11 @@ def test_each_of_the_last_days_has_a_name_and_then_come_months() -> None:
         "Monday",
         "Sunday",
         "Saturday",
-        "Earlier this month",
-        "October 2026",
-        "September 2026",
+        "Fri 13 Nov",
+        "Thu 12 Nov",
+        "Wed 11 Nov",
     ]
+    assert called(days, NOW - timedelta(days=365)) == "Thu 20 Nov 2025"
 
 
 @each_row("tz", [UTC, BERLIN, None])
@@ -105,8 +107,19 @@ def test_what_belongs_to_a_session_stands_on_its_day() -> None:
     assert [row.key for row in rows][:3] == ["day Today", "s0", "agent"]
 
 
-def test_ten_thousand_sessions_cost_a_heading_for_each_month() -> None:
+def test_a_day_counts_its_pinned_sessions_and_leads_to_its_first_row_below_its_heading() -> None:
     listing = Listing()
-    listing.replace_all([summary(f"s{at}", hours=at * 2) for at in range(10_000)])
-    rows = listing.arrange(View(everywhere=True), Days(NOW, UTC)).rows
-    assert len(rows) - 10_000 == len(headings(rows)) < 7 + 29
+    listing.replace_all([*SESSIONS, summary("old", hours=72)])
+    listing.mark({id: Mark(session=id, pinned=True) for id in ("s0", "old")})
+    view = View(everywhere=True)
+    rows = listing.arrange(view, Days(NOW, UTC)).rows
+    assert headings(rows) == ["Pinned 2", "Today 3", "Yesterday 4", "Wednesday 1"]
+    days = [(str(each.day), each.count, each.first) for each in days_of(rows, view, UTC)]
+    assert days == [
+        ("2026-11-20", 3, "s1"),
+        ("2026-11-19", 4, "s3"),
+        ("2026-11-18", 1, "s7"),
+        ("2026-11-17", 1, "old"),
+    ]
+    oldest = listing.arrange(reverse := View(everywhere=True, reverse=True), Days(NOW, UTC)).rows
+    assert days_of(oldest, reverse, UTC)[0].first == "old"

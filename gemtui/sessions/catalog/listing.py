@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class DaySpan(Struct, frozen=True):
-    """A day, or several days of one month that share a heading.
+    """A day, under whose name sessions are listed.
 
     The span includes `start` and excludes `end`; if `end` is None, the span has no end.
     """
@@ -63,11 +63,11 @@ class DaySpan(Struct, frozen=True):
 
 
 class Days:
-    """Assigns times to headings such as Today, Monday, and March 2026.
+    """Assigns times to headings such as Today, Monday, and Sun 11 Oct.
 
     `now`: the current time, which decides what today is. `tz`: the time zone in which days begin;
-    None means the local one. Today, yesterday, and the five days before have their own headings.
-    Earlier days share one heading per month, because otherwise half of a list would be headings.
+    None means the local one. Today, yesterday, and the five days before have names; earlier days
+    have dates.
     """
 
     def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
@@ -75,7 +75,7 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """Return the day or month under whose heading a time belongs.
+        """Return the day under whose heading a time belongs.
 
         A time in the future, which comes from a wrong clock, belongs under today.
         """
@@ -85,22 +85,10 @@ class Days:
             return DaySpan("Today", self._start(self.today), None)
         if ago <= _NAMED:
             name = "Yesterday" if ago == 1 else f"{day:%A}"
-            return DaySpan(name, self._start(day), self._start(day + _DAY))
-        first = day.replace(day=1)
-        following = (first + 31 * _DAY).replace(day=1)
-        this_month = following > self.today
-        end = min(following, self.today - _NAMED * _DAY)
-        name = "Earlier this month" if this_month else f"{day:%B %Y}"
-        return DaySpan(name, self._start(first), self._start(end))
-
-    def moment(self, when: datetime) -> str:
-        """Return the part of a time that its heading doesn't show: `23:11`, or `Sat 14`.
-
-        Under the heading of a day, this is the time of day; under the heading of a month, the date.
-        Call this only for days before today.
-        """
-        local = when.astimezone(self.tz)
-        return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"
+        else:
+            name = f"{day:%a} {day.day} {day:%b}"
+            name += f" {day.year}" if day.year != self.today.year else ""
+        return DaySpan(name, self._start(day), self._start(day + _DAY))
 
     def _start(self, day: date) -> datetime:
         return start_of_day(day, self.tz)
@@ -346,9 +334,10 @@ class Heading(Struct, frozen=True):
 
 
 class DayHeading(Struct, frozen=True):
-    """The heading of a day or month, of the pinned sessions, or of all unpinned ones.
+    """The heading of a day, of the pinned sessions, or of all unpinned ones.
 
-    `count`: the number of sessions under the heading. The cursor skips this row.
+    `count`: the number of its sessions; a day's pinned ones count, though they are listed at the
+    top. The cursor skips this row.
     """
 
     name: str
@@ -579,7 +568,7 @@ def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -
     if view.grouped:
         yield from _grouped(others, view.folded)
     elif view.by_day and days is not None:
-        yield from _by_day(others, _PROPERTY[view.sort], days)
+        yield from _by_day(others, pinned, _PROPERTY[view.sort], days)
     else:
         if pinned and others:
             yield DayHeading(NOT_PINNED, len(others))
@@ -611,12 +600,18 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
 
 
 def _by_day(
-    rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
+    rows: Sequence[SessionRow],
+    pinned: Sequence[SessionRow],
+    time: Callable[[ListEntry], datetime | None],
+    days: Days,
 ) -> list[Row]:
-    """Return rows that are sorted by `time` under a heading for each day or month.
+    """Return rows that are sorted by `time` under a heading for each day.
 
-    Children stay under the same heading as their parent session.
+    Children stay under the same heading as their parent session. `pinned`: sessions that count for
+    their days, but are listed elsewhere.
     """
+    times = [time(row.entry) for row in pinned if not row.depth]
+    listed_above = Counter(days.span_of(when).name for when in times if when is not None)
     tops = [at for at, row in enumerate(rows) if not row.depth]
     below: list[Row] = []
     position = 0
@@ -629,35 +624,35 @@ def _by_day(
             after = bisect_left(
                 tops, True, position + 1, key=lambda at: time(rows[at].entry) not in span
             )
-        below.append(DayHeading(name, after - position))
+        below.append(DayHeading(name, after - position + listed_above[name]))
         below += rows[tops[position] : tops[after] if after < len(tops) else len(rows)]
         position = after
     return below
 
 
 class DayCount(Struct, frozen=True):
-    """The number of sessions on one day of a list, and the key of the day's first row."""
+    """The number of sessions on one day of a list, and the key of the row to go to for it."""
 
     day: date
     count: int
     first: str
 
 
-def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
+def days_of(rows: Iterable[Row], view: View, tz: tzinfo | None) -> list[DayCount]:
     """Count the sessions of each day in a list sorted by time, in the list's order.
 
-    Pinned sessions are left out. `sort`: which time the list is sorted by. `tz`: the time zone, as
-    for `Days`.
+    A day leads to its heading's first row or, if all of its sessions are pinned, to one of these.
+    `view`: how the list is arranged. `tz`: the time zone, as for `Days`.
     """
+    pinned, others = _parted([row for row in rows if isinstance(row, SessionRow)])
     counts: dict[date, DayCount] = {}
-    for row in rows:
-        if isinstance(row, SessionRow) and not row.depth and not row.entry.pinned:
-            when = _PROPERTY[sort](row.entry)
-            if when is not None:
-                day = when.astimezone(tz).date()
-                count = counts.get(day) or DayCount(day, 0, row.key)
-                counts[day] = DayCount(day, count.count + 1, count.first)
-    return list(counts.values())
+    for row in (*others, *pinned):
+        when = None if row.depth else _PROPERTY[view.sort](row.entry)
+        if when is not None:
+            day = when.astimezone(tz).date()
+            count = counts.get(day) or DayCount(day, 0, row.key)
+            counts[day] = DayCount(day, count.count + 1, count.first)
+    return sorted(counts.values(), key=lambda count: count.day, reverse=not view.reverse)
 
 
 def _heading(entry: ListEntry) -> Clean:

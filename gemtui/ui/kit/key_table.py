@@ -627,7 +627,7 @@ FOOTER = (
     "sessions.delete", "sessions.pin", "sessions.marks", "list.select", "list.sort",
     "sessions.new_run", "sessions.go_on", "raw.copy", "raw.close",
     "search.open", "search.scope", "search.dropped", "search.close", "search.complete",
-    "search.cursor_down", "files.open", "files.scope", "files.span", "files.patch", "files.close",
+    "search.cursor_down", "files.open", "files.scope", "files.span", "files.close", "files.patch",
     "files.cursor_down", "files.recover", "undo.confirm", "undo.go_on", "undo.redo", "undo.scope",
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close",
     "patch.write", "patch.close",

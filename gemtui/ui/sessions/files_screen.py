@@ -161,7 +161,7 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
             self.state.chosen = row.id
 
     def _update_header(self) -> None:
-        parts = scope_parts("Written files", self._root, self.gemtui.glyphs, self.state.span)
+        parts = scope_parts("Changed files", self._root, self.gemtui.glyphs, self.state.span)
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
         self.header.show_parts(parts, [Content.styled(count, "dim")])

@@ -193,6 +193,11 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
             self.go(place)
         return place is not None
 
+    def show_at_top(self, key: str) -> None:
+        """Move the cursor to the row with this key, with its heading in the first line."""
+        if self.go_to(key):
+            self.scroll_to_line(self._places.top(self.lead(self.cursor)))
+
     def go(self, place: int, step: int = 1) -> None:
         """Move the cursor to the row at this index.
 
@@ -509,15 +514,16 @@ class ViewKeys(KeyPart):
 
         If necessary, the list is first sorted by date and ungrouped.
         """
-        view, app = self._list.view, self._list.app
-        sort = view.sort if view.sort is Sort.STARTED else Sort.UPDATED
-        self._arrange(sort=sort, grouped=False)
-        zone, here = look_of(app, 1).tz, self._list.chosen
-        days = days_of(self._list.items, sort, zone)
-        shown = days_of(() if here is None else (here,), sort, zone)
+        by_start, app = self._list.view.sort is Sort.STARTED, self._list.app
+        self._arrange(sort=Sort.STARTED if by_start else Sort.UPDATED, grouped=False)
+        view, row = self._list.view, self._list.chosen
+        zone = look_of(app, 1).tz
+        days = days_of(self._list.items, view, zone)
+        shown = days_of(() if row is None else (row,), view, zone)
 
         def chosen(first: str | None) -> None:
-            self._list.go_to(first)
+            if first is not None:
+                self._list.show_at_top(first)
 
         if days and self._list.days is not None:
             at = shown[0].day if shown else None

@@ -179,7 +179,7 @@ def _moment(when: datetime, look: Look, days: Days | None) -> str:
     """Return an age or, under the heading of an earlier day, only the time of day."""
     if days is None or when.astimezone(days.tz).date() >= days.today:
         return relative(when, look.now)
-    return days.moment(when)
+    return f"{when.astimezone(days.tz):%H:%M}"
 
 
 # --- two lines -------------------------------------------------------------------------------

@@ -211,6 +211,14 @@ async def test_clicks_highlight_two_open_and_the_wheel_leaves_the_cursor() -> No
         assert app.highlighted == "m0"
 
 
+async def test_a_chosen_day_stands_at_the_top_with_its_heading() -> None:
+    async with showing(MANY) as (app, pilot):
+        await pilot.press("D", "down", "enter")
+        await pilot.pause()
+        assert app.lines[0].startswith("   Yesterday")
+        assert app.highlighted == "m13"
+
+
 # --- a store that changes --------------------------------------------------------------------
 
 

@@ -77,7 +77,7 @@ async def test_a_search_says_at_once_that_it_searches(
 async def test_this_project_or_all(store: Path) -> None:
     async with person(store, NARROW, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
-        await me.sees("^r scope  ^t", "esc back", "f1 keys")
+        await me.sees("^r all projects  ^t rewound", "esc back", "f1 keys")
         await me.does(
             "'leaps",
             "No matches in this project. Press ctrl+r to search all",
@@ -85,7 +85,7 @@ async def test_this_project_or_all(store: Path) -> None:
         )
         await me.does("ctrl+r", "all projects", "in 1 session")
         await me.press("escape", "escape")
-        await me.does("w", "^r scope  ^t", "esc back", "f1 keys")
+        await me.does("w", "^r all projects  ^t", "esc back", "f1 keys")
 
 
 async def test_fields_complete_and_narrow_down_and_a_wrong_one_is_told(store: Path) -> None:
@@ -95,7 +95,7 @@ async def test_fields_complete_and_narrow_down_and_a_wrong_one_is_told(store: Pa
     async with person(store, NARROW) as me:
         await begin(me)
         await me.sees("esc back", "is:failed in:prompt")
-        assert "scope" not in me.text
+        assert "^r" not in me.text
         field = me.app.screen.query_one(Input)
         await me.type("leaps too")
         await me.press("tab")
@@ -140,9 +140,9 @@ async def test_dropped_messages_are_searched_apart_and_hits_are_shown_as_text(
         assert "\x1b" not in me.text
         await me.does("ctrl+u 'pin", "a the pin bbb")
         other = "Press ctrl+t to search"
-        await me.does("ctrl+u 'quicksilver", f"No matches. {other} dropped messages.")
-        await me.does("ctrl+t", "dropped messages", "in 1 session")
-        await me.does("space 'zzzz", f"No matches in dropped messages. {other} current messages.")
+        await me.does("ctrl+u 'quicksilver", f"No matches. {other} rewound or replaced messages.")
+        await me.does("ctrl+t", "rewound or replaced messages", "in 1 session")
+        await me.does("space 'zzzz", "No rewound or replaced message matches.")
         await me.press(*["backspace"] * 5)
         await me.sees("in 1 session")
         await me.does("enter", "quicksilver")

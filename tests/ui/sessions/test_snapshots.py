@@ -82,7 +82,7 @@ async def marked(me: Person) -> None:
 
 async def files(me: Person) -> None:
     await listed(me)
-    await me.does("w", "Written files", "167 files", "tidewatch/api.py", "3 writes")
+    await me.does("w", "Changed files", "167 files", "tidewatch/api.py", "3 writes")
     await me.lacks("reading")
 
 
