@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gemtui.checkpoints.store import Checkpoint, CheckpointStore, open_store
+from gemtui.checkpoints.store import Checkpoint, open_store
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 from gemtui.jsonout import fields
@@ -44,10 +44,8 @@ class CheckpointsUsage:
 
 def checkpoints_usage(place: Path) -> CheckpointsUsage:
     """Return the disk usage of the checkpoints under `place`. Never raises."""
-    folders = list(_folders(place))
-    return CheckpointsUsage(
-        folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
-    )
+    sizes = [sum(folder_sizes(folder)) for folder in _folders(place)]
+    return CheckpointsUsage(folder=place, projects=len(sizes), bytes=sum(sizes))
 
 
 def remove_old_checkpoints(
@@ -69,29 +67,31 @@ def remove_old_checkpoints(
 
     Projects whose checkpoints are in use or unreadable are skipped.
     """
-    folders = (each for each in _folders(place) if each not in needed)
-    was = {folder: sum(folder_sizes(folder)) for folder in folders}
-    for folder in was:
-        _prune_one(folder, goes_on, lambda each: each.time >= before)
-    for folder in sorted(was, key=_used_last):
+    sizes = {
+        folder: sum(folder_sizes(folder)) for folder in _folders(place) if folder not in needed
+    }
+    for folder in sizes:
+        _prune_one(folder, goes_on, lambda checkpoint: checkpoint.time >= before)
+    for folder in sorted(sizes, key=_used_last):
         for step in range(1, _ROUNDS + 1):
             if checkpoints_usage(place).bytes <= most_bytes:
                 break
-            if not _prune_one(folder, goes_on, partial(_is_among, _newest(folder, step))):
+            newest = _newest(folder, step)
+            if not _prune_one(folder, goes_on, partial(_is_among, newest)):
                 break
-    left = {folder: sum(folder_sizes(folder)) for folder in was}
-    freed = {folder: size - left[folder] for folder, size in was.items() if left[folder] < size}
-    return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed.values()))
+    freed = [size - sum(folder_sizes(folder)) for folder, size in sizes.items()]
+    freed = [size for size in freed if size > 0]
+    return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed))
 
 
 def _folders(place: Path) -> Iterator[Path]:
     with suppress(OSError):
-        yield from sorted(each for each in place.iterdir() if each.is_dir())
+        yield from sorted(folder for folder in place.iterdir() if folder.is_dir())
 
 
 def _used_last(folder: Path) -> float:
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
-        return max((each.time for each in store.checkpoints()), default=0.0)
+        return max(store.times().values(), default=0.0)
     return 0.0
 
 
@@ -101,7 +101,7 @@ def _newest(folder: Path, step: int) -> frozenset[int]:
     `step`: the step's number. In the last step, which has the number `_ROUNDS`, nothing is kept.
     """
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
-        ids = [each.id for each in store.checkpoints()]
+        ids = sorted(store.times())
         return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())
     return frozenset()
 
@@ -118,39 +118,19 @@ def _prune_one(
     `goes_on`: returns whether the run with this id is still working; its checkpoints are kept.
     `stays`: returns whether to keep any other checkpoint. Returns whether any were removed.
     """
-    with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
-        if not free:
+    with suppress(OSError, CheckpointsUnreadable), locked(folder / _LOCK, wait=False) as is_free:
+        if not is_free:
             return False
         with open_store(folder) as store:
-            checkpoints = store.checkpoints()
             if any(undo.plan is not None for undo in store.undos()):
                 return False
-            first = next(
-                (
-                    each.id
-                    for each in checkpoints
-                    if stays(each) or (each.run and goes_on(each.run))
-                ),
-                None,
-            )
-            if first is not None:
-                return _drop(store, first, checkpoints)
+            for at, checkpoint in enumerate(store.checkpoints()):
+                if stays(checkpoint) or (checkpoint.run and goes_on(checkpoint.run)):
+                    if at > 0:
+                        with store.transaction():
+                            store.drop_before(checkpoint.id)
+                        store.release_space()
+                    return at > 0
         shutil.rmtree(folder)
         return True
     return False
-
-
-def _drop(store: CheckpointStore, first: int, checkpoints: list[Checkpoint]) -> bool:
-    if checkpoints[0].id == first:
-        return False
-    with store.transaction():
-        store.drop_before(first)
-    store.release_space()
-    return True
-
-
-@contextmanager
-def _free(folder: Path) -> Iterator[bool]:
-    """Hold a project's lock if it is free; yield whether it was."""
-    with locked(folder / _LOCK, wait=False) as free:
-        yield free

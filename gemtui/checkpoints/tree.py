@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,14 +87,14 @@ def list_files(
     listing = None if git is None else _by_git(git, root, private, index)
     if listing is None:
         listing = _by_walk(root)
-    cut = folders_inside(root, without)
+    cut = tuple(folder + b"/" for folder in folders_inside(root, without))
     if not cut:
         return listing
-    return replace(
-        listing,
-        names=frozenset(each for each in listing.names if not _below(each, cut)),
-        ignored=frozenset(each for each in listing.ignored if not _below(each, cut)),
+    names, ignored = (
+        frozenset(name for name in files if not (name + b"/").startswith(cut))
+        for files in (listing.names, listing.ignored)
     )
+    return replace(listing, names=names, ignored=ignored)
 
 
 def index_file(private: Path, number: int) -> Path:
@@ -119,16 +119,12 @@ def _holds_home(root: Path) -> bool:
 def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
     """Return the names, relative to the root, of those folders that are in it."""
     real = Path(os.path.realpath(root))
-    places = (Path(os.path.realpath(each)) for each in folders)
-    return tuple(
-        bytes(place.relative_to(real))
-        for place in places
-        if place != real and place.is_relative_to(real)
-    )
-
-
-def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
-    return any(name == each or name.startswith(each + b"/") for each in folders)
+    names = []
+    for folder in folders:
+        place = Path(os.path.realpath(folder))
+        if place != real and place.is_relative_to(real):
+            names.append(bytes(place.relative_to(real)))
+    return tuple(names)
 
 
 # --- with git -------------------------------------------------------------------------------------
@@ -137,16 +133,17 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> TreeListing | None:
     """List files with git; return None if git fails."""
     top = _top(root)
-    _make_private(private)
-    known, words, listed = index, ("-d", "-m", "-o"), None
-    if known is not None and known.top == bytes(top):
-        file = index_file(private, known.number)
-        if known.number == 0 or _is_whole(file, known):
-            listed = _ask(git, root, top, private, file, words)
-    whole = known is None or listed is None
-    if known is None or listed is None:
-        known = GitIndex(0, bytes(top), "")
-        listed = _ask(git, root, top, private, index_file(private, 0), words)
+    make_private(private)
+    options, listed = ("-d", "-m", "-o"), None
+    if index is not None and index.top == bytes(top):
+        file = index_file(private, index.number)
+        facts = stat_if_possible(file, follow=True)
+        if index.number == 0 or (facts is not None and facts.st_size == index.size):
+            listed = _ask(git, root, top, private, file, options)
+    whole = index is None or listed is None
+    if index is None or listed is None:
+        index = GitIndex(0, bytes(top), "")
+        listed = _ask(git, root, top, private, index_file(private, 0), options)
     if listed is None:
         return None
     names = set(filter(None, listed.split(b"\0")))
@@ -154,16 +151,16 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
     notes = [NESTED] if folders else []
     tracked, ignored = _index(top), frozenset[bytes]()
     version = _version_of(tracked)
-    if tracked is not None and version != known.tracked:
+    if tracked is not None and version != index.tracked:
         more = _ask(git, root, top, private, tracked, ("-c", "-i"))
         if more is None:
             notes.append(TRACKED)
         else:
             ignored = _counted(set(more.split(b"\0")) - names)
-            known = known._replace(tracked=version)
+            index = index._replace(tracked=version)
     if len(names) + len(ignored) > MOST_FILES:
         return TreeListing(frozenset(), (TOO_MANY,))
-    return TreeListing(_counted(names - folders), tuple(notes), known, whole, ignored)
+    return TreeListing(_counted(names - folders), tuple(notes), index, whole, ignored)
 
 
 def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
@@ -172,19 +169,12 @@ def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
     )
 
 
-def _is_whole(file: Path, index: GitIndex) -> bool:
-    facts = stat_if_possible(file, follow=True)
-    return facts is not None and facts.st_size == index.size
-
-
 def _version_of(index: Path | None) -> str:
     """Return a string that changes when an index file is written; "" if it is missing."""
-    seen = None if index is None else stat_if_possible(index, follow=True)
-    return (
-        ""
-        if seen is None
-        else f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
-    )
+    facts = None if index is None else stat_if_possible(index, follow=True)
+    if facts is None:
+        return ""
+    return f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns} {facts.st_ino} {index}"
 
 
 def _ask(
@@ -195,26 +185,26 @@ def _ask(
     `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
     `index`: the index file to use. `words`: options of `git ls-files`.
     """
-    command = [
-        git,
-        "--no-pager",
-        "-c",
-        "core.fsmonitor=false",
-        "-C",
-        str(root),
-        "ls-files",
-        "-z",
-        *words,
-    ]
+    command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root)]
+    command += ["ls-files", "-z", *words]
     repository = _repository(top)
     if repository is not None:  # elsewhere, nothing is ignored
-        command += ["--exclude-standard", *_excludes(_common(repository) / "info" / "exclude")]
+        command.append("--exclude-standard")
+        excludes = _common(repository) / "info" / "exclude"
+        if is_file(excludes):
+            command.append(f"--exclude-from={excludes}")
     with TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 command,
                 cwd=FOLDER,
-                env=_environ(top, private, index),
+                env={
+                    **private_environ(private, top, index),
+                    "PATH": os.defpath,
+                    "LC_ALL": "C",
+                    "GIT_OPTIONAL_LOCKS": "0",
+                    "GIT_NO_LAZY_FETCH": "1",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.DEVNULL,
@@ -232,35 +222,36 @@ def _ask(
         return output.read()
 
 
-def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
-    """Return git's environment, without variables that could make it run programs."""
+def private_environ(private: Path, top: Path, index: Path) -> dict[str, str]:
+    """Return variables that make git use a private repository, and no other configuration.
+
+    `private`: the repository, as `make_private` creates it. `top`: the working tree. `index`: the
+    index file.
+    """
     return {
-        "PATH": os.defpath,
-        "LC_ALL": "C",
         "HOME": str(private),
         "XDG_CONFIG_HOME": str(private),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
         "GIT_DIR": str(private),
         "GIT_WORK_TREE": str(top),
         "GIT_INDEX_FILE": str(index),
     }
 
 
-def _make_private(private: Path) -> None:
+def make_private(private: Path, *, sha256: bool = False) -> None:
     """Create the smallest repository that git accepts, in the folder `private`.
 
-    Damaged files are replaced: git would fail because of them, or wait for a FIFO.
+    Damaged files are replaced: git would fail because of them, or wait for a FIFO. `sha256`:
+    whether its objects have SHA-256 ids. Raises OSError.
     """
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
-    for name, text in (
-        ("HEAD", b"ref: refs/heads/none\n"),
-        ("config", b"[core]\n\tbare = false\n"),
-    ):
+    config = b"[core]\n\tbare = false\n"
+    if sha256:
+        config += b"\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+    for name, text in (("HEAD", b"ref: refs/heads/none\n"), ("config", config)):
         file = private / name
         with suppress(OSError):
             if read_small(file) == text:
@@ -316,10 +307,6 @@ def _common(repository: Path) -> Path:
 def _index(top: Path) -> Path | None:
     repository = _repository(top)
     return None if repository is None or not is_file(repository / "index") else repository / "index"
-
-
-def _excludes(path: Path) -> tuple[str, ...]:
-    return (f"--exclude-from={path}",) if is_file(path) else ()
 
 
 # --- without git ----------------------------------------------------------------------------------

@@ -49,11 +49,13 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
         with SessionLog.read(path) as log:
             transcript = transcript_of(log, in_flight=False)
             prompts = max(1, sum(message.prompt for message in live))
-            found = (part for part in _parts(transcript, prompts) if _is_of(part, live))
-            first = next(found, ())
-            if not first or _asked(first) == _asked(live):
-                return first
-            return next((part for part in found if _asked(part) == _asked(live)), first)
+            newest: tuple[Message, ...] = ()
+            for part in _parts(transcript, prompts):
+                if _is_of(part, live):
+                    if _asked(part) == _asked(live):
+                        return part
+                    newest = newest or part
+            return newest
     except (GemtuiError, OSError):
         return ()
 
@@ -133,12 +135,14 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
     for message in live:
         mate = _mate(message, left, places)
         if mate is None:
-            kept = [shown.rest(message)]
+            messages = [shown.rest(message)]
         else:
             part = [left.pop(at) for at in _due(message, mate, left)]
-            kept = [*part[:-1], _joined(message, part, places)]
+            messages = [*part[:-1], _joined(message, part, places)]
             shown.add(part, message)
-        yield from (each for each in kept if each.blocks)
+        for woven in messages:
+            if woven.blocks:
+                yield woven
     yield from left.values()
 
 
@@ -187,9 +191,10 @@ class _Shown:
             return block.id in self._calls
         if not isinstance(block, Text):
             return False
-        found = [text for text in self._texts if text in block.text]
-        self._texts = [text for text in self._texts if text not in found]
-        return bool(found)
+        rest = [text for text in self._texts if text not in block.text]
+        has_any = len(rest) < len(self._texts)
+        self._texts = rest
+        return has_any
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
@@ -213,43 +218,39 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
         texts = list(_texts(stored))
         if texts and all(text in whole for text in texts):
             return at
-    return _silent_mate(message, left, places)
-
-
-def _silent_mate(
-    message: Message, left: Mapping[int, Message], places: Container[str]
-) -> int | None:
-    """Match an answer from the stream to the next stored answer if both lack text.
-
-    This is for answers with calls that were not stored because the run was interrupted. Returns the
-    stored answer's position, or None if there is no match.
-    """
+    # If the run was interrupted, its last calls were not stored: an answer that has only such calls
+    # corresponds to the next stored answer, if that has no text either.
     ids = list(_ids([message]))
-    if not ids or any(_texts(message)) or any(id in places for id in ids):
+    if not ids or whole or any(id in places for id in ids):
         return None
-    at = next((at for at in left if left[at].author is Author.MODEL), None)
-    return None if at is None or any(_texts(left[at])) else at
+    for at, stored in left.items():
+        if stored.author is Author.MODEL:
+            return None if any(_texts(stored)) else at
+    return None
 
 
-def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
+def _joined(message: Message, stored: Sequence[Message], stored_calls: Container[str]) -> Message:
     """Merge a message from the stream into the stored one that corresponds to it.
 
     `stored`: the stored messages to show in place of `message`; the last one corresponds to it. The
     result has everything in that one, plus what only `message` has. The text from the stream is
-    kept only if it contains none of the stored messages' text. `known`: the ids of all stored
-    calls.
+    kept only if it contains none of the stored messages' text. `stored_calls`: the ids of all
+    stored calls.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
-    blocks = [
-        completed_call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block
-        for block in mate.blocks
-    ]
+    blocks = list[Block]()
     if not message.prompt:
         whole = "\n".join(_texts(message))
-        if not any(text in whole for each in stored for text in _texts(each)):
-            blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
-        blocks += [call for call in calls.values() if call.id not in known]
+        stored_texts = [text for other in stored for text in _texts(other)]
+        if not any(text in whole for text in stored_texts):
+            blocks += [block for block in message.blocks if isinstance(block, Text)]
+    for block in mate.blocks:
+        if isinstance(block, ToolCall):
+            block = completed_call(block, calls.get(block.id))
+        blocks.append(block)
+    if not message.prompt:
+        blocks += [call for call in calls.values() if call.id not in stored_calls]
     return message_with(
         mate, id=message.id, blocks=tuple(blocks) or message.blocks, time=message.time or mate.time
     )

@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.checkpoints.project_files import ProjectFiles
-from gemtui.checkpoints.store import ABSENT, FILE, LINK, digest_of
+from gemtui.checkpoints.review import PassingContents
+from gemtui.checkpoints.store import ABSENT, FILE, LINK
+from gemtui.checkpoints.tree import make_private, private_environ
 from gemtui.errors import WorktreeError, message_of
-from gemtui.files import files_below, make_folder, path_exists, resolved, write_new
+from gemtui.files import files_below, path_exists, resolved
 from gemtui.processes import FOLDER, find_program, git_command, git_environ
 from gemtui.text import counted
 
@@ -93,17 +95,19 @@ class GitRepository:
         return tuple(self._left_out(tree, environ))
 
     def _left_out(self, tree: Path, environ: Mapping[str, str]) -> Iterable[str]:
-        entries = _git(tree, "ls-files", "-s", "-z", environ=environ).split(b"\0")
-        names = [each.partition(b"\t") for each in entries if each]
-        if any(fields.startswith(_SUBMODULE) for fields, _, _ in names):
+        names, has_submodules = list[bytes](), False
+        for entry in _git(tree, "ls-files", "-s", "-z", environ=environ).split(b"\0"):
+            fields, _, name = entry.partition(b"\t")
+            has_submodules = has_submodules or fields.startswith(_SUBMODULE)
+            names.append(name)
+        if has_submodules:
             yield "its git submodules are empty"
-        given = b"".join(name + b"\0" for _, _, name in names)
         words = ("check-attr", "--cached", "-z", "--stdin", "filter")
-        told = _git(tree, *words, environ=environ, given=given).split(b"\0")
-        rows = zip(told[0::3], told[2::3], strict=False)
-        filters = [value for _, value in rows if value not in (b"unspecified", b"unset", b"set")]
+        output = _git(tree, *words, environ=environ, given=b"\0".join(names)).split(b"\0")
+        values = output[2::3]  # each file's name, the attribute, and its value
+        filters = [value for value in values if value not in (b"unspecified", b"unset", b"set")]
         if filters:
-            which = ", ".join(sorted({each.decode("utf-8", "replace") for each in filters}))
+            which = ", ".join(sorted({name.decode("utf-8", "replace") for name in filters}))
             files = counted(len(filters), "file")
             yield (
                 f"git filters ({which}) were not run, so {files} may differ from your working copy"
@@ -117,9 +121,9 @@ class GitRepository:
         index = _git_folder_of(self.top) / "index"
         with suppress(WorktreeError, OSError):
             environ = self._private(private, self.top, index, commit)
-            told = _git(self.top, "diff-index", "--name-only", "-z", commit, environ=environ)
+            changed = _git(self.top, "diff-index", "--name-only", "-z", commit, environ=environ)
             new = _git(self.top, "ls-files", "-o", "-z", "--exclude-standard", environ=environ)
-            return told.count(b"\0") + new.count(b"\0")
+            return (changed + new).count(b"\0")
         return None
 
     def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
@@ -146,8 +150,8 @@ class GitRepository:
 
         Raises WorktreeError.
         """
-        told = _git(self.top, "worktree", "list", "--porcelain").split(b"\n")
-        return b"worktree " + os.fsencode(tree) in told
+        lines = _git(self.top, "worktree", "list", "--porcelain").split(b"\n")
+        return b"worktree " + os.fsencode(tree) in lines
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, even if this loses commits. Raises WorktreeError."""
@@ -160,27 +164,9 @@ class GitRepository:
         configuration. `place`: its folder. `tree`, `index`: the working tree
         and the index to use. `commit`: any commit, whose id shows the type of hash.
         """
-        for folder in (place / "objects", place / "refs"):
-            make_folder(folder)
-        sha256 = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n"
-        more = sha256 if len(commit) == _SHA256 else ""
-        for name, text in (
-            ("HEAD", "ref: refs/heads/none\n"),
-            ("config", f"[core]\nbare = false\n{more}"),
-        ):
-            with suppress(FileExistsError):
-                write_new(place / name, text.encode())
-        return {
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_ATTR_NOSYSTEM": "1",
-            "HOME": str(place),
-            "XDG_CONFIG_HOME": str(place),
-            "GIT_DIR": str(place),
-            "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
-            "GIT_WORK_TREE": str(tree),
-            "GIT_INDEX_FILE": str(index),
-        }
+        make_private(place, sha256=len(commit) == _SHA256)
+        objects = {"GIT_OBJECT_DIRECTORY": str(self.common / "objects")}
+        return private_environ(place, tree, index) | objects
 
 
 def _nearest(folder: Path) -> Path | None:
@@ -188,8 +174,11 @@ def _nearest(folder: Path) -> Path | None:
 
     Unlike git, this ignores the repository's configuration.
     """
-    place = resolved(folder)
-    return next((each for each in (place, *place.parents) if path_exists(each / ".git")), None)
+    folder = resolved(folder)
+    for place in (folder, *folder.parents):
+        if path_exists(place / ".git"):
+            return place
+    return None
 
 
 def _git_folder_of(tree: Path) -> Path:
@@ -198,8 +187,8 @@ def _git_folder_of(tree: Path) -> Path:
     return Path(os.fsdecode(_line(_git(tree, *words))))
 
 
-def _line(told: bytes) -> bytes:
-    return told.removesuffix(b"\n")
+def _line(output: bytes) -> bytes:
+    return output.removesuffix(b"\n")
 
 
 def _git(
@@ -213,7 +202,7 @@ def _git(
     if git is None:
         raise WorktreeError("git is not installed")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*git_command(git, folder), *words],
             cwd=FOLDER,
             env={**git_environ(), **(environ or {})},
@@ -226,11 +215,11 @@ def _git(
         raise WorktreeError(f"git {words[0]} took longer than {_LIMIT:.0f} seconds") from None
     except (OSError, ValueError) as error:
         raise WorktreeError(f"git could not be started: {message_of(error)}") from None
-    if done.returncode:
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = told[-1] if told else f"exit code {done.returncode}"
+    if process.returncode:
+        lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = lines[-1] if lines else f"exit code {process.returncode}"
         raise WorktreeError(f"git {words[0]}: {why}")
-    return done.stdout
+    return process.stdout
 
 
 # --- the project's settings -----------------------------------------------------------------------
@@ -252,37 +241,26 @@ def copy_settings(source: Path, tree: Path, inside: Path) -> None:
     Files that the original lacks are removed from the worktree. Raises OSError, and WorktreeError
     if not everything can be copied.
     """
-    folders = [os.fsencode(each) for each in (inside, *inside.parents)]
-    with ProjectFiles(source) as here, ProjectFiles(tree) as there:
-        for folder in folders:
+    with ProjectFiles(source) as originals, ProjectFiles(tree) as copies:
+        for folder in map(os.fsencode, (inside, *inside.parents)):
             above = b"" if folder == b"." else folder + b"/"
             names = {above + _VARIABLES, *_below(source, above), *_below(tree, above)}
             for name in sorted(names):
-                _copy(here, there, name)
+                _copy(originals, copies, name)
 
 
-def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
-    kept = _Contents()
-    state, _ = here.state(name, kept)
-    now, _ = there.state(name)
+def _copy(originals: ProjectFiles, copies: ProjectFiles, name: bytes) -> None:
+    contents = PassingContents(None)
+    state, _ = originals.state(name, contents)
+    now, _ = copies.state(name)
     if not state.kept:
         raise WorktreeError(f"{os.fsdecode(name)} can't be copied into a worktree: {state.why}")
     if (state.kind, state.content) == (now.kind, now.content):
         return
     if state.kind == ABSENT:
-        there.remove(name)
+        copies.remove(name)
     elif state.kind in (FILE, LINK):
-        there.write(name, state, kept.data, _SPARE)
-
-
-class _Contents:
-    """Implements the Keeper interface by keeping one file's contents in memory."""
-
-    data = b""
-
-    def keep(self, data: bytes) -> str:
-        self.data = data
-        return digest_of(data)
+        copies.write(name, state, contents.content(state.content), _SPARE)
 
 
 def _below(top: Path, above: bytes) -> Iterator[bytes]:
@@ -297,7 +275,7 @@ def _below(top: Path, above: bytes) -> Iterator[bytes]:
         if os.path.lexists(start):
             yield above + _FOLDER
         return
-    other = {os.path.join(start, each) for each in _OTHER}  # noqa: PTH118
+    other = {os.path.join(start, name) for name in _OTHER}  # noqa: PTH118
     for number, entry in enumerate(
         files_below(start, enters=lambda folder: folder.path not in other)
     ):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -70,68 +70,52 @@ def fork_session(
     """
     with SessionLog.read(session.path) as log:
         entries = log.replay.entries
-        prompts = [at for at, entry in enumerate(entries) if _is_prompt(entry)]
+        prompts = [
+            at
+            for at, entry in enumerate(entries)
+            if entry.facts.kind is RecordKind.MESSAGE and entry.facts.outline.prompt
+        ]
         before = len(prompts) + 1 if before is None else before
         if not 1 <= before <= len(prompts) + 1:
-            there = counted(len(prompts), "prompt")
-            raise ForkFailed(f"{session.id} has {there}, so there is no prompt {before}")
+            existing = counted(len(prompts), "prompt")
+            raise ForkFailed(f"{session.id} has {existing}, so there is no prompt {before}")
         cut = [*prompts, len(entries)][before - 1]
-        asked = entries[cut] if cut < len(entries) else None
-        times = [time for each in entries[: cut + 1] if (time := each.facts.outline.time)]
-        until = max(times, default=None) if asked else None
-        fork = Fork(
-            session_id=None,
-            path=None,
-            before=before,
-            prompt=None if asked is None else _text(log, asked),
-            project=session.folder,
-        )
-        past = entries[:cut]
-        if not any(each.facts.resumable for each in past if _is_message(each)):
+        past, text, until = entries[:cut], None, None
+        if cut < len(entries):
+            (_, record) = next(whole_records(log, [entries[cut]]))
+            text = "" if record is None else typed(record).text
+            times = [entry.facts.outline.time for entry in entries[: cut + 1]]
+            until = max(filter(None, times), default=None)
+        fork = Fork(session_id=None, path=None, before=before, prompt=text, project=session.folder)
+        messages = [entry.facts for entry in past if entry.facts.kind is RecordKind.MESSAGE]
+        if not any(message.resumable for message in messages):
             return fork
-        made = _written(fork, log, past, session, home, until=until)
-    _share_checkpoints(made, session, undo)
-    return made
+        id, path = _write(log, past, session, home, until=until)
+    if session.folder is not None:
+        place, _, _ = project_of(session.folder)
+        if place.is_dir():  # every undo reports checkpoints that are unreadable
+            with suppress(CheckpointsUnreadable), open_store(place) as store, store.transaction():
+                store.add_fork(id, session.id, undo)
+    return replace(fork, session_id=id, path=path)
 
 
-def _share_checkpoints(fork: Fork, session: Summary, undo: int | None) -> None:
-    """Record that the fork uses its original session's checkpoints, if there are any.
-
-    Unreadable checkpoints are not reported here, because every undo reports them.
-    """
-    if fork.session_id is None or fork.project is None:
-        return
-    place, _, _ = project_of(fork.project)
-    if place.is_dir():
-        with suppress(CheckpointsUnreadable), open_store(place) as store, store.transaction():
-            store.add_fork(fork.session_id, session.id, undo)
-
-
-def _is_message(entry: ReplayedMessage) -> bool:
-    return entry.facts.kind is RecordKind.MESSAGE
-
-
-def _is_prompt(entry: ReplayedMessage) -> bool:
-    return _is_message(entry) and entry.facts.outline.prompt
-
-
-def _text(log: SessionLog, entry: ReplayedMessage) -> str:
-    (_, record) = next(whole_records(log, [entry]))
-    return "" if record is None else typed(record).text
-
-
-def _written(
-    fork: Fork,
+def _write(
     log: SessionLog,
     past: Sequence[ReplayedMessage],
     session: Summary,
     home: Path,
     *,
     until: datetime | None,
-) -> Fork:
+) -> tuple[str, Path]:
+    """Write the new session's file; return the session's id and the file."""
     chats, now = _chats(session, home), datetime.now(UTC)
     make_folder(chats)
-    id, name = _new_name(chats, log.format, now)
+    # Other sessions' names must not have the start of this id: the CLI removes all files with the
+    # same start at once (assets/gemini-cli.md#clean-up).
+    taken = {path.stem[-8:] for path in chats.iterdir()}
+    while (id := str(uuid4()))[:8] in taken:
+        pass
+    path = chats / f"session-{now:%Y-%m-%dT%H-%M}-{id[:8]}.{log.format}"
     header = {
         "sessionId": id,
         "projectHash": _project_hash(session),
@@ -143,16 +127,10 @@ def _written(
     if directories := log.metadata.get("directories"):
         header["directories"] = directories
     records = _records(log, past, until)
-    write_whole(chats / name, _pieces(header, records, log.format), durable=True)
+    write_whole(path, _pieces(header, records, log.format), durable=True)
     if is_on():
-        keep(chats / name)
-    return Fork(
-        session_id=id,
-        path=chats / name,
-        before=fork.before,
-        prompt=fork.prompt,
-        project=fork.project,
-    )
+        keep(path)
+    return id, path
 
 
 def _records(
@@ -164,26 +142,26 @@ def _records(
     time. Records that only repeat a result are left out as well, because the CLI would send that
     result to the model twice (assets/gemini-cli.md#ghosts).
     """
-    given: set[str] = set()
+    with_result: set[str] = set()
     for entry, record in whole_records(log, past):
         if record is None:
             raise ForkFailed(f"{log.path} changed while gemtui was reading it: try again")
         if entry.facts.kind is RecordKind.REPLY:
-            if not given.issuperset(reply.id for reply in entry.facts.replies):
+            if not with_result.issuperset(reply.id for reply in entry.facts.replies):
                 yield record
             continue
         record = {name: value for name, value in record.items() if name != "tokens"}
         if "toolCalls" in record:
-            calls = objects(record["toolCalls"])
-            kept = [each for each in calls if until is None or not _is_later(each, until)]
-            given |= {string(each.get("id")) for each in kept if each.get("result")}
-            record["toolCalls"] = kept
+            calls = []
+            for call in objects(record["toolCalls"]):
+                time = instant(call.get("timestamp"))
+                if until is not None and time is not None and time > until:
+                    continue
+                calls.append(call)
+                if call.get("result"):
+                    with_result.add(string(call.get("id")))
+            record["toolCalls"] = calls
         yield record
-
-
-def _is_later(call: Record, until: datetime) -> bool:
-    time = instant(call.get("timestamp"))
-    return time is not None and time > until
 
 
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
@@ -229,16 +207,3 @@ def _project_hash(session: Summary) -> str:
     if not stored:
         raise ForkFailed(f"the project of {session.path} is unknown, because its header is missing")
     return stored
-
-
-def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """Return a new session id, and a file name whose id prefix no other file has.
-
-    `chats`: the folder for the file. `format`: the file name's extension. The prefix must be
-    unique, because the CLI removes all files with the same prefix at once
-    (assets/gemini-cli.md#clean-up).
-    """
-    taken = {path.stem[-8:] for path in chats.iterdir()}
-    while (id := str(uuid4()))[:8] in taken:
-        pass
-    return id, f"session-{now:%Y-%m-%dT%H-%M}-{id[:8]}.{format}"

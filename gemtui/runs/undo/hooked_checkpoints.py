@@ -74,8 +74,8 @@ def hooked_use(tool: str, arguments: Any) -> str:
     Such an id is used for a call that a hook reported, because hooks don't report Gemini CLI's own
     id. The call's time is appended to the prefix.
     """
-    told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
-    return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
+    data = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
+    return f"{HOOKED}{sha256(data).hexdigest()[:24]}"
 
 
 def take_hooked_checkpoints(
@@ -87,9 +87,11 @@ def take_hooked_checkpoints(
     process only these events; None means all. Events of other projects are ignored. Raises OSError,
     CheckpointsUnreadable.
     """
-    mine = _events(project.root, _files(spool) if files is None else files)
-    for session in dict.fromkeys(each.session for each in mine):
-        _take(project, session, [each for each in mine if each.session == session])
+    by_session: dict[str, list[_Event]] = {}
+    for event in _events(project.root, _files(spool) if files is None else files):
+        by_session.setdefault(event.session, []).append(event)
+    for session, events in by_session.items():
+        _take(project, session, sorted(events, key=lambda event: event.when))
 
 
 def is_pending(root: Path, spool: Path) -> bool:
@@ -105,64 +107,65 @@ def _files(spool: Path) -> Iterable[Path]:
 
 
 def _events(root: Path, files: Iterable[Path]) -> list[_Event]:
-    events = (each for each in map(_read, sorted(files)) if each is not None)
-    return [each for each in events if project_of(Path(each.cwd))[1] == root]
+    events = [event for event in map(_read, sorted(files)) if event is not None]
+    return [event for event in events if project_of(Path(event.cwd))[1] == root]
 
 
 def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
-    """Take a checkpoint that covers all events of a session, and remove their files.
+    """Take a checkpoint that covers all events of a session, in order, and remove their files.
 
     No checkpoint is taken while a call that may write any file is running.
     """
-    ordered = sorted(events, key=lambda each: each.when)
-    turn_ends = [each for each in ordered if each.kind not in (_BEFORE, _AFTER)]
-    over = turn_ends[-1].when if turn_ends else 0.0
-    calls, open_ones = _calls(project.root, session, ordered)
-    if any(each.when > over and _path(project.root, each) is None for each in open_ones):
+    turn_end, has_prompt = 0.0, False
+    for event in events:
+        if event.kind not in (_BEFORE, _AFTER):
+            turn_end = event.when
+            has_prompt = has_prompt or event.kind == "BeforeAgent"
+    calls, running = _calls(project.root, session, events)
+    if any(event.when > turn_end and _path(project.root, event) is None for event in running):
         return
-    prompts = any(each.kind == "BeforeAgent" for each in turn_ends)
     also: dict[bytes, Before] = {call.path: UNKNOWN for call in calls if call.path is not None}
-    if calls or prompts:
+    if calls or has_prompt:
         project.taker.take(
-            Reason.PROMPT if prompts else Reason.CALL,
+            Reason.PROMPT if has_prompt else Reason.CALL,
             session=session,
             calls=calls,
             also=also,
-            always=prompts,
+            always=has_prompt,
             renews_index=not project.is_preview,
         )
-    for each in ordered if not project.is_preview else ():
-        if each.when <= over or each not in open_ones:
-            each.file.unlink(missing_ok=True)
+    if not project.is_preview:
+        for event in events:
+            if event.when <= turn_end or event not in running:
+                event.file.unlink(missing_ok=True)
 
 
 def _calls(
     root: Path, session: str, events: Sequence[_Event]
 ) -> tuple[list[WritingCall], list[_Event]]:
     """Return the calls that have ended, and the start events of those that have not."""
-    began, calls = list[_Event](), list[WritingCall]()
-    for each in events:
-        if each.kind == _BEFORE and _counts(root, each):
-            began.append(each)
-        elif each.kind == _AFTER:
-            named = [one for one in began if one.tool == each.tool]
-            same = (one for one in named if one.arguments == each.arguments)
-            start = next(same, next(iter(named), None))  # a hook may have changed the arguments
-            if start is not None:
-                began.remove(start)
-                command = string(start.arguments.get("command")) or None
+    running, calls = list[_Event](), list[WritingCall]()
+    for event in events:
+        if event.kind == _BEFORE and _counts(root, event):
+            running.append(event)
+        elif event.kind == _AFTER:
+            starts = [start for start in running if start.tool == event.tool]
+            # another hook may have changed the arguments
+            starts.sort(key=lambda start: start.arguments != event.arguments)
+            for start in starts[:1]:
+                running.remove(start)
                 call = WritingCall(
                     run="",
                     session=session,
                     use=start.use,
                     tool=start.tool,
-                    command=command,
+                    command=string(start.arguments.get("command")) or None,
                     path=_path(root, start),
                     began=start.when,
-                    ended=each.when,
+                    ended=event.when,
                 )
                 calls.append(call)
-    return calls, began
+    return calls, running
 
 
 def _counts(root: Path, event: _Event) -> bool:
@@ -183,22 +186,21 @@ def _path(root: Path, event: _Event) -> bytes | None:
 
 def _read(file: Path) -> _Event | None:
     """Read an event; return None if the file is unreadable or has been removed."""
-    kind = file.name.rpartition(".")[2]
     try:
-        told = mapping(orjson.loads(read_small(file, _LARGEST)))
+        values = mapping(orjson.loads(read_small(file, _LARGEST)))
     except (OSError, ValueError):
         return None
-    time, cwd = instant(told.get("timestamp")), string(told.get("cwd"))
+    time, cwd = instant(values.get("timestamp")), string(values.get("cwd"))
     if time is None or not cwd:
         return None
     return _Event(
         file=file,
-        kind=kind,
+        kind=file.name.rpartition(".")[2],
         when=time.timestamp(),
-        session=string(told.get("session_id")),
+        session=string(values.get("session_id")),
         cwd=cwd,
-        tool=string(told.get("tool_name")),
-        arguments=mapping(told.get("tool_input")),
+        tool=string(values.get("tool_name")),
+        arguments=mapping(values.get("tool_input")),
     )
 
 
@@ -234,22 +236,22 @@ def main(data: str, config: str, file: str) -> None:
     """
     with suppress(OSError):
         os.setsid()
-    place = Path(file)
+    path = Path(file)
     try:
-        wanted = load_config(Path(config)).checkpoints is Checkpoints.ALWAYS
+        is_wanted = load_config(Path(config)).checkpoints is Checkpoints.ALWAYS
     except GemtuiError:
-        wanted = False
-    if not wanted:
-        place.unlink(missing_ok=True)
+        is_wanted = False
+    if not is_wanted:
+        path.unlink(missing_ok=True)
         return
-    done, still = os.pipe()
+    reading, writing = os.pipe()  # the child holds `writing` open until it ends
     if os.fork():
-        os.close(still)
-        if place.name.endswith("BeforeAgent"):
-            select.select([done], [], [], LONGEST)
+        os.close(writing)
+        if path.name.endswith("BeforeAgent"):
+            select.select([reading], [], [], LONGEST)
         os._exit(0)
     with suppress(OSError, GemtuiError):
-        _work(Path(data), place)
+        _work(Path(data), path)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
     by position, not by time, because continuing a session gives all its records new times
     (assets/gemini-cli.md#ghosts).
     """
-    found, prompt = list[PlacedCall](), 0
+    placed, prompt = list[PlacedCall](), 0
     with SessionLog.read(session.path) as log:
         transcript = transcript_of(log, dropped=True, in_flight=False)
         sessions = frozenset((session.id, string(log.metadata.get(FORKED_FROM)))) - {""}
@@ -55,8 +55,8 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
             if outline.calls:
                 for block in transcript.read(at).blocks:
                     if isinstance(block, ToolCall) and may_write(block.name):
-                        found.append(PlacedCall(block, prompt, block.id, sessions))
-    return found
+                        placed.append(PlacedCall(block, prompt, block.id, sessions))
+    return placed
 
 
 _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
@@ -68,22 +68,24 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
     `placed`: the calls with Gemini CLI's ids, which hooks don't report. Therefore calls are matched
     by their arguments, in order. Calls in `store` that belong to unrelated sessions are ignored.
     """
-    sessions = frozenset[str]().union(*(each.sessions for each in placed))
-    own = frozenset[str]().union(*map(store.lineage, sessions))
+    sessions = set[str]()
+    for placed_call in placed:
+        for session in placed_call.sessions:
+            sessions |= store.lineage(session)
     calls = sorted(store.calls().values(), key=lambda call: call.began)
-    known = {call.use for call in calls}
+    stored_uses = {call.use for call in calls}
     hooked: dict[str, list[str]] = {}
     for call in calls:
-        if call.use.startswith(HOOKED) and call.session in own:
+        if call.use.startswith(HOOKED) and call.session in sessions:
             hooked.setdefault(call.use.rpartition(" ")[0], []).append(call.use)
-    found = []
-    for each in placed:
-        uses = hooked.get(hooked_use(each.call.name, each.call.args), [])
-        if each.use not in known and uses and each.call.status not in _NOT_MADE:
-            found.append(each._replace(use=uses.pop(0)))
-        else:
-            found.append(each)
-    return found
+    result = []
+    for placed_call in placed:
+        made = placed_call.call
+        uses = hooked.get(hooked_use(made.name, made.args))
+        if uses and placed_call.use not in stored_uses and made.status not in _NOT_MADE:
+            placed_call = placed_call._replace(use=uses.pop(0))
+        result.append(placed_call)
+    return result
 
 
 class SessionRecord:
@@ -131,8 +133,8 @@ class SessionRecord:
 
     def notes(self) -> Iterator[str]:
         """Yield notes for the user about changes that can't be undone."""
-        for each in self.left[:_MOST_NAMED]:
-            yield f"Can't be undone, because there is no checkpoint of it: {each}"
+        for call in self.left[:_MOST_NAMED]:
+            yield f"Can't be undone, because there is no checkpoint of it: {call}"
         if len(self.left) > _MOST_NAMED:
             yield f"and {len(self.left) - _MOST_NAMED} more calls"
 

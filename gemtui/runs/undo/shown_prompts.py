@@ -9,7 +9,7 @@ follow them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gemtui.sessions.catalog.summary import Summary
@@ -26,8 +26,8 @@ class _Turn(NamedTuple):
 
     at: int
     prompt: str
-    calls: frozenset[str]
-    answers: frozenset[str]
+    calls: set[str]
+    answers: set[str]
 
 
 def prompt_numbers(transcript: Transcript, session: Summary) -> dict[int, int]:
@@ -36,25 +36,27 @@ def prompt_numbers(transcript: Transcript, session: Summary) -> dict[int, int]:
     Prompts that are not in the session are left out. Numbers are counted from 1. Blocking: reads
     files. Raises OSError, NotASession, SessionTooLarge.
     """
-    places = [at for at, each in enumerate(transcript.outlines) if each.is_current_prompt]
+    outlines = transcript.outlines
+    shown = {at: line.excerpt for at, line in enumerate(outlines) if line.is_current_prompt}
     with SessionLog.read(session.path) as log:
         stored = transcript_of(log, in_flight=False)
-        prompts = [each.excerpt for each in stored.outlines if each.prompt]
-        if prompts == [transcript.outlines[at].excerpt for at in places]:
-            return {at: number for number, at in enumerate(places, 1)}
-        return _matched(list(_turns(transcript)), list(_turns(stored)))
+        if list(shown.values()) == [line.excerpt for line in stored.outlines if line.prompt]:
+            return {at: number for number, at in enumerate(shown, 1)}
+        return _matched(_turns(transcript), _turns(stored))
 
 
-def _turns(transcript: Transcript) -> Iterator[_Turn]:
-    ends = [at for at, each in enumerate(transcript.outlines) if each.is_current_prompt]
-    for start, end in zip(ends, [*ends[1:], len(transcript.outlines)], strict=True):
-        calls, answers = set[str](), set[str]()
-        for at in range(start, end):
-            if transcript.outlines[at].author is Author.MODEL:
-                blocks = transcript.read(at).blocks
-                calls.update(each.id for each in blocks if isinstance(each, ToolCall))
-                answers.update(each.text.strip() for each in blocks if isinstance(each, Text))
-        yield _Turn(start, transcript.outlines[start].excerpt, frozenset(calls), frozenset(answers))
+def _turns(transcript: Transcript) -> list[_Turn]:
+    turns = list[_Turn]()
+    for at, line in enumerate(transcript.outlines):
+        if line.is_current_prompt:
+            turns.append(_Turn(at, line.excerpt, set(), set()))
+        elif turns and line.author is Author.MODEL:
+            for block in transcript.read(at).blocks:
+                if isinstance(block, ToolCall):
+                    turns[-1].calls.add(block.id)
+                elif isinstance(block, Text):
+                    turns[-1].answers.add(block.text.strip())
+    return turns
 
 
 def _likeness(shown: _Turn, stored: _Turn) -> int:
@@ -71,38 +73,28 @@ def _matched(shown: Sequence[_Turn], stored: Sequence[_Turn]) -> dict[int, int]:
 
     Among equally likely ways, the one with the latest stored prompts is chosen.
     """
+    # best[one][other]: how alike the turns from there on are at most
     best = [[0] * (len(stored) + 1) for _ in range(len(shown) + 1)]
     for one in reversed(range(len(shown))):
         for other in reversed(range(len(stored))):
             both = _likeness(shown[one], stored[other])
             pair = both and both + best[one + 1][other + 1]
             best[one][other] = max(pair, best[one + 1][other], best[one][other + 1])
-    found, one, other = dict[int, int](), 0, 0
+    matches, one, other = {-1: -1, len(shown): len(stored)}, 0, 0
     while one < len(shown) and other < len(stored):
         if best[one][other] == best[one][other + 1]:
             other += 1
         elif best[one][other] == best[one + 1][other]:
             one += 1
         else:
-            found[one] = other
+            matches[one] = other
             one, other = one + 1, other + 1
-    found |= _commands(shown, found, len(stored))
-    return {shown[one].at: other + 1 for one, other in sorted(found.items())}
-
-
-def _commands(shown: Sequence[_Turn], found: dict[int, int], count: int) -> dict[int, int]:
-    """Return the matches of custom commands, whose stored text differs from the typed one.
-
-    A command matches if its neighbours do, and nothing else is stored between them. `found`: the
-    matches so far, by index. `count`: the number of stored prompts.
-    """
-    ends = {-1: -1, **found, len(shown): count}
-    return {
-        at: ends[at - 1] + 1
-        for at, each in enumerate(shown)
-        if at not in found
-        and each.prompt.startswith("/")
-        and at - 1 in ends
-        and at + 1 in ends
-        and ends[at + 1] - ends[at - 1] == 2
-    }
+    numbers = {}
+    for at, turn in enumerate(shown):
+        before, after = matches.get(at - 1), matches.get(at + 1)
+        if at in matches:
+            numbers[turn.at] = matches[at] + 1
+        elif turn.prompt.startswith("/") and before is not None and after == before + 2:
+            # a custom command, which is stored as its text: its neighbours match
+            numbers[turn.at] = before + 2
+    return numbers
