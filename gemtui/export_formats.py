@@ -13,6 +13,7 @@ from gemtui.sessions.catalog.redacted import redacted_summary
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
+from gemtui.transcript.model import with_project
 
 
 class Format(StrEnum):
@@ -70,7 +71,7 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
         Format.HTML: to_html,
         Format.REPLAY: to_replay,
     }
-    transcript = transcript_of(log, dropped=True)
+    transcript = with_project(transcript_of(log, dropped=True), summary.project)
     return writers[format](transcript, summary, dropped=dropped)
 
 

@@ -150,6 +150,20 @@ def recorded_path(path: str, project: str = "") -> PurePath:
     return PureWindowsPath(whole.removeprefix("\\\\?\\"))
 
 
+def in_project(text: str, project: str | None) -> str:
+    """Return text in which paths of files in the project's folder are relative to it.
+
+    These are the paths at the start of a line. `project`: the session's folder; None or "" if it
+    isn't known.
+    """
+    names = _SLASHES.split((project or "").rstrip("/\\"))
+    if not any(names):
+        return text
+    folder = r"[/\\]".join(map(re.escape, names))
+    case = re.IGNORECASE if is_windows(project or "") else re.NOFLAG
+    return re.sub(rf"^{folder}[/\\](?=\S)", "", text, flags=re.MULTILINE | case)
+
+
 def separator(path: PurePath) -> str:
     """Return what separates the names in a recorded path."""
     return "\\" if isinstance(path, PureWindowsPath) else "/"

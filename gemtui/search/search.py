@@ -32,6 +32,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from gemtui.calls.paths import in_project
 from gemtui.files import open_regular
 from gemtui.marks import Mark
 from gemtui.search.documents import documents_of
@@ -322,7 +323,9 @@ class Search:
     def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
         """Return the matching line of a hit, sanitized, with at most `width` characters."""
         text = self.text(hit)
-        return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
+        if text is None:
+            return Snippet(Clean(""))
+        return snippet(in_project(text, hit.file.project), query, width=width)
 
     def pattern(self, hit: Hit, query: Query) -> re.Pattern[str] | None:
         """Return a pattern for the words in a hit that match a query.

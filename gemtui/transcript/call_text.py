@@ -30,7 +30,7 @@ from gemtui.transcript.result_rows import (
     unescaped,
 )
 from gemtui.transcript.tool_output import FileLines, lines_read, requested_lines
-from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target
+from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target, target_argument
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
@@ -80,7 +80,7 @@ def _request_text(call: ToolCall) -> str:
     texts = {name: unescaped(value) for name, value in call.args.items() if name not in repeated}
     if not is_builtin(call.name):
         return joined_lines(f"{name}: {text}" for name, text in texts.items())
-    elsewhere = {target(call), *lines_asked(call).split("-")}
+    elsewhere = {target_argument(call), *lines_asked(call).split("-")}
     return joined_lines(text for text in texts.values() if text.strip() and text not in elsewhere)
 
 

@@ -24,7 +24,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import args_hold_controls, is_builtin, target
+from gemtui.transcript.tools import args_hold_controls, is_builtin, target, target_argument
 
 
 class ExportHeading(Protocol):
@@ -250,5 +250,5 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
 
 
 def _is_subject(call: ToolCall, value: object) -> bool:
-    about = target(call).strip() if is_builtin(call.name) else ""
+    about = target_argument(call).strip() if is_builtin(call.name) else ""
     return bool(about) and "\n" not in about and string(value).strip() == about

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as message_with
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class TextDisplay(Struct, frozen=True, kw_only=True):
@@ -380,6 +382,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     * `hooked`: whether a hook other than gemtui's own changed the arguments; `args` has the changed
       ones.
     * `checkpoint`: whether the call's changes to the project's files are in a checkpoint.
+    * `project`: the session's folder, to which paths are shown relative; None if unknown.
     """
 
     id: str
@@ -400,6 +403,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     rule: str = ""
     hooked: bool = False
     checkpoint: bool = False
+    project: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -517,6 +521,22 @@ class Transcript:
         """
         usages = [line.usage for line in self.outlines if line.usage and line.dropped is None]
         return usage_sum(usages) if usages else None
+
+
+def with_project(transcript: Transcript, project: str | None) -> Transcript:
+    """Return a transcript whose calls know the session's folder; None if it is unknown."""
+    if project is None:
+        return transcript
+
+    def read(index: int) -> Message:
+        message = transcript.read(index)
+        blocks = tuple(
+            replace(block, project=project) if isinstance(block, ToolCall) else block
+            for block in message.blocks
+        )
+        return message_with(message, blocks=blocks)
+
+    return Transcript(outlines=transcript.outlines, read=read, revision=transcript.revision)
 
 
 EXCERPT = 200

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from gemtui.calls.paths import PATH_ARGUMENTS, asked_path, recorded_path
+from gemtui.calls.paths import PATH_ARGUMENTS, asked_path, in_project, recorded_path
 from gemtui.text import holds_controls
 from gemtui.transcript import tool_output
 from gemtui.transcript.displays import (
@@ -491,10 +491,19 @@ _TARGETS: dict[ToolKind, tuple[str, ...]] = {
 
 
 def target(call: ToolCall) -> str:
-    """Return the argument that names a call's subject, such as its path.
+    """Return what names a call's subject, such as its path or command.
 
-    For a tool that is not built in, this is the first argument that is a string or a number. The
-    text is raw and may have several lines; "" if there is none.
+    Paths of files in the project are relative to it. The text is raw and may have several lines; ""
+    if there is none.
+    """
+    asked = target_argument(call)
+    return in_project(asked, call.project) if kind_of(call.name) in _ABOUT_PATHS else asked
+
+
+def target_argument(call: ToolCall) -> str:
+    """Return the argument that names a call's subject, as the model wrote it.
+
+    For a tool that is not built in, this is the first argument that is a string or a number.
     """
     for key in _TARGETS.get(kind_of(call.name)) or tuple(call.args):
         argument = _argument(call.args.get(key))
@@ -509,6 +518,7 @@ def _argument(value: object) -> str:
     return string(value)
 
 
+_ABOUT_PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 _CONTENTS = frozenset({"content", "old_string", "new_string"})
 
 

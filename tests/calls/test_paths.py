@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.calls.paths import written_file
+from gemtui.calls.paths import in_project, written_file
 from gemtui.errors import GemtuiError
 from tests.rows import each_row
 
@@ -38,3 +38,27 @@ def test_a_file_on_windows_is_told_as_that(name: str, root: str) -> None:
 def test_a_relative_path_without_a_project_is_said() -> None:
     with pytest.raises(GemtuiError, match="folder of this session is unknown"):
         written_file("a.py", None)
+
+
+@each_row(
+    "text, project, shown",
+    [
+        ("/p/src/a.py", "/p", "src/a.py"),
+        ("/p/src/a.py", "/p/", "src/a.py"),
+        ("/pp/a.py", "/p", "/pp/a.py"),
+        ("/p", "/p", "/p"),
+        ("cat /p/a", "/p", "cat /p/a"),
+        ("first\n/p/a\n/q/b", "/p", "first\na\n/q/b"),
+        ("/p.x/a", "/p.x", "a"),
+        ("/pyx/a", "/p.x", "/pyx/a"),
+        (r"C:\App\src\a.py", r"c:\app", r"src\a.py"),
+        ("C:/App/src/a.py", r"c:\app", "src/a.py"),
+        ("/P/a", "/p", "/P/a"),
+        ("/p/a", "/", "/p/a"),
+        ("/p/a", None, "/p/a"),
+    ],
+)
+def test_paths_of_files_in_the_project_are_relative_to_it(
+    text: str, project: str | None, shown: str
+) -> None:
+    assert in_project(text, project) == shown

@@ -138,14 +138,13 @@ class GutterRow(NamedTuple):
 class Body(Struct, frozen=True, kw_only=True):
     """The lines inside a card.
 
-    `hidden`: the number of lines left out because the card is folded. `cut`: the number of long
-    lines that were truncated. `more`: whether unfolding the card would show more. `facts`: counts
-    to show in the card's first line. `note`: a note to show in the card's last line.
+    `hidden`: the number of lines left out because the card is folded. `more`: whether unfolding the
+    card would show more. `facts`: counts to show in the card's first line. `note`: a note to show
+    in the card's last line.
     """
 
     lines: tuple[Line, ...] = ()
     hidden: int = 0
-    cut: int = 0
     more: bool = False
     facts: Pieces = ()
     note: str = ""
@@ -170,14 +169,14 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
     `total`: how many rows there are in all, including those not passed.
     """
     lines = []
-    cut = 0
+    cut = False
     for gutter, text in rows:
         room = look.width - width_of(gutter)
-        cut += width_of(text) > room
+        cut = cut or width_of(text) > room
         line = Line(fit(text, room, look.glyphs.ellipsis))
         lines += list(prefixed([line], gutter)) if gutter else [line]
     hidden = total - len(rows)
-    return Body(lines=tuple(lines), hidden=hidden, cut=cut, more=cut + hidden > 0)
+    return Body(lines=tuple(lines), hidden=hidden, more=cut or hidden > 0)
 
 
 def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:

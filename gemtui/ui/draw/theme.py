@@ -79,10 +79,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     """Shown to the left of a message."""
     cursor: str = "▌"
     """Shown in a pane's first cell, to the left of the row or block the cursor is on."""
-    top_left: str = "┌"
-    top_right: str = "┐"
     bottom_left: str = "└"
-    bottom_right: str = "┘"
     side: str = "│"
     rule: str = "─"
     quote: str = "▎"
@@ -129,10 +126,7 @@ ASCII = Glyphs(
     warning="!",
     bar="|",
     cursor=">",
-    top_left="/",
-    top_right="\\",
     bottom_left="\\",
-    bottom_right="/",
     side="|",
     rule="-",
     quote="|",

@@ -42,7 +42,15 @@ from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
 from gemtui.runs.recorded_calls import RecordedCalls
-from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import (
+    Author,
+    Message,
+    Outline,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    with_project,
+)
 from gemtui.transcript.writes import FileWrite
 
 
@@ -553,7 +561,7 @@ class LiveRun:
 
     def transcript(self) -> Transcript:
         """Return the conversation so far, including the part before this run."""
-        return _after(self.before, self.own_transcript)
+        return with_project(_after(self.before, self.own_transcript), str(self.cwd))
 
     def settled_transcript(self) -> Transcript:
         """Return the whole conversation, with message ids that no later run will use.

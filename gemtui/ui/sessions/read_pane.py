@@ -28,10 +28,11 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
-from gemtui.transcript.model import Dropped, Transcript
+from gemtui.transcript.model import Dropped, Transcript, with_project
 from gemtui.ui.draw.code import load_highlighter
+from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.markdown import load_parser
-from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.draw.theme import glyphs_of, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
@@ -59,18 +60,20 @@ class SessionLoader:
     """Loads a session file, first a part and then the rest.
 
     Except for `stop` and `toggle_dropped`, call the methods on background threads; they raise
-    NotASession, SessionTooLarge and OSError. `dropped`: whether to include messages that failed or
-    that were rewound or replaced; until the user toggles this, it is True only if there are no
-    other messages. `lost`: the number of these messages by reason, as of the last read. `gone`:
-    whether the file has been deleted; what has been read of it stays available.
+    NotASession, SessionTooLarge and OSError. `project`: the session's folder. `dropped`: whether to
+    include messages that failed or that were rewound or replaced; until the user toggles this, it
+    is True only if there are no other messages. `lost`: the number of these messages by reason, as
+    of the last read. `gone`: whether the file has been deleted; what has been read of it stays
+    available.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, project: str | None = None) -> None:
         self.dropped = False
         self.lost: Mapping[Dropped, int] = {}
         self.gone = False
         self._wanted: bool | None = None
         self._log = SessionLog(path)
+        self._project = project
         self._lock = Lock()
         self._stopped = Event()
 
@@ -109,10 +112,10 @@ class SessionLoader:
     def _transcript(self) -> Transcript:
         if self._wanted is not None:
             self.dropped = self._wanted
-            return transcript_of(self._log, dropped=self._wanted)
-        kept = transcript_of(self._log)
-        self.dropped = bool(self.lost) and self._log.complete and not len(kept)
-        return transcript_of(self._log, dropped=True) if self.dropped else kept
+        else:
+            kept = transcript_of(self._log)
+            self.dropped = bool(self.lost) and self._log.complete and not len(kept)
+        return with_project(transcript_of(self._log, dropped=self.dropped), self._project)
 
     @property
     def complete(self) -> bool:
@@ -210,7 +213,7 @@ class ReadPane(Vertical):
                 self._leave()
             elif before is not None and self._shown is not None:
                 self._left.append(_Left(summary=before, reader=self._shown, page=self.view.page))
-            self._read(SessionLoader(summary.path))
+            self._read(SessionLoader(summary.path, summary.project))
         self._say_heading()
 
     def back(self) -> bool:
@@ -342,7 +345,7 @@ class ReadPane(Vertical):
     def reload(self) -> None:
         """Load the open session again from the start."""
         if self.summary is not None:
-            self._read(SessionLoader(self.summary.path))
+            self._read(SessionLoader(self.summary.path, self.summary.project))
 
     @work(exclusive=True, group="read")
     async def _read(self, reader: SessionLoader, page: Viewport | None = None) -> None:
@@ -484,11 +487,14 @@ class ReadPane(Vertical):
             facts.append(Content.styled(f"{glyphs.pinned} pinned", "$text-accent"))
         if mark is not None and mark.archived:
             facts.append(_muted("archived"))
-        prompts, total = summary.prompts, summary.tokens.total
-        if prompts:
-            facts.append(_muted(counted(prompts, "prompt")))
-        if total:
-            facts.append(_muted(f"{total:,} tokens"))
+        if summary.failed_calls:
+            facts.append(Content.styled(f"{summary.failed_calls} failed", "$text-error"))
+        if summary.files_written:
+            facts.append(_muted(counted(len(summary.files_written), "file")))
+        if summary.updated is not None:
+            facts.append(_muted(format_time(summary.updated, look_of(self.app, self.size.width))))
+        if summary.prompts:
+            facts.append(_muted(counted(summary.prompts, "prompt")))
         return facts
 
     @property

@@ -36,7 +36,7 @@ from gemtui.transcript.model import (
 from gemtui.transcript.parts import string
 from gemtui.transcript.result_rows import Row, RowRole
 from gemtui.transcript.seal import changed_by_hook
-from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
+from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target, target_argument
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.lines import (
@@ -86,6 +86,10 @@ _ENOUGH = 24
 
 Duration and counts are left out to make room for it.
 """
+_PURPOSE = frozenset({"description", "instruction"})
+"""Arguments in which the model says what a command or an edit is for."""
+_SHORT = 200
+"""Maximum number of characters of an argument that a folded card shows."""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
 """Maximum number of characters of a tool's name and a request on the first line."""
 _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
@@ -96,7 +100,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
 
     `look`: the colours, the symbols, and the width. `folded`: whether to render it folded.
     """
-    inner = look.narrowed(4)
+    inner = look.narrowed(2)
     body = draw_body(call, inner, folded=folded)
     caution = [*_caution(call, inner), *draw_asked(call, inner, folded=folded)]
     command, keys = _unsaid(call, body.facts, look)
@@ -111,12 +115,36 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
         foldable = len(draw_body(call, inner, folded=True).lines) < len(lines)
     for image in call.images:
         lines += wrap(draw_image(image, inner), inner.width)
+    left, end = _title(call, body.facts, look)
+    room = look.width - width_of((*left, *end))
+    words = _argument_words(call, keys) if folded else ""
+    if words and (cell_len(words) + 2 > room or not _PURPOSE.isdisjoint(keys)):
+        lines.insert(0, _dim(words, inner))
+        words = ""
+    closing = _closing(call, body, look, folded=folded)
+    if closing and (lines or caution or cell_len(words) + cell_len(closing) + 4 > room):
+        lines.append(_dim(closing, inner))
+        closing = ""
+    beside = "".join(f"  {text}" for text in (words, closing) if text)
+    left = (*left, Piece(beside, look[Role.MUTED])) if beside else left
+    title = spread(left, end, look.width, Piece(" ", look[Role.MUTED])) if end else left
     side = (Piece(f"{look.glyphs.side} ", look[Role.BORDER]),)
-    return [
-        Line(_title(call, body.facts, look), 2),
-        *prefixed([*caution, *lines], side),
-        _bottom(call, body, look, foldable=foldable, folded=folded),
-    ], foldable
+    return [Line(title), *prefixed([*caution, *lines], side)], foldable
+
+
+def _dim(text: str, look: Look) -> Line:
+    return Line(cut((Piece(text, look[Role.MUTED]),), look))
+
+
+def _argument_words(call: ToolCall, keys: Sequence[str]) -> str:
+    """Return the beginning of each of these arguments, on one line."""
+    texts = []
+    for key in keys:
+        value = call.args[key]
+        text = value if isinstance(value, str) else as_json(value, _SHORT)
+        text = visible_line(" ".join(text[:_SHORT].split()))
+        texts.append(text if key in _PURPOSE else f"{visible_line(key[:100])}: {text}")
+    return "  ".join(texts)
 
 
 def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
@@ -201,8 +229,8 @@ def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
             return glyphs.interrupted, "not answered", Role.WARNING
 
 
-def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
-    """Return a card's first line: symbol, name, request, counts and duration.
+def _title(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Pieces]:
+    """Return both ends of a card's first line: symbol, name, request; and counts, duration.
 
     If there isn't enough room, the last parts are left out first. `facts`: the counts.
     """
@@ -210,7 +238,7 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
     left = (*front, Piece(f"  {asked}", look[Role.TEXT])) if asked else front
     if _has_room(call, (*left, *end), look) and asked:
         left = (*left, Piece(f"  {lines_asked(call)}", look[Role.MUTED]))
-    return _boxed(cut(left, look, look.width - 4), end, look)
+    return cut(left, look), end
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
@@ -219,7 +247,7 @@ def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
     This is for calls that read a file. `beside`: what else is on the card's first line.
     """
     lines = lines_asked(call)
-    return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
+    return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width
 
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, str, Pieces]:
@@ -231,7 +259,7 @@ def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, str
     sign, word, role = call_state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(f"{sign} ", look[role]), name)
-    room = look.width - 4 - width_of(front)
+    room = look.width - width_of(front)
     asked = _on_one_line(target(call)[:_LONG_TARGET], look)
     end = _end(call, (Piece(word, look[role]),) if word else (), facts, asked, room, look)
     return front, _fitted(asked, room - width_of(end) - 2, call, look), end
@@ -273,53 +301,19 @@ def _fitted(asked: str, room: int, call: ToolCall, look: Look) -> str:
     return fit_start(asked, room, mark)
 
 
-def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
-    glyphs, border = look.glyphs, look[Role.BORDER]
-    middle = spread(left, right, look.width - 4, Piece(" ", border))
-    first, last = f"{glyphs.top_left} ", f" {glyphs.top_right}"
-    return (Piece(first, border), *middle, Piece(last, border))
-
-
 # --- last line -----------------------------------------------------------------------------------
 
 
-def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """Return a card's last line, which says what is hidden or how the call ended."""
-    glyphs, border = look.glyphs, look[Role.BORDER]
-    closing = _closing(call, body, look, foldable=foldable, folded=folded)
-    left: Pieces = (Piece(f"{glyphs.bottom_left}{glyphs.rule}", border),)
-    if closing:
-        text = cut((Piece(closing, look[Role.MUTED]),), look, look.width - 4)
-        left = (Piece(f"{glyphs.bottom_left} ", border), *text, Piece(" ", border))
-    right: Pieces = (Piece(glyphs.bottom_right, border),)
-    pieces = spread(left, right, look.width, Piece(glyphs.rule, border))
-    return Line(pieces, look.width)
-
-
-def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> str:
-    rest = _rest(body) or body.note
-    if folded and foldable and not rest:
-        rest = _withheld(*_unsaid(call, body.facts, look), body.cut)
-    parts = [part for part in (approval_words(call), _unwritten(call), rest) if part]
+def _closing(call: ToolCall, body: Body, look: Look, *, folded: bool) -> str:
+    """Return what a card's last line says about what is hidden and how the call ended."""
+    repeats = folded and f'"{flat(target(call)[:_LONG_TARGET])}"' in body.note
+    note = "" if repeats else body.note
+    parts = [part for part in (approval_words(call), _unwritten(call), _rest(body) or note) if part]
     if not parts and not folded and call.time is not None:
         parts.append(time_of_day(call.time, look))
     if call.checkpoint:
         parts.append(f"{look.glyphs.undo} checkpoint")
     return f" {look.glyphs.dot} ".join(parts)
-
-
-def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """Return words for what a folded card hides although it shows all of the result.
-
-    `command`: the command, if it isn't shown in full. `keys`: the names of hidden arguments. `cut`:
-    how many long lines are cut.
-    """
-    parts = ["the whole command"] if command else []
-    if keys:
-        parts.append(counted(len(keys), "argument"))
-    if not parts and cut:
-        parts.append(counted(cut, "long line"))
-    return " and ".join(parts)
 
 
 def _unwritten(call: ToolCall) -> str:
@@ -339,7 +333,7 @@ def _rest(body: Body) -> str:
         return ""
     if not body.lines:
         return counted(body.hidden, "line")
-    return counted(body.hidden, "more line")
+    return f"+{counted(body.hidden, 'line')}"
 
 
 # --- unfolded request ----------------------------------------------------------------------------
@@ -360,7 +354,7 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
         if not (whole and asked and _has_room(call, title, look)):
             shown = set()
     if asked and whole:
-        shown |= {key for key, value in call.args.items() if value == asked}
+        shown |= {key for key, value in call.args.items() if value == target_argument(call)}
     shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str)
     if shell:
         shown.add("command")

@@ -42,7 +42,7 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
         lines = tuple(draw_changes(shown, look, language=language, whole=False))
         hidden = len(changes) + some.left_out - len(shown)
         cut = sum(line.pieces[-1].text.endswith(look.glyphs.ellipsis) for line in lines)
-        return Body(lines=lines, hidden=hidden, cut=cut, more=hidden + cut > 0, facts=facts)
+        return Body(lines=lines, hidden=hidden, more=hidden + cut > 0, facts=facts)
     lines = tuple(draw_changes(changes, look, language=language))
     if some.left_out:
         lines = (*lines, left_out_line(some.left_out, look))

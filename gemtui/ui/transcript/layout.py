@@ -160,22 +160,26 @@ class Layout:
     def show(self, outlines: Sequence[Outline]) -> int:
         """Replace the transcript's messages with a newer state of them.
 
-        Returns how many messages at the start are unchanged, that is, the same objects. Messages
-        that have only moved stay rendered. Changed ones keep their old heights until they become
-        visible.
+        Returns how many messages at the start are unchanged, that is, the same objects. The others
+        keep their old heights until they become visible, and so does the last unchanged one, whose
+        rendering depends on the next one.
         """
         same = _common(self.outlines, outlines)
-        known = {
-            outline.id: (outline, self.heights[index], self._measured[index])
-            for index, outline in enumerate(self.outlines[same:], same)
+        if same == len(self) == len(outlines):
+            return same
+        changed = max(0, same - 1)
+        old = {
+            outline.id: self.heights[index]
+            for index, outline in enumerate(self.outlines[changed:], changed)
         }
-        heights, measured = self._taken_over(outlines[same:], known)
-        for gone in known:
-            self._discard(gone)
+        for id in old:
+            self._discard(id)
         self.outlines = outlines
-        self.heights.truncate(same)
-        self.heights.extend(heights)
-        self._measured[same:] = measured
+        self.heights.truncate(changed)
+        self.heights.extend(
+            [old.get(outline.id) or self._guess(outline) for outline in outlines[changed:]]
+        )
+        self._measured[changed:] = bytes(len(outlines) - changed)
         return same
 
     def key(self, index: int) -> tuple[int, str]:
@@ -192,24 +196,6 @@ class Layout:
             return index
         indexes = (i for i in range(same, len(self)) if self.outlines[i].id == key)
         return next(indexes, max(0, min(index, len(self) - 1)))
-
-    def _taken_over(
-        self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
-    ) -> tuple[Iterable[int], bytearray]:
-        """Return the heights of these messages, and for each whether it is exact.
-
-        Heights known from the earlier state are kept; the others are estimated. `known`: the
-        outlines, heights and exactness in the earlier state, by message id; those that are used are
-        removed.
-        """
-        if not known:
-            return map(self._guess, outlines), bytearray(len(outlines))
-        heights, measured = [], bytearray()
-        for outline in outlines:
-            old, height, exact = known.pop(outline.id, (None, 0, 0))
-            heights.append(self._guess(outline) if old is None else height)
-            measured.append(exact if old is outline else 0)
-        return heights, measured
 
     def drawn(self, index: int) -> Drawn:
         """Return message `index` rendered. Its height is exact from then on."""

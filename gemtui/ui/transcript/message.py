@@ -1,4 +1,7 @@
-"""A message as lines: its head line, then its blocks in order."""
+"""A message as lines: its blocks in order, within a turn that has one head line.
+
+A turn is a prompt and everything until the next prompt.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,8 @@ from gemtui.transcript.model import (
     TodosDisplay,
     ToolCall,
     Usage,
+    outline,
+    usage_sum,
 )
 from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.lines import (
@@ -98,7 +103,7 @@ class Fence(Struct, frozen=True, kw_only=True):
 class Drawn(Struct, frozen=True, kw_only=True):
     """A rendered message: lines that fit the width, without trailing spaces.
 
-    `strips`: the lines; the last one is empty, to separate the message from the next one. `parts`:
+    `strips`: the lines; empty ones at the end separate the message from the next one. `parts`:
     which of the lines show which block. `fences`: the code in the message. The other fields have
     one item per line and are used for selecting text. `margins`: the number of cells at the left
     that belong to the frame (bar, border or line number) and not to the text. `joints`: for a line
@@ -116,42 +121,94 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
     @property
     def height(self) -> int:
-        """The number of lines, including the empty one at the end."""
+        """The number of lines, including an empty one at the end."""
         return len(self.strips)
 
 
+class Turn(Struct, frozen=True, kw_only=True):
+    """What the lines of a message depend on besides the message.
+
+    `opens`: whether the turn begins with it. `below_call`: whether it follows a message with tool
+    calls. `ends`: whether the turn ends with it. `usage`, `models`: the tokens and models of the
+    turn, if it ends here.
+    """
+
+    opens: bool
+    below_call: bool
+    ends: bool
+    usage: Usage | None
+    models: Sequence[str]
+
+
+def turn_of(outlines: Sequence[Outline], index: int) -> Turn:
+    """Return what the lines of message `index` depend on in the messages around it."""
+    first = index
+    while not _begins_turn(outlines, first):
+        first -= 1
+    ends = index + 1 == len(outlines) or _begins_turn(outlines, index + 1)
+    turn = outlines[first : index + 1] if ends else ()
+    usages = [outline.usage for outline in turn if outline.usage is not None]
+    return Turn(
+        opens=first == index,
+        below_call=first < index and outlines[index - 1].calls > 0,
+        ends=ends,
+        usage=usage_sum(usages) if usages else None,
+        models=tuple(dict.fromkeys(outline.model for outline in turn if outline.model)),
+    )
+
+
+def _begins_turn(outlines: Sequence[Outline], index: int) -> bool:
+    this = outlines[index]
+    return (
+        index == 0 or this.author is Author.USER or this.dropped is not outlines[index - 1].dropped
+    )
+
+
 def draw_message(
-    message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
+    message: Message,
+    look: Look,
+    *,
+    turn: Turn | None = None,
+    folded: Callable[[int], bool | None] = lambda _: None,
 ) -> Drawn:
     """Render a message as lines.
 
-    `look`: the colours, the symbols, and the width. `folded`: called with a block's index; returns
-    whether the user has folded the block, or None for the default.
+    `look`: the colours, the symbols, and the width. `turn`: None if the message is a turn of its
+    own. `folded`: called with a block's index; returns whether the user has folded the block, or
+    None for the default.
     """
+    turn = turn_of([outline(message)], 0) if turn is None else turn
     look = look.dimmed() if message.dropped else look
     drawing = _Drawing(look)
-    drawing.add([draw_head(message, look)])
+    if turn.opens:
+        drawing.add([draw_head(message, look)])
     last: Block | None = None
     beside = author_bar(message, look)
     for index, block in enumerate(message.blocks):
         choice = folded(index)
         closed = default_folded(block) if choice is None else choice
         lines, foldable = _block(block, message, beside, look, folded=closed)
-        if lines and last is not None and _apart(last, block):
+        if not lines:
+            continue
+        if turn.below_call and not _is_step(block) if last is None else _apart(last, block):
             drawing.lines.append(BLANK)
-        if lines:
-            drawing.add(
-                lines,
-                block=index,
-                foldable=foldable,
-                folded=closed and foldable,
-                opens=isinstance(block, ToolCall) and bool(block.agent_id),
-                media=bool(stored_images(block)),
-            )
-            last = block
+        drawing.add(
+            lines,
+            block=index,
+            foldable=foldable,
+            folded=closed and foldable,
+            opens=isinstance(block, ToolCall) and bool(block.agent_id),
+            media=bool(stored_images(block)),
+        )
+        last = block
+    if not drawing.parts:
+        drawing.add([draw_head(message, look)])
     if _is_empty_answer(message):
         drawing.lines += prefixed([_muted("(empty answer)", look)], beside)
-    drawing.lines.append(BLANK)
+    if turn.ends:
+        drawing.lines.append(_turn_end(turn, look))
+    elif last is None or not _is_step(last):
+        drawing.lines.append(BLANK)
     return drawing.done()
 
 
@@ -182,16 +239,15 @@ def default_folded(block: Block) -> bool:
 
 
 def estimate(outline: Outline, width: int) -> int:
-    """Estimate a message's number of lines without reading its body; at least 3.
+    """Estimate a message's number of lines without reading its body; at least 2.
 
-    The estimate includes the head line, the empty line, the text and the cards, assuming that most
-    cards are folded. The length of a prompt counts little, because most of its bytes come from
-    files that Gemini CLI has appended.
+    The estimate assumes that most cards are folded. The length of a prompt counts little, because
+    most of its bytes come from files that Gemini CLI has appended.
     """
     if outline.calls:
-        return 2 + outline.calls * 4 + outline.failures * 2
+        return 1 + outline.calls * 3 + outline.failures * 2
     text = max(0, outline.size - _RECORD) // max(20, width - 2)
-    return 3 + min(text, 6 if outline.prompt else 400)
+    return 3 + min(text, 6) if outline.prompt else 2 + min(text, 400)
 
 
 class _Drawing(Struct):
@@ -237,13 +293,15 @@ def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def _apart(before: Block, block: Block) -> bool:
-    """Return whether to put an empty line between two consecutive blocks.
+def _is_step(block: Block) -> bool:
+    """Return whether a block is a line of the agent's work, which needs no space around it."""
+    return isinstance(block, ToolCall | Thought)
 
-    There is one between a tool call and any other kind of block, and between two text blocks.
-    """
+
+def _apart(before: Block, block: Block) -> bool:
+    """Return whether to put an empty line between two consecutive blocks."""
     if isinstance(before, ToolCall) or isinstance(block, ToolCall):
-        return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))
+        return not (_is_step(before) and _is_step(block))
     return isinstance(before, Text) and isinstance(block, Text)
 
 
@@ -275,8 +333,7 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
     if len(lines) <= _SHORT_TEXT:
         return lines, False
     if folded:
-        count = counted(len(lines) - _KEPT_TEXT, "more line")
-        mark = _muted(f"{look.glyphs.folded} {count}", look)
+        mark = _muted(f"+{counted(len(lines) - _KEPT_TEXT, 'line')}", look)
         lines = [*lines[:_KEPT_TEXT], mark]
     return lines, True
 
@@ -329,34 +386,37 @@ def _notice(block: Notice, look: Look) -> list[Line]:
 
 
 def draw_head(message: Message, look: Look) -> Line:
-    """Return a message's head line.
-
-    If there isn't enough room, some of the facts on the right are left out.
-    """
+    """Return the head line of a turn: who began it, and when."""
     who, role = {
         Author.USER: ("You", Role.ACCENT),
         Author.MODEL: ("Gemini", Role.MODEL),
         Author.SYSTEM: ("Gemini CLI", Role.MUTED),
     }[message.author]
-    left = [*author_bar(message, look), Piece(who, look[role] + BOLD)]
+    pieces = [*author_bar(message, look), Piece(who, look[role] + BOLD)]
     if message.time is not None:
-        left.append(Piece(f"  {format_time(message.time, look)}", look[Role.MUTED]))
+        pieces.append(Piece(f"  {format_time(message.time, look)}", look[Role.MUTED]))
     if message.checkpoint:
-        left.append(Piece(f"  {look.glyphs.undo} checkpoint", look[Role.MUTED]))
+        pieces.append(Piece(f"  {look.glyphs.undo} checkpoint", look[Role.MUTED]))
     if message.dropped is not None:
-        left.append(Piece(f"  {message.dropped.word}", look[Role.WARNING]))
-    front = cut(tuple(left), look)
-    room = look.width - width_of(front) - 2
-    end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())
-    blank = Piece(" ", look[Role.MUTED])
-    return Line(spread(front, end, look.width, blank) if end else front, 2)
+        pieces.append(Piece(f"  {message.dropped.word}", look[Role.WARNING]))
+    return Line(cut(tuple(pieces), look), 2)
 
 
-def _ends(message: Message, look: Look) -> Iterator[Pieces]:
-    """Yield the model and token counts in several versions, the longest first."""
-    model = flat((message.model or "")[:100]).removeprefix("gemini-")
-    total, details = _tokens(message.usage, look)
-    named = (Piece(model, look[Role.MUTED]),) if model else ()
+def _turn_end(turn: Turn, look: Look) -> Line:
+    """Return the line below a turn, with as much about its models and tokens as fits."""
+    end = next((end for end in _ends(turn, look) if width_of(end) <= look.width), ())
+    return (
+        Line(spread((), end, look.width, Piece(" ", look[Role.MUTED])), look.width)
+        if end
+        else BLANK
+    )
+
+
+def _ends(turn: Turn, look: Look) -> Iterator[Pieces]:
+    """Yield the models and token counts in several versions, the longest first."""
+    models = ", ".join(flat(model[:100]).removeprefix("gemini-") for model in turn.models)
+    total, details = _tokens(turn.usage, look)
+    named = (Piece(models, look[Role.MUTED]),) if models else ()
     for groups in ((named, details, total), (named, total), (total,), (named,)):
         pieces = [piece for group in filter(None, groups) for piece in (*group, _gap(look))]
         yield tuple(pieces[:-1])

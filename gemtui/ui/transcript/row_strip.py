@@ -13,9 +13,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.message import Drawn, DrawnBlock
+from gemtui.ui.transcript.message import Drawn
 from gemtui.ui.transcript.viewport import Viewport
 
 LINES = 1 << 24
@@ -144,10 +143,7 @@ def draw_viewport_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     line = marked(place.drawn.strips[place.line], _marks(page, place, frame))
     ground = place.drawn.grounds[place.line]
     if ground is not None:
-        line = line.extend_cell_length(frame.look.width - 2, ground)
-    part = page.part() if frame.focused and place.message == page.cursor.message else None
-    if part is not None and place.line == part.end - 1:
-        line = _hinted(line, part, frame.look)
+        line = line.extend_cell_length(frame.look.width, ground)
     strip = Strip([_gutter(page, place, frame), *line], GUTTER + line.cell_length)
     strip = strip.apply_offsets(-GUTTER, row_of(place.message, place.line))
     return strip.apply_style(frame.base).crop_extend(0, frame.width, frame.base)
@@ -195,33 +191,6 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
     part = page.part()
     start, _ = page.stops.inside(page.cursor)
     return part is not None and start <= place.line < part.end
-
-
-def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
-    """Add a key hint to the last line of the block under the cursor.
-
-    The line is unchanged if there is no hint or no room for it.
-    """
-    words = _hint(part)
-    if not words:
-        return line
-    start, end = look.width - len(words) - 3, look.width - 1
-    line = line.adjust_cell_length(look.width)
-    if start < 0 or line.crop(start, end).text.strip(f" {look.glyphs.rule}"):
-        return line
-    hint = Segment(f" {words} ", look[Role.MUTED])
-    return Strip([*line.crop(0, start), hint, *line.crop(end)], look.width)
-
-
-def _hint(part: DrawnBlock) -> str:
-    if part.opens:
-        return f"{BY_ID['transcript.open'].footer()} to open its session"
-    keys = []
-    if part.foldable:
-        keys.append(f"{BY_ID['transcript.fold'].footer()} to {'unfold' if part.folded else 'fold'}")
-    if part.media:
-        keys.append(f"{BY_ID['transcript.open_file'].footer()} to show")
-    return "  ".join(keys)
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:

@@ -69,8 +69,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
-        self.add_parts(BlockKeys(self))
+        self._block_keys = BlockKeys(self)
+        self.add_parts(self._block_keys)
         self._frame: RowFrame | None = None
+        self._keys_of: tuple[bool, ...] = ()
         self._placing = False
         self._whole = False
 
@@ -163,6 +165,11 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
             self.scroll_target_y = self.scroll_y = self.page.top
         self._placing = False
         self.refresh()
+        part = self.page.part()
+        keys_of = () if part is None else (part.foldable, part.folded, part.opens, part.media)
+        if keys_of != self._keys_of:
+            self._keys_of = keys_of
+            self.refresh_bindings()
         self.post_message(TranscriptMoved())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -320,10 +327,12 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def action_open(self) -> None:
-        """Open a subagent's session; for any other block, fold or unfold it."""
-        block = self.page.block
+        """Open a subagent's session or an image; fold or unfold any other block."""
+        block, part = self.page.block, self.page.part()
         if isinstance(block, ToolCall) and block.agent_id:
             self.post_message(SubagentRequested(block.agent_id))
+        elif part is not None and part.media and not part.foldable:
+            self._block_keys.action_open_file()
         else:
             self.action_fold()
 
@@ -332,7 +341,19 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
 
     def key_label(self, action: str) -> str | None:
         """Return the current footer label of a key, or None for its usual label."""
+        part = self.page.part()
+        if action == "fold" and part is not None and part.folded:
+            return "Expand"
         return "End search" if action == "back" and self.found.query else None
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the action's key does nothing for the block under the cursor."""
+        part = self.page.part()
+        if action == "fold":
+            return part is None or not part.foldable
+        if action == "open":
+            return part is None or not (part.opens or (part.media and not part.foldable))
+        return super().only_says_why(action)
 
     def action_back(self) -> None:
         """End the search or, if there is none, leave the transcript."""

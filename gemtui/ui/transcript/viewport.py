@@ -9,7 +9,7 @@ from gemtui.transcript.model import Block, Message, Outline, Transcript
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, cursor_order
 from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine, Stops
-from gemtui.ui.transcript.message import Drawn, DrawnBlock, draw_message, estimate
+from gemtui.ui.transcript.message import Drawn, DrawnBlock, draw_message, estimate, turn_of
 
 EMPTY = Transcript.of(())
 GUESS_WIDTH = 80
@@ -103,7 +103,12 @@ class Viewport:
     def _draw(self, index: int) -> Drawn:
         assert self.look is not None
         message = self.transcript.read(index)
-        return draw_message(message, self.look, folded=partial(self.folds.of, message))
+        return draw_message(
+            message,
+            self.look,
+            turn=turn_of(self.transcript.outlines, index),
+            folded=partial(self.folds.of, message),
+        )
 
     def _guess(self, outline: Outline) -> int:
         return estimate(outline, GUESS_WIDTH if self.look is None else self.look.width)
@@ -252,8 +257,8 @@ class Viewport:
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
     def part(self) -> DrawnBlock | None:
-        """Return the lines of the block under the cursor; None if there are no messages."""
-        return self.stops.part(self.cursor) if len(self.sheet) else None
+        """Return the lines of the block under the cursor; None if none are drawn."""
+        return self.stops.part(self.cursor) if len(self.sheet) and self.look else None
 
     def _span(self) -> tuple[int, int]:
         start, end = self.stops.inside(self.cursor)

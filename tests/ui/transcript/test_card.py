@@ -41,10 +41,10 @@ def title(call: ToolCall, width: int) -> str:
 
 def test_duration_goes_first_then_counts_then_arguments() -> None:
     assert title(FULL, 80) == (
-        "┌ ✓ replace  gemtui/sessions/some/folder/with/format.py         +6 −2    2.1 s ┐"
+        "✓ replace  gemtui/sessions/some/folder/with/format.py             +6 −2    2.1 s"
     )
     narrower = [title(FULL, width) for width in range(80, 19, -1)]
-    assert all(line.startswith("┌ ✓ replace") and line.endswith(" ┐") for line in narrower)
+    assert all(line.startswith("✓ replace") for line in narrower)
     last = {
         what: min(len(line) for line in narrower if what in line)
         for what in ("2.1 s", "+6 −2", "ormat.py")
@@ -59,20 +59,29 @@ def test_a_card_is_drawn_as_promised(
     drawing = drawn(call, **options)
     lines, part = body(drawing), drawing.parts[1]
     text = "\n".join(lines)
-    assert lines[0].startswith(expected.get("first", "┌ ")), promise
-    assert lines[-1].startswith(expected.get("last", "└")), promise
-    assert lines[-1].endswith("─┘"), promise
+    assert lines[0].startswith(expected.get("first", "")), promise
+    assert lines[-1].startswith(expected.get("last", "")), promise
     assert len(lines) == expected.get("count", len(lines)), promise
     assert part.foldable is expected.get("foldable", part.foldable), promise
     assert part.folded is expected.get("folded", part.folded), promise
     assert [words for words in expected.get("has", ()) if words not in text] == [], promise
     assert [words for words in expected.get("lacks", ()) if words in text] == [], promise
-    whole = " ".join(line.strip("│└┌┐┘ ") for line in lines)
+    whole = " ".join(line.strip("│ ") for line in lines)
     assert expected.get("flat", "") in whole, promise
 
 
 def test_a_long_path_keeps_its_end() -> None:
-    assert title(FULL, 40) == "┌ ✓ replace  …me/folder/with/format.py ┐"
+    assert title(FULL, 40) == "✓ replace  …s/some/folder/with/format.py"
+
+
+@pytest.mark.parametrize("name", ["read_file", "write_file", "replace"])
+def test_a_path_in_the_project_is_relative_and_not_shown_twice(name: str) -> None:
+    call = called(name, TextDisplay(text="x"), args={"file_path": "/p/src/a.py"}, project="/p")
+    for folded in (True, False):
+        lines = body(drawn(call, folded=folded))
+        assert lines[0].startswith(f"✓ {name}  src/a.py")
+        assert "/p" not in "".join(lines)
+    assert call.args == {"file_path": "/p/src/a.py"}
 
 
 def test_reads_and_thoughts_start_folded_and_failures_and_todos_open() -> None:
@@ -88,7 +97,7 @@ def test_shell_output_shows_its_end_and_says_what_is_missing() -> None:
     text = "\n".join(str(number) for number in range(30_000))
     lines = body(drawn(called("run_shell_command", TextDisplay(text=text))))
     assert lines[1:5] == ["│ 29996", "│ 29997", "│ 29998", "│ 29999"]
-    assert lines[5].startswith("└ 29,996 more lines ─")
+    assert lines[5] == "│ +29,996 lines"
 
 
 def test_unfolded_output_is_bounded_and_says_so() -> None:
@@ -96,7 +105,7 @@ def test_unfolded_output_is_bounded_and_says_so() -> None:
     lines = body(drawn(called("run_shell_command", TextDisplay(text=text)), folded=False))
     assert "│ … 28,000 lines not shown …" in lines
     assert lines[1] == "│ 0"
-    assert lines[-2] == "│ 29999"
+    assert lines[-1] == "│ 29999"
 
 
 def test_line_numbers_and_signs_of_a_diff_are_margin() -> None:
@@ -155,7 +164,7 @@ def test_the_numbers_go_on_behind_what_is_left_out() -> None:
     text = "\n".join(f"x{number}" for number in range(5, 3005))
     lines = body(drawn(read(text, start_line=5), folded=False))
     assert lines[1] == "│    5  x5"
-    assert lines[-2] == "│ 3004  x3004"
+    assert lines[-1] == "│ 3004  x3004"
 
 
 def test_of_a_large_file_only_the_beginning_is_coloured() -> None:
@@ -180,7 +189,7 @@ def test_a_log_in_brackets_is_no_json() -> None:
     assert look(80)[Role.NUMBER] not in styles
 
 
-def test_a_changed_line_has_its_ground_up_to_the_frame() -> None:
+def test_a_changed_line_has_its_ground_up_to_the_end() -> None:
     drawing = drawn(FULL, folded=False)
     grounds = {strip.text[6:7]: drawing.grounds[at] for at, strip in enumerate(drawing.strips)}
     assert grounds["+"] == look(80)[Role.ADDED_LINE]

@@ -120,7 +120,7 @@ def test_only_what_is_in_sight_is_drawn_and_only_once() -> None:
     assert world_.drawn == ["m500", "m501"]
 
 
-def test_a_newer_state_keeps_the_drawings_of_messages_that_moved() -> None:
+def test_a_newer_state_keeps_the_heights_of_messages_that_moved_until_they_are_seen() -> None:
     world_ = world([5, 4, 3, 2])
     sheet = world_.sheet()
     sheet.settle(Anchor(0, 0, 0), 20)
@@ -131,8 +131,12 @@ def test_a_newer_state_keeps_the_drawings_of_messages_that_moved() -> None:
     assert sheet.show((a, *outlines(["x"]), b, changed, d)) == 1
     assert list(sheet.heights) == [5, 5, 4, 3, 2]
     sheet.settle(Anchor(0, 0, 0), 30)
-    assert world_.drawn == ["x", "m2"]
+    assert world_.drawn == ["m0", "x", "m1", "m2", "m3"]
     assert list(sheet.heights) == [5, 6, 4, 9, 2]
+    world_.drawn.clear()
+    assert sheet.show(sheet.outlines) == 5
+    sheet.settle(Anchor(0, 0, 0), 30)
+    assert world_.drawn == []
 
 
 def test_drawings_are_bounded_by_their_lines() -> None:

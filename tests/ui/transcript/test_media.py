@@ -74,7 +74,7 @@ async def test_one_of_several_images_of_a_call_is_chosen(
     copy = install()
     async with person(store_of(tmp_path, inline(png())), NARROW) as me:
         await on_the_image(me)
-        await me.sees(f"[shot.png, image/png, 64x48, {len(png())} B]", "o to show")
+        await me.sees(f"[shot.png, image/png, 64x48, {len(png())} B]", "enter open")
         await me.does("]", "image 1 of 2, image/png, 3x4", "image 2 of 2, image/png, 5x6")
         await me.does("o", "Which attachment?")
         await me.press("down", "enter")

@@ -94,16 +94,11 @@ class Reading(App[None]):
         return [view.render_line(y).crop(0, width).text.rstrip() for y in range(height)]
 
     @property
-    def hints(self) -> list[str]:
-        return [line for line in self.lines if "space" in line or "enter" in line]
-
-    @property
     def state(self) -> dict[str, Any]:
         """What the stories tell about the transcript."""
         view, bars, boxes = self.view, self.query(FindBar), self.screen.query(OptionList)
         return {
             "lines": self.lines,
-            "hints": self.hints,
             "cursor": list(view.page.cursor),
             "index": view.index,
             "word": view.word,
@@ -172,15 +167,17 @@ async def test_ascii_has_no_other_signs() -> None:
         assert all(line.isascii() for line in app.lines)
 
 
-async def test_a_hint_never_covers_what_was_said_and_goes_with_the_focus() -> None:
-    text = "\n".join(f"line {number} " + "x" * 45 for number in range(20))
-    async with reading(Talk(prompt("p", text)), size=(62, 40)) as (app, pilot):
-        assert app.lines[20].endswith("x" * 45)
+async def test_the_footer_names_what_space_and_enter_do_with_the_block() -> None:
+    text = "\n".join(f"line {number}" for number in range(20))
+    async with reading(Talk(prompt("p", text), answer("a", "short"))) as (app, pilot):
+        assert app.view.key_label("fold") is None
         await pilot.press("space")
-        assert app.lines[4] == "▌▌ ▸ 17 more lines" + " " * 25 + " space to unfold"
-        app.view.blur()
-        await pilot.pause()
-        assert not app.hints
+        assert app.lines[4] == "▌▌ +17 lines"
+        assert app.view.key_label("fold") == "Expand"
+        assert not app.view.only_says_why("fold")
+        assert app.view.only_says_why("open")
+        await pilot.press("down")
+        assert app.view.only_says_why("fold")
 
 
 async def test_hostile_text_reaches_no_strip() -> None:
@@ -282,11 +279,11 @@ async def test_a_resize_wraps_anew_and_keeps_the_place() -> None:
         app.view.refresh_page()
         await pilot.resize_terminal(40, 12)
         await pilot.pause()
-        assert "start 7" in app.lines[1]
+        assert "start 7" in app.lines[0]
         assert max(map(len, app.lines)) <= 39
         await pilot.resize_terminal(62, 12)
         await pilot.pause()
-        assert "start 7" in app.lines[1]
+        assert "start 7" in app.lines[0]
 
 
 async def test_nothing_at_all_can_be_shown_and_used() -> None:
@@ -392,11 +389,11 @@ async def test_the_mouse_selects_text_without_its_frame_and_two_clicks_a_block()
         await drag(pilot, (5, 1), (4, 2))
         assert app.screen.get_selected_text() == "llo\nth"
         await drag(pilot, (0, 1), (30, 5))
-        assert app.screen.get_selected_text() == "hello\nthere\n\nGemini\nworld"
+        assert app.screen.get_selected_text() == "hello\nthere\n\nworld"
         assert app.view.page.cursor == (0, 0)
         await pilot.click(TranscriptView, offset=(4, 5), times=2)
         await pilot.pause()
-        assert app.screen.get_selected_text() == "Gemini\nworld"
+        assert app.screen.get_selected_text() == "world"
 
 
 async def test_the_selection_is_seen_and_stays_when_messages_come_and_heights_change() -> None:

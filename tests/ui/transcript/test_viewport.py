@@ -154,18 +154,18 @@ def test_down_and_up_walk_a_tall_block_by_lines() -> None:
     page = page_of(Talk(prompt("p", "hi"), answer("a", paragraphs(20)), prompt("q", "thanks")))
     page.down()
     assert page.cursor == (1, 0)
-    assert screen(page)[0] == "▌ Gemini"
+    assert screen(page)[0] == "▌ paragraph 0"
     tops = []
     while page.cursor == (1, 0):
         tops.append(page.top)
         page.down()
-    assert tops == list(range(tops[0], tops[0] + 41 - HEIGHT + 1))
+    assert tops == list(range(tops[0], tops[0] + 40 - HEIGHT + 1))
     assert page.cursor == (2, 0)
     page.up()
     assert screen(page)[-2:] == ["▌ paragraph 19", ""]
-    for _ in range(41 - HEIGHT):
+    for _ in range(40 - HEIGHT):
         page.up()
-    assert (page.cursor, screen(page)[0]) == ((1, 0), "▌ Gemini")
+    assert (page.cursor, screen(page)[0]) == ((1, 0), "▌ paragraph 0")
     page.up()
     assert page.cursor == (0, 0)
 
