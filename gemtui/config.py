@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
 
 class Ring(StrEnum):
-    """How to notify a user who is looking at another window."""
+    """The ways to notify a user who is looking at another window."""
 
     OFF = "off"
     BELL = "bell"

@@ -42,7 +42,7 @@ def fields(record: object, *names: str, **renamed: str) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """Return what stands for a value in JSON.
+    """Convert a value to one that JSON can contain.
 
     A record becomes what its `to_dict` returns, or else an object of all its fields; a time what
     `iso` returns, a path its text, and a member of an enum its value. Sequences become lists; other

@@ -61,14 +61,14 @@ ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
 
 
 class Away(StrEnum):
-    """How to treat a question that is asked while gemtui is closed."""
+    """The ways to treat a question that is asked while gemtui is closed."""
 
     WAIT = "wait"
     REFUSE = "refuse"
 
 
 class AnswerSource(StrEnum):
-    """Where an answer was given; the values are those of `"from"` in records and JSON."""
+    """The places where answers are given; the values are those of `"from"` in records and JSON."""
 
     PANE = "pane"
     """The run pane of the app."""

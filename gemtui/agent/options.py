@@ -55,7 +55,7 @@ class OptionKind(Enum):
 
 
 class Kept(Enum):
-    """Where an option's value is saved for later runs."""
+    """The places where an option's value is saved for later runs."""
 
     NOWHERE = auto()
     """The value is not saved, because it belongs to one folder, session or process."""

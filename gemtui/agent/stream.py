@@ -306,7 +306,7 @@ class Stream:
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
-        """Return the queued prompt that an error event stands for; None for a real error.
+        """Return the queued prompt that an error event reports; None for a real error.
 
         `event`: the error event. When a turn ends, gemtui's hook can pass the next queued prompt to
         the CLI, which reports this as an error and continues with the prompt.

@@ -34,7 +34,7 @@ _RESTRICTED = "GEMINI_RESTRICTED_MODE"
 
 
 class FolderTrust(StrEnum):
-    """Who trusts a folder."""
+    """The trust in a folder: by Gemini CLI, by gemtui, or by nobody."""
 
     CLI = "cli"
     """Gemini CLI, by its own list of folders, its settings or the environment."""

@@ -118,7 +118,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of everything the user is shown about the effect, and of which file it is."""
+        """A digest of the file's path and of everything the user is shown about the effect."""
         shown: list[object] = [
             self.kind,
             self.tool,

@@ -31,7 +31,7 @@ from gemtui.checkpoints.store import (
 )
 
 DELETED = "deleted since"
-"""Why a file is left alone that somebody has deleted."""
+"""The reason for leaving a file alone that somebody has deleted."""
 _EDITED = "the same lines have been edited since"
 _MADE_AGAIN = "recreated since"
 _CREATED_AND_EDITED = "edited since it was created"

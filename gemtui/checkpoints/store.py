@@ -54,7 +54,7 @@ class FileState(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why an UNKEPT file is not stored, such as "too large"."""
+        """The reason why an UNKEPT file is not stored, such as "too large"."""
         return self.content.partition(":")[0]
 
 

@@ -67,7 +67,7 @@ Files that changed less than this before a checkpoint are read again for the nex
 
 @dataclass(slots=True)
 class Progress:
-    """How many files a checkpoint has checked so far, and how many it will check.
+    """The progress of a checkpoint: the files that it has checked so far, and those to check.
 
     Another thread may read these numbers at any time.
     """

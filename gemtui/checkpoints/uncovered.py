@@ -1,4 +1,4 @@
-"""What a project contains that its checkpoints don't cover, and what has become of it.
+"""Find the files of a project that its checkpoints don't cover, and compare them later.
 
 Checkpoints cover neither files that git ignores, nor nested repositories, FIFOs, sockets, devices,
 nor empty folders. Undo can't restore them, but it can tell whether they have changed: each is

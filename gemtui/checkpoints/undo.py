@@ -65,7 +65,7 @@ _PREVIEW = "gemtui-preview-"
 
 
 def made_by_user(call: WritingCall) -> bool:
-    """Return whether a recorded call stands for a change the user made with gemtui.
+    """Return whether a recorded call is a change that the user made with gemtui.
 
     Such changes, which are undos, redos, reviews and applied worktrees, are recorded as calls.
     """
@@ -104,7 +104,7 @@ class UndoTarget:
 
 
 class Interruption(NamedTuple):
-    """How far a change to a project's files came before a signal stopped it.
+    """The progress of a change to a project's files when a signal stopped it.
 
     `done`, `left`: how many files are as planned, and how many are not yet. `finish`: the command
     that finishes the change; "" if nothing is left.
@@ -245,7 +245,7 @@ class Project:
         return replace(result, notes=(*result.notes, *missing), covered=not missing)
 
     def redo(self, *, paths: Sequence[bytes] | None = None, command: str = "") -> FilesUndone:
-        """Reverse the newest undo of which something can still be reversed.
+        """Reverse the newest undo that can still be reversed, at least in part.
 
         If a redo had been interrupted, only that one is completed. Raises UndoError if there is
         nothing to redo. Arguments and other errors are the same as for `undo`.
@@ -898,6 +898,6 @@ UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
 They are recorded as calls, so that they can be undone as well. APPLY is for applied worktrees.
 """
 _KINDS = {UNDO: "undo", REDO: "redo", REVIEW: "revert", APPLY: "apply"}
-"""What such a change is called in messages, by the name of its tool."""
+"""The words for such a change in messages, by the name of its tool."""
 _COMMANDS = {"undo": "undo", "redo": "redo", "revert": "redo", "apply": "redo"}
 """The commands that complete an interrupted change whose own command is unknown."""

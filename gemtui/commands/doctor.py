@@ -81,7 +81,7 @@ _PRIVATE = {True: ", readable only by you", False: ""}
 
 
 class Section(Struct, kw_only=True):
-    """What the report says about one part of the machine.
+    """The facts about one part of the machine, such as the CLI or the vault.
 
     * `name`: what the lines begin with.
     * `values`: the facts as JSON values; null means unknown or missing.

@@ -1,4 +1,4 @@
-"""How commands answer: lines, tables and JSON on stdout, files, notes, and questions.
+"""Print the results of commands: lines, tables and JSON on stdout, files, notes, and questions.
 
 Answers are printed to stdout; notes, progress and questions are printed to stderr.
 """

@@ -277,7 +277,7 @@ class SelectedCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection:
-    """Which recorded calls to use: one session's, one project's, or all.
+    """A choice of recorded calls: those of one session, of one project, or all.
 
     By default, these are the calls of the current folder's project, or all calls if it has no
     sessions.

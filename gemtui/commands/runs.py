@@ -94,7 +94,7 @@ _FROM = {
     AnswerSource.TERMINAL: "by gemtui runs answer",
     AnswerSource.LIBRARY: "by a program",
 }
-"""Where an answer was given, in words."""
+"""Maps the places where answers are given to words."""
 
 
 def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

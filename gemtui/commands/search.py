@@ -135,7 +135,7 @@ def _update(folder: Path) -> None:
 
 
 class SearchOptions(NamedTuple):
-    """What to search for, and where; the fields are the arguments of `search`, parsed."""
+    """A query and the sessions to search; the fields are the arguments of `search`, parsed."""
 
     query: Query
     project: Path | None

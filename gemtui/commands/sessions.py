@@ -195,7 +195,7 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Which sessions to list; the fields not explained here are as in `sessions`.
+    """A choice of sessions to list; the fields not explained here are as in `sessions`.
 
     `after`: list only sessions after this position. `as_lines`: whether cached JSON
     (`SessionLine`) can be used instead of summaries.

@@ -1,4 +1,4 @@
-"""What the declarations of several commands share: options, arguments, completion.
+"""Options, arguments and completion that the declarations of several commands share.
 
 A command is declared and implemented in one module, which `LaterCommand` imports when the command
 is used. This module is imported at startup, so it imports nothing but click.

@@ -31,7 +31,7 @@ _EVER = timedelta(days=400_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long the CLI keeps a project's sessions, according to its settings.
+    """The settings that decide how long the CLI keeps a project's sessions.
 
     `enabled`: whether the clean-up deletes any sessions; also False if the CLI considers the
     settings invalid. `age`: the age at which it deletes sessions; None means no limit. `age_text`:

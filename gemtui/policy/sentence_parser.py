@@ -74,7 +74,7 @@ class Sentence:
 
 
 class _About(NamedTuple):
-    """What a sentence's object means: a rule, the rule's priority, and its limits.
+    """The meaning of a sentence's object: a rule, the rule's priority, and its limits.
 
     The rule itself has priority 0. `priority` depends on how specific the object is, and on the
     decision's position in `_ORDER`.

@@ -74,7 +74,7 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 
 class CallEvidence(Struct, frozen=True, kw_only=True):
-    """What one tool call shows about the file.
+    """The contents of the file that one tool call reveals.
 
     `begun`: the earliest time at which the call may have started. `writes`: whether the call
     changed the file. `certain`: whether the record shows the file exactly, except for line endings.

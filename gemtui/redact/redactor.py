@@ -300,7 +300,7 @@ def _places(text: str) -> Iterator[tuple[SecretForm, int, int]]:
 
 
 class _Hints:
-    """Where hints occur in a string; each hint is looked for only once."""
+    """The positions of hints in a string; each hint is looked for only once."""
 
     def __init__(self, lowered: str) -> None:
         self._text = lowered

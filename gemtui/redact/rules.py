@@ -26,7 +26,7 @@ _PARTS: Final = {
     ),
     "user": r"[^\s/\\\"'`:;,<>|)(\]}\[{*?$&%…]{1,64}",
 }
-"""What the names in patterns stand for."""
+"""Maps the names in patterns to the patterns that they stand for."""
 
 
 class SecretForm(NamedTuple):

@@ -28,7 +28,7 @@ from gemtui.agent.stream import signal_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a run failed.
+    """The cause of a run's failure.
 
     `headline`: the cause in a few words. `ways_out`: suggested fixes, best first.
     """

@@ -61,7 +61,7 @@ class FileStates:
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """What became of a file during a run, according to checkpoints.
+    """The states of a file before and after a run, according to checkpoints.
 
     `before`: the state before the first change. `after`: the state after the run's last change.
     `by`: what made the run's last change; None if the run did not change the file.

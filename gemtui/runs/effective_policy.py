@@ -109,7 +109,7 @@ def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, s
 
 
 OPTIONS_PLACE = "the options of the run"
-"""The place of rules that a run's own options stand for, in words."""
+"""The words for the place of rules that were made from a run's own options."""
 _OPTIONS = (DENIES, ALLOWS)
 """The names of the policy files that hold the rules from a run's own options."""
 

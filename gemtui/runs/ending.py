@@ -23,7 +23,7 @@ class RunState(StrEnum):
 
 
 class Status(StrEnum):
-    """How a run ended, in more detail than the CLI reports."""
+    """The ways in which a run can end, in more detail than the CLI reports."""
 
     OK = "ok"
     WARNING = "warning"

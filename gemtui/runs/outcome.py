@@ -67,7 +67,7 @@ _DETAIL = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended, in words for the user.
+    """The end of a run, in words for the user.
 
     `headline`: a line written by gemtui. `detail`: the original message, which is raw untrusted
     text and may be empty. `ways_out`: suggestions, best first. `until`: when the quota that stopped
@@ -732,7 +732,7 @@ It is increased when the same output yields a different outcome, which invalidat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """How a finished run ended, with the numbers of denied and failed tool calls.
+    """The end of a finished run, with the numbers of denied and failed tool calls.
 
     `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
     is outdated if they differ. `denials`: the denied calls, as lines with the tool and the reason.

@@ -1,4 +1,4 @@
-"""The tool calls of a run at work, as far as its stored session has them.
+"""Read a working run's tool calls from its stored session, as far as that has them.
 
 A run's output has neither the exit codes of commands nor the diffs of edits
 (assets/gemini-cli.md#events). Gemini CLI stores both as soon as all calls of a turn have ended. The
@@ -30,7 +30,7 @@ _DROPPED = re.compile(
     ),
     re.DOTALL,
 )
-"""What the CLI tells the model after it has dropped a call, as a message of the user."""
+"""The CLI's message to the model after it has dropped a call; it looks like the user's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ _BLOCKS = 10
 
 
 class DocumentKind(IntEnum):
-    """Who or what wrote a document, which is one block of a message.
+    """The authors of documents; a document is one block of a message.
 
     The index stores the numbers of the members.
     """

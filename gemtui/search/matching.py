@@ -1,4 +1,4 @@
-"""What a query asks of the search library (tantivy), and its matches, scored, ranked and
+"""Translate a query for the search library (tantivy), and return matches, scored, ranked and
 counted.
 """
 
@@ -36,7 +36,7 @@ from gemtui.text import clean_line, or_list
 
 
 class Likeness(IntEnum):
-    """How to search for a term that occurs nowhere in the searched files."""
+    """The ways to search for a term that occurs nowhere in the searched files."""
 
     SAME = 0
     SIMILAR = 1
@@ -107,7 +107,7 @@ def required_terms(query: Query) -> list[Term]:
 
 
 def cut_phrases(query: Query) -> list[list[str]]:
-    """Return the required phrases of which the engine compares only the beginning.
+    """Return the required phrases that the engine compares only in part: their beginnings.
 
     Their last word is incomplete and too long for a pattern. Matches must be checked by their text.
     """

@@ -45,7 +45,7 @@ They are the length of the metadata before them, and a magic number.
 """
 _MARK = 1337
 _TRIES = 3
-"""How often to check the files; the writer may replace some during a check."""
+"""The number of times to check the files; the writer may replace some during a check."""
 _Stamp = tuple[int, int, int]
 
 

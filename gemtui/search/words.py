@@ -1,4 +1,4 @@
-"""What a word and a symbol is: how strings are split, and which words differ only by typos.
+"""Split strings into words and symbols, and compare words that differ only by typos.
 
 A word is a run of letters and digits, converted to lower case; everything else separates words. So
 `parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one word with two

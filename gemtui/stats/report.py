@@ -228,7 +228,7 @@ def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
 
 
 class ContextUse(Struct, frozen=True):
-    """How many tokens of a model's context a conversation uses.
+    """The tokens of a model's context that a conversation uses.
 
     `limit`: the size of the context; None if unknown.
     """

@@ -1,4 +1,4 @@
-"""What a card of a tool call shows: the request, the person's answer, and the result.
+"""The text of a tool call's card: the request, the person's answer, and the result.
 
 `call_text` returns all of it, and searches cover the same text. The other functions return the
 parts of it that cards and exports draw.

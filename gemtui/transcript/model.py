@@ -200,7 +200,7 @@ _FAILED = (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED, ToolStatus
 
 
 class Dropped(StrEnum):
-    """Why a message in the log is no longer part of the conversation."""
+    """The reasons why a message in the log is no longer part of the conversation."""
 
     REWOUND = "rewound"
     BURIED = "buried"

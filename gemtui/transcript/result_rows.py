@@ -33,7 +33,7 @@ _ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
 
 
 class RowRole(Enum):
-    """What a row is, and so how it is drawn."""
+    """The roles of rows, which determine how they are drawn."""
 
     TEXT = auto()
     """Text as it stands; may have many lines."""
@@ -61,15 +61,15 @@ class RowRole(Enum):
     STEP = auto()
     """A step of a subagent; `aside`: its kind; `source`: its status."""
     ANSWER = auto()
-    """What a subagent answered."""
+    """A subagent's answer."""
     END = auto()
-    """Why a subagent ended."""
+    """The reason why a subagent ended."""
     SUMMARY = auto()
-    """What Gemini CLI says about the result; a card shows the same otherwise."""
+    """Gemini CLI's words about the result; a card says the same in another way."""
     COUNT = auto()
     """How many there are, for a card's first line: `label`."""
     NOTE = auto()
-    """What a card says in its last line: `label`, then `text`."""
+    """A card's last line: `label`, then `text`."""
 
 
 class Row(NamedTuple):

@@ -22,7 +22,7 @@ from gemtui.calls.shell.words import shell_words
 
 
 class CommandSafety(StrEnum):
-    """How the CLI's policy engine classifies a command, independent of all rules.
+    """The classes of commands in the CLI's policy engine, which don't depend on rules.
 
     * SAFE: where the rules say “ask”, the command is allowed.
     * DANGEROUS: where the rules say “allow”, the user is asked, unless the mode is yolo.

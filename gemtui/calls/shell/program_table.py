@@ -35,7 +35,7 @@ _NUMBERS: Final = re.compile(r"-[0-9]")
 _ENTRIES: Final = 10_000
 """The most entries of a folder that are checked against a file pattern."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/+-]*")
-"""What `*` in the name of a subcommand stands for."""
+"""The names that `*` in the name of a subcommand stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class ValueKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramUse:
-    """How a program or subcommand may be called.
+    """The options and arguments with which a program or subcommand may be called.
 
     * `reads`: whether it then only reads files of the project.
     * `spares`: whether it never changes the files that its arguments name.
@@ -320,7 +320,7 @@ class ProgramTable:
         return self._kinds(name) if common is None else common
 
     def _kinds(self, name: str) -> tuple[ValueKind, ...]:
-        """Return the kinds that a name in `[kinds]`, or a pattern, stands for.
+        """Return the kinds that a name in `[kinds]` or a pattern means.
 
         A pattern can have `file:` or `new:` before it, and alternatives can differ in that.
         """

@@ -36,7 +36,7 @@ _READS: Final = "with arguments that only read files of the project"
 
 @dataclass(frozen=True, slots=True)
 class SimilarCommands:
-    """What “allow similar” covers for a command.
+    """The commands that “allow similar” covers for a given one.
 
     * `start`: the words with which a command must start.
     * `usage`: the arguments that are covered after `start`; None means that the command must be

@@ -332,7 +332,7 @@ def _all(files: Sequence[_Read], settings: Mapping[str, Any] = _NO_SETTINGS) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """What a comparison of rules with each other has found, by the rule's index.
+    """The results of comparing rules with each other, by the rule's index.
 
     `drafts`: the findings. `visible`: the result of `kept_visible`.
     """

@@ -37,7 +37,7 @@ from gemtui.policy.file.policy_files import (
 
 
 class Origin(StrEnum):
-    """Where a policy file comes from.
+    """The places that policy files come from.
 
     OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS: a path in
     the setting `policyPaths`. ADMIN: a path in the setting `adminPolicyPaths`. FILE: any other

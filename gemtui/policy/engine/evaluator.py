@@ -254,7 +254,7 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What all calls to one tool by one agent have in common, whatever the arguments.
+    """The facts that all calls to one tool by one agent share, whatever their arguments.
 
     `rules`: the rules that apply, up to the first one without a pattern, which decides all
     remaining calls. `edits`: whether the tool edits files. `settled`: the outcome if it is the same

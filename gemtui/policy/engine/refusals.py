@@ -59,7 +59,7 @@ BUILD_FILES = frozenset(
 )
 BUILD_ENDINGS = frozenset({".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"})
 BUILD_MESSAGE = "Modifying build configuration files requires explicit user confirmation"
-"""What the CLI tells the model when a headless run may not change a build file."""
+"""The message to the model when a headless run may not change a build file."""
 
 EDIT_WORDS = frozenset(("write", "edit", "replace", "patch", "update", "create", "append", "save"))
 _PATH_KEYS = ("file_path", "path", "filePath", "file")

@@ -21,7 +21,7 @@ ENDING = ".toml"
 
 
 class SkipReason(StrEnum):
-    """Why the CLI doesn't read an entry of a folder."""
+    """The reasons why the CLI doesn't read an entry of a folder."""
 
     LINK = "link"
     """It is a symbolic link, wherever it leads."""

@@ -29,7 +29,7 @@ _PROBE_SECONDS: Final = 0.1
 _MOST_PROBES: Final = 40
 _LONGEST: Final = 2048
 PREFIX_END: Final = r'(?:[\s"]|\\")'
-"""What follows a commandPrefix in the pattern that the CLI makes of it."""
+"""The end of the pattern that the CLI makes of a commandPrefix."""
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _LITERAL = re.compile(

@@ -43,7 +43,7 @@ class ApprovalMode(StrEnum):
 
 
 class Tier(IntEnum):
-    """Where rules come from; in a higher tier, even priority 0 beats all lower tiers."""
+    """The places that rules come from; in a higher tier, even priority 0 beats all lower tiers."""
 
     BUILTIN = 1
     EXTENSION = 2
@@ -195,7 +195,7 @@ ARGUMENT = 120
 
 
 class CallStatus(StrEnum):
-    """How a recorded call ended."""
+    """The ways in which a recorded call can have ended."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"

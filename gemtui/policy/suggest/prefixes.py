@@ -39,7 +39,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """Why no prefix is suggested for a command.
+    """A command for which no prefix is suggested, and the reason.
 
     `what`: the words that the prefix would have had. `why`: the reason, as a clause.
     """

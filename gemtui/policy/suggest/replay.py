@@ -46,7 +46,7 @@ class ReplayDecision(StrEnum):
 
 
 POWERSHELL: Final = "Gemini CLI reads this as PowerShell; gemtui reads it as bash"
-"""Why nothing is said about a command that was recorded on Windows."""
+"""The reason for not judging a command that was recorded on Windows."""
 
 _LET_THROUGH = (ReplayDecision.ALLOW, ReplayDecision.ASK_USER)
 _REPLAYED = {each: ReplayDecision(each) for each in Decision}
@@ -70,7 +70,7 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """How many replayed calls had each outcome, in total and by rule.
+    """The number of replayed calls with each outcome, in total and by rule.
 
     `by_rule`: sorted by the number of calls, then by the first call. `unknown`: maps each tool that
     the current CLI lacks to its number of calls; these calls are included in the other counts.

@@ -78,7 +78,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """Why no rule is suggested for a group of calls.
+    """A group of calls for which no rule is suggested, and the reason.
 
     `what`: the command prefix, file or tool in question. `why`: the reason, as a clause.
     """

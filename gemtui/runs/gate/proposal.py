@@ -29,7 +29,7 @@ _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """How a call is shown to the user, and in what form the user can change it."""
+    """The forms in which a call is shown to the user, who can change it in the same form."""
 
     COMMAND = "command"
     FILE = "file"

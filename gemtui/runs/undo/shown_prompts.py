@@ -18,7 +18,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Author, Text, ToolCall, Transcript
 
 _CALLS, _PROMPT, _ANSWER = 8, 2, 1
-"""How much it counts that two turns have a call, the prompt's text, or an answer in common."""
+"""The weights of a call, the prompt's text, and an answer that two turns have in common."""
 
 
 class _Turn(NamedTuple):

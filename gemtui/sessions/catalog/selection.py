@@ -1,4 +1,4 @@
-"""Which sessions a command means: the one that an argument names, or those of a project.
+"""Choose a command's sessions: the one that an argument names, or those of a project.
 
 The functions decide about files and summaries that `Index` has read. So they know no index.
 """

@@ -1,4 +1,4 @@
-"""Which session called a subagent, and the calls of a session together with those of its
+"""Find the session that called a subagent, and the calls of a session together with those of its
 subagents.
 """
 

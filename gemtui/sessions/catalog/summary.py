@@ -67,7 +67,7 @@ _WORDS = {
 
 
 class TitleSource(StrEnum):
-    """Where a session's title comes from."""
+    """The sources of a session's title."""
 
     NAME = "name"
     SUMMARY = "summary"
@@ -81,7 +81,7 @@ UNKNOWN_USAGE = Usage()
 
 
 class CallFields(NamedTuple):
-    """What the fields of a query can ask about a tool call.
+    """The facts about a tool call that the fields of a query can ask for.
 
     `tool`: its name, or "" for a file that is attached to a prompt. `failed`: as in a transcript.
     `paths`: the files that it names, as in the full-text search.

@@ -1,4 +1,4 @@
-"""Which records let Gemini CLI resume a session (assets/gemini-cli.md#clean-up).
+"""Recognise the records that let Gemini CLI resume a session (assets/gemini-cli.md#clean-up).
 
 The CLI skips a session without any such record when it looks for one to resume, and deletes it at
 its next start.
@@ -13,7 +13,7 @@ from gemtui.calls.javascript import BLANKS
 from gemtui.transcript.parts import Part, parts_of, string
 
 _IGNORED = ("/", "?", "<session_context>", "<hook_context>")
-"""How a user's message begins that the CLI ignores: as a command, or as context it added itself."""
+"""The beginnings of messages that the CLI ignores: commands, and context it added itself."""
 _MARKED = (
     "videoMetadata",
     "thought",

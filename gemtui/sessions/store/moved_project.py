@@ -33,9 +33,9 @@ from gemtui.sessions.store.projects import (
 
 _SLUG = re.compile(r"[a-z0-9-]+")
 _STALE = 10.0
-"""The age in seconds from which Gemini CLI takes a lock for one that a killed process left."""
+"""The age in seconds after which Gemini CLI ignores a lock, as left by a killed process."""
 _TRIES, _PAUSE = 100, 0.1
-"""How often, and with which pause in seconds, to ask for a lock that another process holds."""
+"""The number of attempts to get a lock that another process holds, and seconds between them."""
 
 
 class MoveStep(NamedTuple):
@@ -48,7 +48,7 @@ class MoveStep(NamedTuple):
 
 
 class ProjectMove(NamedTuple):
-    """What has to be changed so that a project's sessions belong to another folder.
+    """A plan of the changes after which a project's sessions belong to another folder.
 
     `old`, `new`: the paths by which Gemini CLI knows the folders. `key`: the name of the project's
     folder in `tmp`. `chats`: the session files. `steps`: the changes, in order.

@@ -153,7 +153,7 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What rendering functions need to know about the screen.
+    """The properties of the screen that rendering functions need.
 
     Looks are hashable, so that renderings can be cached by look. `now`: the current time; two looks
     are equal if its date is the same, because cached renderings don't depend on the time of day.

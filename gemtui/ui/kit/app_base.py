@@ -63,7 +63,7 @@ _FINISHING = 2.0
 The app forces its exit a little later.
 """
 _MOST_TYPED = 50
-"""How many held keys a text field gets at a time, and how many the key that quits waits for."""
+"""The most held keys that a text field gets at a time, or that the key that quits waits for."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _TITLE = 120
 """Maximum length of the window title in cells while it shows a notification."""
@@ -342,7 +342,7 @@ class AppBase(OrdersKeys):
         self._news: Notification | None = None
         self._ringer = Ringer(self._sound, self.set_timer)
         self.drafts: dict[Hashable, FieldValues] = {}
-        """What the user typed into dialogs that were closed without submitting."""
+        """The texts that the user typed into dialogs that were closed without submitting."""
         self.stop = StopRequest(_FINISHING)
         """Tells threads that change a project's files to stop, because a signal ends the app."""
         self.handed_over = False

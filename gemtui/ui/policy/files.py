@@ -331,7 +331,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """What the user can do in the list of policy files."""
+    """The actions in the list of policy files."""
 
     OPEN = "open"
     NEW = "new"
@@ -340,7 +340,7 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What the user has chosen to do, and with which file (None for a new one)."""
+    """An action and the policy file that the user has chosen for it (None for a new one)."""
 
     what: FileAction
     file: PolicyFile | None = None

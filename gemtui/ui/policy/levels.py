@@ -41,7 +41,7 @@ _LEVEL_RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplePolicy:
-    """What the simple view shows.
+    """The contents of the simple view.
 
     `levels`: the level of each capability; if it isn't set, the approval mode decides. `only`: the
     only tools that may be used; None means any. `approved`: tools that need no approval.

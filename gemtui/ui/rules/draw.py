@@ -208,7 +208,7 @@ VERDICT = 14
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """What is decided for a tool, in headless and in interactive runs.
+    """The decisions for a tool, in headless and in interactive runs.
 
     `rules`: how many rules depend on the tool's arguments, and so may decide differently for some
     calls.

@@ -85,7 +85,7 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """What is wrong with a field of the form.
+    """A problem with a field of the form.
 
     `field`: the field's name.
     """

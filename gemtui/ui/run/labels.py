@@ -410,7 +410,7 @@ def remembered_text(options: AgentOptions) -> str:
 
 _LOUD = "bold $text-warning"
 ASKS_BY_RULES = "asks only where a rule says so"
-"""What it means that a run in the mode `yolo` asks: the mode itself asks about nothing."""
+"""Shown for a run in the mode `yolo` that asks: the mode itself asks about nothing."""
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:

@@ -40,7 +40,7 @@ _SEARCHED = 20_000
 
 
 class RunAction(StrEnum):
-    """What the user can do with a run in the list."""
+    """The actions on a run in the list."""
 
     OPEN = "open"
     STOP = "stop"

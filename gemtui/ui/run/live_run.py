@@ -128,7 +128,7 @@ _MOST_LOOKS = 20
 
 
 class Stage(StrEnum):
-    """How far a run has got: running, being stopped, or ended."""
+    """The stages of a run: running, being stopped, or ended."""
 
     RUNNING = "running"
     STOPPING = "stopping"
@@ -235,7 +235,7 @@ class LiveRun:
         """The ids of calls that have ended but have not been found in the session yet."""
         self._call_ended = asyncio.Event()
         self._own: tuple[object, Transcript] | None = None
-        """What the transcript was last made from, and the transcript."""
+        """The last transcript, after the facts that it was made from."""
         self._heard = time.monotonic()
         self._tools_changed = 0
         self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
@@ -381,7 +381,7 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """What happens to this run's questions while no gemtui is open to answer them."""
+        """The way to treat this run's questions while no gemtui is open to answer them."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 

@@ -1,4 +1,4 @@
-"""What the prompt field can offer: earlier and unsent prompts, files, and slash commands.
+"""Suggestions for the prompt field: earlier and unsent prompts, files, and slash commands.
 
 Slash commands are gemtui's own, and the user's custom commands for Gemini CLI.
 """

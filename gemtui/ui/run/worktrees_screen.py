@@ -182,7 +182,7 @@ Variant = Mapping[str, Any]
 
 
 class Then(StrEnum):
-    """What the run pane should do after the worktrees screen has closed."""
+    """The actions of the run pane after the worktrees screen has closed."""
 
     SHOW = "show"
     """Show the worktree's newest run or, if there is none, prepare a new run in it."""
@@ -191,7 +191,7 @@ class Then(StrEnum):
 
 
 class WorktreeChoice(NamedTuple):
-    """What the user has chosen for a worktree, for the run pane to carry out.
+    """The user's choice for a worktree, which the run pane carries out.
 
     `runs`: the worktree's runs, newest first. `variants`: for `Then.EACH` (one new run per
     variant), the options in which each new run differs from the others. `prompt`: the text to put

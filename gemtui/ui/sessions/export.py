@@ -47,7 +47,7 @@ class Export(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What redaction would replace in a session.
+    """The numbers of secrets that redaction would replace in a session.
 
     `stem`: the suggested file name without its suffix, with secrets replaced.
     """

@@ -19,7 +19,7 @@ from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 _PAUSE = 4
-"""How many times as long as the last step took nothing is archived afterwards.
+"""The pause after a step of archiving, as a multiple of the time that the step took.
 
 Each step compares a log with its copy, which takes long for a long one.
 """

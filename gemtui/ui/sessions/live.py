@@ -1,4 +1,4 @@
-"""What sessions in all terminals are doing: a watch on it, and its words and symbols."""
+"""Watch what sessions in all terminals are doing, with words and symbols for it."""
 
 from __future__ import annotations
 

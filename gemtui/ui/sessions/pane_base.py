@@ -126,7 +126,7 @@ PREVIEW_DELAY = 0.08
 
 
 class _WayBack(NamedTuple):
-    """What esc does in a session that was opened from elsewhere.
+    """The screen that esc returns to from a session that was opened elsewhere.
 
     `of`: the name of the session's file. `go`: the function that esc calls.
     """

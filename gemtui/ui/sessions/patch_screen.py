@@ -40,7 +40,7 @@ _NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """What a patch covers: the changes by these sessions to files under `root`.
+    """The scope of a patch: the changes by these sessions to files under `root`.
 
     `since`: leave out changes before this time. `only`: leave out all files but these.
     """

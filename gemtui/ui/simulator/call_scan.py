@@ -49,7 +49,7 @@ UPDATE_PAUSE = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """Which calls to read: those of `session`, else those of `project`, else all.
+    """A choice of calls to read: those of `session`, else those of `project`, else all.
 
     `since`: leave out earlier calls; None means no limit.
     """
@@ -61,7 +61,7 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How many sessions and calls have been read.
+    """The numbers of sessions and calls that have been read.
 
     * `done`, `total`: how many sessions have been read, and how many there are.
     * `calls`: how many calls they contained.
@@ -80,7 +80,7 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """Where a screen sends recorded calls, to be processed for display.
+    """The functions to which a screen sends recorded calls, to be prepared for display.
 
     `feed(calls)` processes the next calls. `state(ended)` returns an immutable snapshot of the
     result for display; `ended` says whether all calls have been read. Both are called on a

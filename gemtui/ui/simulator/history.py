@@ -28,7 +28,7 @@ from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen, Taken
 
 
 class HistoryState(NamedTuple):
-    """What is known of the calls that have been read.
+    """The facts about the calls that have been read.
 
     `suggestions`: None until all of them have been read.
     """

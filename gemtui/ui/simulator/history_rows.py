@@ -29,7 +29,7 @@ class RowHeading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of the recorded calls get a certain decision.
+    """The number of recorded calls that get a certain decision.
 
     `of`: the number of all calls.
     """
@@ -41,7 +41,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """How many recorded calls used a tool that the installed Gemini CLI doesn't have."""
+    """The number of recorded calls to a tool that the installed Gemini CLI doesn't have."""
 
     tool: str
     calls: int

@@ -118,7 +118,7 @@ GUTTER = 1
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """What all rows of the window have in common.
+    """The facts that all rows of the window share.
 
     `base`: the background. `marks`: returns the search hits on a line.
     """

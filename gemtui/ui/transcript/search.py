@@ -51,7 +51,7 @@ class MatchSpan(NamedTuple):
 
 
 class FindState(Struct, frozen=True, kw_only=True):
-    """How far a search has got, shown as in "3 of 17".
+    """The progress of a search, shown as in "3 of 17".
 
     `current`: the number of the current hit, counted from 1; 0 if there is none.
     """
@@ -433,7 +433,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
     page: Viewport
     word: str
     found: var[FindState] = var(NOTHING)
-    """How far the search has got."""
+    """The progress of the search."""
 
     _bar: FindBar | None = None
 

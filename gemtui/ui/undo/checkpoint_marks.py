@@ -30,7 +30,7 @@ _FILES = (".sqlite3", ".sqlite3-wal")
 
 
 class CheckpointMarks(NamedTuple):
-    """What to mark in a transcript.
+    """The prompts and calls to mark in a transcript.
 
     `prompts`: the 1-based numbers of prompts before which there is a checkpoint. `calls`: the ids
     of calls whose changes are in a checkpoint.

@@ -294,7 +294,7 @@ def _diff(name: str, before: StateText, after: StateText) -> DiffDisplay:
 
 
 class UndoScope(StrEnum):
-    """What to undo; each value is the name shown on the screen."""
+    """The parts of a session to undo; each value is the name shown on the screen."""
 
     BOTH = "files and chat"
     FILES = "files only"
