@@ -22,7 +22,7 @@ from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums
+from gemtui.stats.report import Stats, Sums, Tally
 from gemtui.text import clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
@@ -46,7 +46,7 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     with index_of_user() as index:
         where, sessions = _counted(index, project, everywhere=everywhere)
         home, places = index.home, {file.name: file for file in index.files()}
-    usage = Stats(prices, since=since, zone=None)
+    tally = Tally(prices, since=since, zone=None)
     for session, activity in activities(
         sessions,
         home=home,
@@ -57,7 +57,8 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
         if isinstance(activity, Problem):
             note(f"{activity.path}: {activity.what}")
         else:
-            usage.add(session, activity)
+            tally.add(session, activity)
+    usage = tally.stats()
     if as_json:
         json_to_stdout({"project": where, "since": since, **usage.to_dict()})
     else:

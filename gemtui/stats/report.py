@@ -4,15 +4,18 @@ context.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
+from gemtui.calls.paths import recorded_name
 from gemtui.errors import GemtuiError
 from gemtui.jsonout import fields
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
@@ -21,7 +24,6 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
-from gemtui.sessions.written_files import normalized_path
 from gemtui.stats.activity import (
     EXIT_CODE,
     SLOT,
@@ -29,16 +31,29 @@ from gemtui.stats.activity import (
     Answers,
     FileActivity,
     SlotActivity,
+    ToolCallCount,
     activities,
     answers_of,
 )
 from gemtui.stats.prices import Prices
-from gemtui.transcript.model import Author, Outline, ToolStatus, Usage
+from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 
 K = TypeVar("K")
+_UNKNOWN = Usage()
 UNKNOWN_MODEL = "(unknown)"
 """The name under which answers of an unknown model are counted."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
+
+
+class PricedAnswers(NamedTuple):
+    """A model's answers within a time slot, and their cost.
+
+    `cost`: in US dollars; None if the model has no price.
+    """
+
+    model: str
+    cost: float | None
+    answers: Answers
 
 
 class Sums(Struct):
@@ -67,21 +82,19 @@ class Sums(Struct):
     priced: bool = False
     unpriced: set[str] = field(default_factory=set)
 
-    def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
-        """Add a model's answers within a time slot.
-
-        `cost`: their cost in US dollars; None if the model has no price.
-        """
-        if answers.dropped:
-            self.dropped += answers.usage
-        else:
-            self.answers += answers.count
-            self.unknown += answers.unknown
-            self.usage += answers.usage
-        if cost is None:
-            self.unpriced.add(model)
-        elif answers.usage != Usage():
-            self.cost, self.priced = self.cost + cost, True
+    def add_answers(self, answers: Sequence[PricedAnswers]) -> None:
+        """Add answers to sums that have none."""
+        all_answers = [priced.answers for priced in answers]
+        kept = [one for one in all_answers if not one.dropped]
+        self.answers = sum(one.count for one in kept)
+        self.unknown = sum(one.unknown for one in kept)
+        self.usage = usage_sum([one.usage for one in kept])
+        self.dropped = usage_sum([one.usage for one in all_answers if one.dropped])
+        for model, cost, one in answers:
+            if cost is None:
+                self.unpriced.add(model)
+            elif one.usage != _UNKNOWN:
+                self.cost, self.priced = self.cost + cost, True
 
     @property
     def dollars(self) -> str:
@@ -117,83 +130,21 @@ class Sums(Struct):
         }
 
 
-class Stats:
+class Stats(Struct, kw_only=True):
     """Sums over sessions, by group.
 
-    Call `add` for each session, then read the groups. `prices`: None if they are unknown. `since`:
-    ignore earlier activity, and activity without a known time. `zone`: the time zone for days and
-    hours.
+    `prices`: None if they are unknown. `week`: the number of answers by weekday (0 is Monday) and
+    hour.
     """
 
-    def __init__(
-        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
-    ) -> None:
-        self.prices = prices
-        self.total = Sums()
-        self.projects: dict[str, Sums] = {}
-        self.models: dict[str, Sums] = {}
-        self.days: dict[date, Sums] = {}
-        self.tools: dict[str, Sums] = {}
-        self.hours: dict[int, Sums] = {}
-        self.week: Counter[tuple[int, int]] = Counter()
-        """The number of answers by weekday (0 is Monday) and hour."""
-        self._zone = zone
-        self._first = UNKNOWN_TIME if since is None else int(-(-since.timestamp() // SLOT))
-        self._times: dict[int, tuple[date, int]] = {}
-
-    def add(self, session: Counted, activity: FileActivity) -> None:
-        """Add a session's activity to all groups it belongs to."""
-        for part in activity:
-            prompts = 0 if session.is_subagent else part.prompts
-            if part.slot >= self._first and (prompts or part.answers or part.calls or part.writes):
-                self._add(session, part, prompts)
-
-    def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
-        """Add the activity within a time slot. `prompts`: how many of its prompts count."""
-        answers = [(one, one.model or UNKNOWN_MODEL, self._cost(one)) for one in part.answers]
-        files = [_file(session.project, path) for path in part.writes]
-        for sums in self._groups(part.slot, session.group):
-            sums.sessions.add(session.id)
-            sums.prompts += prompts
-            for answer, model, cost in answers:
-                sums.add_answers(answer, model, cost)
-            for call in part.calls:
-                sums.calls[call.ended] += call.count
-            sums.files.update(files)
-        for answer, model, cost in answers:
-            sums = _of(self.models, model)
-            sums.sessions.add(session.id)
-            sums.add_answers(answer, model, cost)
-            if part.slot != UNKNOWN_TIME and not answer.dropped:
-                day, hour = self._time(part.slot)
-                self.week[day.weekday(), hour] += answer.count
-        for call in part.calls:
-            sums = _of(self.tools, call.tool)
-            sums.sessions.add(session.id)
-            sums.calls[call.ended] += call.count
-
-    def _cost(self, answers: Answers) -> float | None:
-        if self.prices is None:
-            return None
-        return self.prices.cost(answers.model, answers.usage, long=answers.long)
-
-    def _groups(self, slot: int, project: str) -> Iterator[Sums]:
-        """Yield the groups for all activity of a project within a time slot.
-
-        `slot`: UNKNOWN_TIME belongs to no day or hour.
-        """
-        yield self.total
-        yield _of(self.projects, project)
-        if slot != UNKNOWN_TIME:
-            day, hour = self._time(slot)
-            yield _of(self.days, day)
-            yield _of(self.hours, hour)
-
-    def _time(self, slot: int) -> tuple[date, int]:
-        if slot not in self._times:
-            time = datetime.fromtimestamp(slot * SLOT, self._zone)
-            self._times[slot] = time.date(), time.hour
-        return self._times[slot]
+    prices: Prices | None
+    total: Sums
+    projects: dict[str, Sums]
+    models: dict[str, Sums]
+    days: dict[date, Sums]
+    tools: dict[str, Sums]
+    hours: dict[int, Sums]
+    week: Counter[tuple[int, int]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as JSON values, each list sorted by name or time."""
@@ -209,15 +160,134 @@ class Stats:
         }
 
 
-def _of(groups: dict[K, Sums], key: K) -> Sums:
-    if key not in groups:
-        groups[key] = Sums()
-    return groups[key]
+class _Part(NamedTuple):
+    """What a session did within a time slot, as far as it belongs to a group.
+
+    `session`: its id. `files`: the paths of the files written.
+    """
+
+    session: str
+    prompts: int = 0
+    answers: Sequence[PricedAnswers] = ()
+    calls: Sequence[ToolCallCount] = ()
+    files: Sequence[str] = ()
+
+
+class Tally:
+    """Collects the activity of sessions for statistics.
+
+    Call `add` for each session; `stats` returns the sums so far. `prices`: None if they are
+    unknown. `since`: ignore earlier activity, and activity without a known time. `zone`: the time
+    zone for days and hours.
+    """
+
+    def __init__(
+        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
+    ) -> None:
+        self._prices, self._zone = prices, zone
+        self._first = UNKNOWN_TIME if since is None else int(-(-since.timestamp() // SLOT))
+        self._projects: defaultdict[str, list[_Part]] = defaultdict(list)
+        self._models: defaultdict[str, list[_Part]] = defaultdict(list)
+        self._tools: defaultdict[str, Sums] = defaultdict(Sums)
+        self._slots: defaultdict[int, list[_Part]] = defaultdict(list)
+
+    def add(self, session: Counted, activity: FileActivity) -> None:
+        """Add a session's activity."""
+        for part in activity:
+            prompts = 0 if session.is_subagent else part.prompts
+            if part.slot >= self._first and (prompts or part.answers or part.calls or part.writes):
+                self._add(session, part, prompts)
+
+    def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
+        """Add the activity within a time slot. `prompts`: how many of its prompts count."""
+        answers = [_priced(one, self._prices) for one in part.answers]
+        files = [_file(session.project, path) for path in part.writes]
+        whole = _Part(session.id, prompts, answers, part.calls, files)
+        self._projects[session.group].append(whole)
+        self._slots[part.slot].append(whole)
+        for priced in answers:
+            self._models[priced.model].append(_Part(session.id, answers=(priced,)))
+        for call in part.calls:
+            tool = self._tools[call.tool]
+            tool.sessions.add(session.id)
+            tool.calls[call.ended] += call.count
+
+    def stats(self) -> Stats:
+        """Return the sums over all sessions that have been added."""
+        days: defaultdict[date, list[_Part]] = defaultdict(list)
+        hours: defaultdict[int, list[_Part]] = defaultdict(list)
+        week: Counter[tuple[int, int]] = Counter()
+        for slot, parts in self._slots.items():
+            if slot == UNKNOWN_TIME:
+                continue
+            time = datetime.fromtimestamp(slot * SLOT, self._zone)
+            days[time.date()] += parts
+            hours[time.hour] += parts
+            answers = sum(
+                priced.answers.count
+                for part in parts
+                for priced in part.answers
+                if not priced.answers.dropped
+            )
+            if answers:
+                week[time.weekday(), time.hour] += answers
+        projects = _sums_by(self._projects)
+        return Stats(
+            prices=self._prices,
+            total=_total(projects.values()),
+            projects=projects,
+            models=_sums_by(self._models),
+            days=_sums_by(days),
+            tools=deepcopy(self._tools),
+            hours=_sums_by(hours),
+            week=week,
+        )
+
+
+def _priced(answers: Answers, prices: Prices | None) -> PricedAnswers:
+    cost = None
+    if prices is not None:
+        cost = prices.cost(answers.model, answers.usage, long=answers.long)
+    return PricedAnswers(answers.model or UNKNOWN_MODEL, cost, answers)
+
+
+def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Sums]:
+    return {key: _sums(parts) for key, parts in groups.items()}
+
+
+def _sums(parts: Sequence[_Part]) -> Sums:
+    sums = Sums(
+        sessions={part.session for part in parts},
+        prompts=sum(part.prompts for part in parts),
+        files=set(chain.from_iterable(part.files for part in parts)),
+    )
+    sums.add_answers([priced for part in parts for priced in part.answers])
+    for part in parts:
+        for call in part.calls:
+            sums.calls[call.ended] += call.count
+    return sums
+
+
+def _total(groups: Collection[Sums]) -> Sums:
+    """Return the sums over groups that have nothing in common except sessions and files."""
+    return Sums(
+        sessions=set().union(*(sums.sessions for sums in groups)),
+        prompts=sum(sums.prompts for sums in groups),
+        answers=sum(sums.answers for sums in groups),
+        unknown=sum(sums.unknown for sums in groups),
+        usage=usage_sum([sums.usage for sums in groups]),
+        dropped=usage_sum([sums.dropped for sums in groups]),
+        calls=sum((sums.calls for sums in groups), Counter()),
+        files=set().union(*(sums.files for sums in groups)),
+        cost=sum(sums.cost for sums in groups),
+        priced=any(sums.priced for sums in groups),
+        unpriced=set().union(*(sums.unpriced for sums in groups)),
+    )
 
 
 @lru_cache(maxsize=65536)
 def _file(project: str | None, path: str) -> str:
-    return str(normalized_path(project, path))
+    return recorded_name(path, project or "")
 
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
@@ -262,14 +332,16 @@ def sums_since(
     `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer
     without recorded tokens.
     """
-    stats = Stats(prices, since=start, zone=None)
+    tally, unread = Tally(prices, since=start, zone=None), 0
     recent = (session for session in sessions if session.when >= start)
     for session, activity in activities(counted_sessions(recent, None), home=home, cache=cache):
         if isinstance(activity, Problem):
-            stats.total.unknown += 1
+            unread += 1
         else:
-            stats.add(session, activity)
-    return stats.total
+            tally.add(session, activity)
+    total = tally.stats().total
+    total.unknown += unread
+    return total
 
 
 def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
@@ -293,7 +365,5 @@ def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
     because they have their own sessions.
     """
     sums = Sums()
-    for answers in answers_of(tuple(outlines), now):
-        cost = prices.cost(answers.model, answers.usage, long=answers.long)
-        sums.add_answers(answers, answers.model or UNKNOWN_MODEL, cost)
+    sums.add_answers([_priced(answers, prices) for answers in answers_of(tuple(outlines), now)])
     return sums

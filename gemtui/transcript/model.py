@@ -242,27 +242,16 @@ class Usage(Struct, frozen=True, gc=False):
             return True
         return self.total == sum(part for part in parts if part is not None)
 
-    def __add__(self, other: Usage) -> Usage:
-        """Return the sum of both; each count is that of the known values."""
-        return Usage(
-            _plus(self.input, other.input),
-            _plus(self.output, other.output),
-            _plus(self.cached, other.cached),
-            _plus(self.thoughts, other.thoughts),
-            _plus(self.tool, other.tool),
-            _plus(self.total, other.total),
-        )
-
-
-def _plus(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
-
 
 def usage_sum(usages: Iterable[Usage | None]) -> Usage:
     """Return the sum of the known values for each token count, skipping None."""
-    return sum((usage for usage in usages if usage is not None), Usage())
+    counted = [usage for usage in usages if usage is not None]
+    totals: dict[str, int] = {}
+    for name in Usage.__struct_fields__:
+        counts = [count for usage in counted if (count := getattr(usage, name)) is not None]
+        if counts:
+            totals[name] = sum(counts)
+    return Usage(**totals)
 
 
 # --- blocks ----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
-from gemtui.stats.report import Stats
+from gemtui.stats.report import Stats, Tally
 from gemtui.transcript.model import Usage
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
@@ -29,12 +29,12 @@ PRICES = load_prices()
 def stats_of(
     home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC
 ) -> Stats:
-    stats = Stats(PRICES, since=since, zone=zone)
+    tally = Tally(PRICES, since=since, zone=zone)
     sessions = counted_sessions(read(home).sessions, None)
     for counted, found in activities(sessions, home=home, cache=cache):
         assert not isinstance(found, Problem)
-        stats.add(counted, found)
-    return stats
+        tally.add(counted, found)
+    return tally.stats()
 
 
 def answer(id: str, seconds: float, model: str, **tokens: int) -> dict[str, Any]:

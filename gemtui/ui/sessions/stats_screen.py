@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from datetime import date, timedelta
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums
+from gemtui.stats.report import Stats, Sums, Tally
 from gemtui.text import cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
@@ -89,7 +88,7 @@ class StatsScreen(FullScreen[None]):
         """
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
-        stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
+        tally, unread = Tally(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
         found = activities(
             sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
         )
@@ -97,13 +96,13 @@ class StatsScreen(FullScreen[None]):
             if isinstance(each, Problem):
                 unread += 1
             else:
-                stats.add(session, each)
+                tally.add(session, each)
             if reading.is_due():
                 words = f"{done:,} of {len(sessions):,} sessions read"
-                reading.show(self._show, deepcopy(stats), words, False)
+                reading.show(self._show, tally.stats(), words, False)
         missing = f"{counted(unread, 'session')} can't be read" if unread else ""
         words = clean_line("; ".join(filter(None, (problem, missing))))
-        reading.show(self._show, stats, words, True)
+        reading.show(self._show, tally.stats(), words, True)
 
     def _show(self, stats: Stats, words: str, whole: bool) -> None:
         self.show_status(words)
