@@ -16,11 +16,12 @@ from msgspec import Struct
 
 _GITLEAKS: Final = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
 _PARTS: Final = {
-    "quote": r"""(?:["'`\\]{1,8}|%2[27]|&(?:quot|#3[49]);)?""",
+    "quote": r"""(?:["'`\\]{1,8}|\\{1,3}u0022|%2[27]|&(?:quot|#3[49]);)?""",
     "is": r"\s{0,3}(?::=|=>|=|:|%3D|%3A)\s{0,3}",
     "value": r"""[^\s"'`\\,;<>(){}\[\]]""",
     "password": (
         r"(?:(?i:passw(?:or)?d|passwort|passphrase|passwd|passcode|senha|contrase[ñn]a|mot_de_passe"
+        r"|kennwort|wachtwoord|has[lł]o|heslo|l[öo]senord|salasana|пароль|密[码碼]|パスワード|비밀번호"
         r"|(?<=[_.-])pass|(?<=db)pass|sshpass(?==)|pwd|(?<![a-z])(?:root|bind|user|admin|db|my)?pw\d?(?![a-z])"
         r"|(?<![a-z])psk(?![a-z]))|(?<=[a-z])P(?:ass|[wW])(?![a-z]))"
     ),

@@ -321,6 +321,15 @@ def _fakes() -> list[tuple[str, str]]:
         word = _word()
         found.append((shape.replace("<V>", word), word.rstrip("!$")[:9]))
     found += [(text, key) for key, text in _MORE_TOKENS]
+    phrase = "witch collapse practice feed shame open despair creek road again ice least"
+    for name, mark, make in (
+        ("keys", "<K>", lambda: _some(32)),
+        ("codes", "<C>", lambda: str(_RANDOM.randrange(10**5, 10**6))),
+        ("phrases", "<P>", lambda: phrase),
+    ):
+        for shape in table("redact/shapes.json")[name]:
+            secret = make()
+            found.append((shape.replace(mark, secret), secret))
     return found
 
 

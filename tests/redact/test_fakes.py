@@ -89,6 +89,13 @@ net user add /help
 mysql -u root -p shop
 key-string is a word
 set password for the user
+exit_code=12345 status_code: 404 country_code = "DE49"
+spin = 4711, pins: 8, opinion: 12345, barcode=12345
+kind: Secret
+Authorization: see the chapter on logins
+| password | string | yes |
+name: password, value: string
+passphrase: str = ""
 """
 
 
