@@ -246,7 +246,7 @@ class RunBudget:
             )
         spent, limit, day = self._spent.cost, self._limit, self._day
         if limit is not None and spent >= limit:
-            return f"This run has cost {dollars_text(spent)} of {dollars_text(limit)}"
+            return f"This run has cost {dollars_text(round(spent, 2))} of {dollars_text(limit)}"
         if day is None:
             return None
         if self._day_problem is not None:
