@@ -31,7 +31,7 @@ from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_eff
 from gemtui.errors import reason_of
 from gemtui.files import is_folder, read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.jsonout import encode
+from gemtui.jsonout import encode, fields
 from gemtui.paths import current_folder, setting_paths, state_dir
 from gemtui.policy.file.policy_files import policy_files
 from gemtui.text import counted
@@ -92,7 +92,8 @@ class Report:
         Notices that have disappeared, and those about the user's own settings, need no agreement.
         """
         return any(
-            not each.own and (not self.seen or each.key in self.changed) for each in self.notices
+            not notice.own and (not self.seen or notice.key in self.changed)
+            for notice in self.notices
         )
 
     @property
@@ -102,21 +103,21 @@ class Report:
         The setting for the approval mode is not counted.
         """
         return sum(
-            each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
-            for each in self.notices
+            notice.kind == SettingKind.UNASKED and not notice.own and notice.setting != _MODE
+            for notice in self.notices
         )
 
     def summary(self) -> str:
         """Return a short clause that sums up the notices; "" if there are none."""
-        unasked = sum(each.kind == SettingKind.UNASKED for each in self.notices)
+        unasked = sum(notice.kind == SettingKind.UNASKED for notice in self.notices)
         others = len(self.notices) - unasked
-        words = []
+        clauses = []
         if unasked:
             turns = "turns" if unasked == 1 else "turn"
-            words.append(f"{counted(unasked, 'setting')} {turns} off confirmations")
+            clauses.append(f"{counted(unasked, 'setting')} {turns} off confirmations")
         if others:
-            words.append(counted(others, "other notice" if unasked else "notice"))
-        return ", ".join(words)
+            clauses.append(counted(others, "other notice" if unasked else "notice"))
+        return ", ".join(clauses)
 
     def lines(self) -> Iterator[str]:
         """Yield one line that names all changes, then one line for each notice."""
@@ -126,11 +127,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
-        names = ("setting", "kind", "follows")
-        notices = [
-            {**{name: getattr(each, name) for name in names}, "file": str(each.file)}
-            for each in self.notices
-        ]
+        notices = [fields(notice, "setting", "kind", "follows", "file") for notice in self.notices]
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
@@ -151,12 +148,12 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
     """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
-    found = tuple(_notices(options, folder, environ))
-    was: dict[str, Any] | None = None
+    notices = tuple(_notices(options, folder, environ))
+    last: dict[str, Any] | None = None
     with suppress(OSError):
-        was = read_object(_kept(folder))
-    changed = () if was is None else tuple(_changed(was, found))
-    return Report(folder, found, changed, seen=was is not None)
+        last = read_object(_kept(folder))
+    changed = () if last is None else tuple(_changed(last, notices))
+    return Report(folder, notices, changed, seen=last is not None)
 
 
 def _notices(
@@ -190,8 +187,8 @@ def _contents(policies: Iterable[Path]) -> Iterator[str]:
 
     `policies`: files, and folders that contain policy files.
     """
-    for place in policies:
-        for file in policy_files(place) if is_folder(place) else [place]:
+    for policy in policies:
+        for file in policy_files(policy) if is_folder(policy) else [policy]:
             try:
                 yield hashlib.sha256(read_small(file)).hexdigest()
             except OSError as error:
@@ -221,27 +218,31 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
     They contain no values except the hosts of URLs.
     """
     try:
-        found = env_variables(path, environ)
+        variables = env_variables(path, environ)
         risky = risky_variables(path, environ)
     except OSError as error:
-        words = f"The file can't be checked: {reason_of(error)}."
-        yield _notice(".env", path, "environment", words, reason_of(error))
+        why = reason_of(error)
+        yield _notice(".env", path, "environment", f"The file can't be checked: {why}.", why)
         return
     own = is_of_user(path, environ)
-    for name, host in destinations(found).items():
-        words = f"The conversation or its telemetry is sent to {host}."
-        yield _notice(name, path, SettingKind.SENDS, words, found[name], own=own)
+    effects = [
+        (name, SettingKind.SENDS, f"The conversation or its telemetry is sent to {host}.")
+        for name, host in destinations(variables).items()
+    ]
     for name in risky:
-        words = "This variable can make programs run without asking."
-        yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
-    for name in written_by(found):
-        words = "Gemini CLI writes to the file named by this variable."
-        yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
-    if found and not own:
-        names = list(found)
-        more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
-        words = f"Runs load variables from this file: {', '.join(names[:_MOST_NAMES])}{more}."
-        yield _notice(".env", path, "environment", words, sorted(names))
+        follows = "This variable can make programs run without asking."
+        effects.append((name, SettingKind.STARTS, follows))
+    for name in written_by(variables):
+        follows = "Gemini CLI writes to the file named by this variable."
+        effects.append((name, SettingKind.STARTS, follows))
+    for name, kind, follows in effects:
+        yield _notice(name, path, kind, follows, variables[name], own=own)
+    if variables and not own:
+        names = ", ".join(list(variables)[:_MOST_NAMES])
+        if len(variables) > _MOST_NAMES:
+            names += f" and {len(variables) - _MOST_NAMES} more"
+        follows = f"Runs load variables from this file: {names}."
+        yield _notice(".env", path, "environment", follows, sorted(variables))
 
 
 def _notice(
@@ -255,20 +256,20 @@ def _notice(
 # --- the last run's report -----------------------------------------------------------------------
 
 
-def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
+def _changed(last: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
     """Yield the keys of notices that are new, different or gone since the last run.
 
-    `was`: the digests of the last run's notices, by key.
+    `last`: the digests of the last run's notices, by key.
     """
     now = _digests(notices)
     for key, digest in now.items():
-        if was.get(key) != digest:
+        if last.get(key) != digest:
             yield key
-    yield from (f"{key}{_GONE}" for key in was if key not in now)
+    yield from (f"{key}{_GONE}" for key in last if key not in now)
 
 
 def _digests(notices: tuple[RunNotice, ...]) -> dict[str, str]:
-    return {each.key: each.digest for each in notices}
+    return {notice.key: notice.digest for notice in notices}
 
 
 def _kept(folder: Path) -> Path:

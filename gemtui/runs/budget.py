@@ -97,9 +97,11 @@ def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
     """
     day = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     with closing(Index(home, cache=cache_dir())) as index:
-        files = [each for each in index.files() if each.modified >= day]
-        found = index.sessions_in(files)
-    sessions = [each for each in found if but is None or but not in (each.id, each.parent)]
+        files = [file for file in index.files() if file.modified >= day]
+        changed = index.sessions_in(files)
+    sessions = [
+        session for session in changed if but is None or but not in (session.id, session.parent)
+    ]
     return sums_since(sessions, prices, day, home=home, cache=cache_dir())
 
 
@@ -137,7 +139,7 @@ class RunBudget:
             self._search()
             for log in self._logs.values():
                 self._refresh(log)
-                self._known.update(each.id for each in _messages(log))
+                self._known.update(message.id for message in _messages(log))
 
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, as a sentence.
@@ -201,11 +203,10 @@ class RunBudget:
         if self._id is None:
             return
         mains = [path for path in self._logs if path.parent.name == "chats"]
+        paths = [path for main in mains for path in (main.parent / self._id).glob("*.jsonl")]
         if not mains:
-            found = [place.path for place in session_files(Store(self._home), self._id)]
-        else:
-            found = [path for main in mains for path in (main.parent / self._id).glob("*.jsonl")]
-        for path in found:
+            paths = [file.path for file in session_files(Store(self._home), self._id)]
+        for path in paths:
             self._logs.setdefault(path, SessionLog(path))
 
     def _told_id(self) -> str | None:
@@ -230,10 +231,10 @@ class RunBudget:
     def _answers(self) -> list[Outline]:
         """Return the model's answers that belong to this run."""
         return [
-            each
+            message
             for log in self._logs.values()
-            for each in _messages(log)
-            if each.author is Author.MODEL and each.id not in self._known
+            for message in _messages(log)
+            if message.author is Author.MODEL and message.id not in self._known
         ]
 
     def _why(self) -> str | None:
@@ -268,7 +269,7 @@ class RunBudget:
         Returns None until the counts have been missing for `_UNRECORDED` seconds.
         """
         answers = self._answers()
-        if answers and all(each.usage is not None for each in answers):
+        if answers and all(answer.usage is not None for answer in answers):
             self._unclear = 0.0
             return None
         self._unclear = self._unclear or now
@@ -302,5 +303,7 @@ def _has_results(log: SessionLog) -> bool:
 
     The CLI records tool calls together with their results, so every recorded call has ended.
     """
-    last = next((each for each in reversed(log.outlines) if each.author is Author.MODEL), None)
-    return last is not None and last.calls > 0
+    for message in reversed(log.outlines):
+        if message.author is Author.MODEL:
+            return message.calls > 0
+    return False

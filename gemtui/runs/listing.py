@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -212,11 +212,12 @@ def runs_dir() -> Path:
 
 def list_runs(place: Path) -> tuple[Run, ...]:
     """Return the runs in the folder `place`, newest first, skipping broken folders."""
-    found = [run for folder in _folders(place) if (run := _run(folder)) is not None]
-    unwatched = any(run.state is not RunState.RUNNING for run in found)
-    living = process_tree.by_run() if unwatched else {}
-    told = (_with_processes(run, living.get(run.id, set())) for run in found)
-    return tuple(sorted(told, key=lambda run: run.started, reverse=True))
+    runs = [run for run in map(_run, _folders(place)) if run is not None]
+    living = {}
+    if any(run.state is not RunState.RUNNING for run in runs):
+        living = process_tree.by_run()
+    runs = [_with_processes(run, living.get(run.id, set())) for run in runs]
+    return tuple(sorted(runs, key=lambda run: run.started, reverse=True))
 
 
 def with_outcome(run: Run) -> Run:
@@ -277,18 +278,18 @@ def find_run(place: Path, wanted: str) -> Run:
     """
     wanted = wanted.strip()
     runs = list_runs(place)
-    found = _newest(runs) if wanted == LATEST else _named(runs, wanted)
-    if not found:
+    matches = _newest(runs) if wanted == LATEST else _named(runs, wanted)
+    if not matches:
         raise RunNotFound(f"no run has the id {wanted!r}: list the runs with gemtui runs")
-    if len(found) > 1:
+    if len(matches) > 1:
         error = RunAmbiguous(
-            f"{len(found)} runs match {wanted!r}: give more characters of the id",
-            candidates=tuple(run.id for run in found),
+            f"{len(matches)} runs match {wanted!r}: give more characters of the id",
+            candidates=tuple(run.id for run in matches),
         )
-        for run in found[:_CANDIDATES]:
+        for run in matches[:_CANDIDATES]:
             error.add_note(f"{run.id}  {iso(run.started)}  {run.prompt}")
         raise error
-    return found[0]
+    return matches[0]
 
 
 def _newest(runs: Sequence[Run]) -> Sequence[Run]:
@@ -309,19 +310,20 @@ def asking_words(place: Path) -> str | None:
     return f"{runs} waiting for your answer: see gemtui runs questions"
 
 
-def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
+def _named(runs: Sequence[Run], wanted: str) -> Sequence[Run]:
     """Return the runs whose id or session id equals or starts with `wanted`.
 
     Run ids take precedence over session ids, and exact matches over prefixes.
     """
-    known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()
-    for ids in ([run.id for run in known], [run.session or "" for run in known]):
-        exact = tuple(run for run, id in zip(known, ids, strict=True) if id == wanted)
-        begun = (run for run, id in zip(known, ids, strict=True) if id.startswith(wanted))
-        if found := exact or tuple(begun):
-            return found
+    by_id = [(run.id, run) for run in runs]
+    by_session = [(run.session or "", run) for run in runs]
+    for pairs in (by_id, by_session):
+        matches = [run for id, run in pairs if id == wanted]
+        matches = matches or [run for id, run in pairs if id.startswith(wanted)]
+        if matches:
+            return matches
     return ()
 
 
@@ -334,11 +336,10 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
 
 def _is_broken(folder: RunFolder) -> bool:
-    unread = folder.request() is None or _made(folder) is None
-    young = folder.is_recent() and (
-        not path_exists(folder.prompt) or folder.is_recent("prompt.txt")
-    )
-    return unread and is_folder(folder.path) and not young
+    if not is_folder(folder.path) or (folder.request() and _made(folder)):
+        return False
+    has_old_prompt = path_exists(folder.prompt) and not folder.is_recent("prompt.txt")
+    return has_old_prompt or not folder.is_recent()
 
 
 def runs_usage(place: Path) -> DiskUsage:
@@ -365,7 +366,10 @@ def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) ->
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
-        _tidy(run)
+        if not run.alive:
+            run.folder.clean(run.folder.request())
+            with suppress(OSError):
+                settle(run.folder)
         too_much = kept >= runs or bytes_kept + run.size > size
         if too_much and kept and not run.alive and not run.undelivered:
             doomed.append(run.folder)
@@ -385,14 +389,6 @@ def clear_runs(place: Path) -> int:
     return _remove(place, [*ended, *_abandoned(place)])
 
 
-def _tidy(run: Run) -> None:
-    """Remove a finished run's secrets and temporary files, and repair its queue."""
-    if not run.alive:
-        run.folder.clean(run.folder.request())
-        with suppress(OSError):
-            settle(run.folder)
-
-
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
     """Return the folders of broken runs that have no processes.
 
@@ -409,7 +405,7 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
     Returns how many were removed. All removals of runs go through this function. A folder that
     can't be read completely is kept as well, because it may contain such a copy.
     """
-    last = {each.folder for each in last_copies(place)} if folders else set()
+    last = {copy.folder for copy in last_copies(place)} if folders else set()
     removed = 0
     for folder in folders:
         folder.clean(folder.request())
@@ -448,34 +444,37 @@ def _size(folder: Path) -> int:
 
     Files with other hard links aren't counted.
     """
-    found = (stat_if_possible(entry.path) for entry in files_below(str(folder)))
-    return sum(
-        facts.st_size
-        for facts in found
-        if facts and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
-    )
+    size = 0
+    for entry in files_below(str(folder)):
+        facts = stat_if_possible(entry.path)
+        if facts is not None and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:
+            size += facts.st_size
+    return size
 
 
 def _run(folder: RunFolder) -> Run | None:
-    request, ended = folder.request(), folder.exit()
-    made = _made(folder)
+    request, exit, made = folder.request(), folder.exit(), _made(folder)
     if request is None or made is None:
         return None
     about = request.about or {}
-    state = RunState.ENDED if ended is not None else state_of(folder)
     stream = Stream(
         cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
     )
-    last = None if ended is None else _last(stream, folder, ended)
+    state = state_of(folder) if exit is None else RunState.ENDED
+    started, ended, status, complete, outcome = made, None, None, None, None
+    if exit is not None:
+        started, ended = exit.started or made, exit.ended
+        status, complete = _last(stream, folder, exit)
+        outcome = kept_outcome(folder)
     return Run(
         folder=folder,
         state=state,
-        started=(ended.started if ended else None) or made,
-        ended=ended.ended if ended else None,
-        status=last[0] if last else None,
-        complete=last[1] if last else None,
-        exit=ended,
-        outcome=None if ended is None else kept_outcome(folder),
+        started=started,
+        ended=ended,
+        status=status,
+        complete=complete,
+        exit=exit,
+        outcome=outcome,
         prompt=excerpt(str(about.get("prompt") or "")),
         model=about.get("model"),
         cwd=request.cwd,
@@ -543,14 +542,13 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
     for run in list_runs(place):
         request = run.folder.request() if resolved(Path(run.cwd)) == wanted else None
         if request is not None:
-            given = (
-                word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION)
-            )
-            return tuple(Path(part) for value in given for part in value.split(","))
+            policies = list[Path]()
+            for word in request.argv:
+                option, _, value = word.partition("=")
+                if option == "--policy":
+                    policies += map(Path, value.split(","))
+            return tuple(policies)
     return ()
-
-
-_OPTION = "--policy="
 
 
 # --- ending a run ---------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ from gemtui.jsonfile import read_object
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
-from gemtui.runs.effective_policy import OPTIONS_PLACE, DecidingRule, RunPolicy
+from gemtui.runs.effective_policy import OPTIONS_PLACE, RunPolicy
 from gemtui.runs.ending import Status
 from gemtui.runs.recorded_calls import DroppedCall, RecordedCalls
 from gemtui.text import Clean, clean_line, counted, ellipsis
@@ -188,11 +188,12 @@ class RunProgress:
         `calls`: calls of this run as the stored session has them. Only the session has the exit
         codes of commands (assets/gemini-cli.md#events).
         """
-        known = [call for call in calls if self.unrecorded.pop(call.id, None) is not None]
-        failed = tuple(call for call in known if call.exit_code)
-        for call in failed:
-            self._fail(call.id, call.name, call.exit_code)
-        return failed
+        failed = list[ToolCall]()
+        for call in calls:
+            if self.unrecorded.pop(call.id, None) is not None and call.exit_code:
+                failed.append(call)
+                self._fail(call.id, call.name, call.exit_code)
+        return tuple(failed)
 
     def _current_prompt(self) -> str:
         """Return the first line of the prompt that the run is working on; "" if unknown."""
@@ -221,8 +222,9 @@ class RunProgress:
         self.name_rules(ended)
         for call in self._open.values():
             path = _to_write(call)
-            if path and (found := was_written(call, folder / path, ended=ended)) is not None:
-                self._landed[call.id] = found
+            is_written = was_written(call, folder / path, ended=ended) if path else None
+            if is_written is not None:
+                self._landed[call.id] = is_written
 
     def name_rules(self, ended: datetime | None = None) -> None:
         """Find the rules that denied calls, unless a policy has changed since the run.
@@ -237,18 +239,12 @@ class RunProgress:
             policy = RunPolicy.of(self.request)
             if ended is None or policy.is_older_than(ended):
                 for call, why in self._denied:
-                    self._name_rule(call, why, policy.deciding(Call(call.name, call.args)))
+                    rule = policy.deciding(Call(call.name, call.args))
+                    if rule is None:
+                        self.by_mode.add(why)
+                    elif rule.asks is (why == _NEEDS_APPROVAL):
+                        self._by_rule(call.id, call.name, why, rule.place)
         self._denied = []
-
-    def _name_rule(self, call: ToolCall, why: str, rule: DecidingRule | None) -> None:
-        """Record the rule that denied a call, or that no rule of the user's did.
-
-        `why`: the reason that the CLI gave.
-        """
-        if rule is None:
-            self.by_mode.add(why)
-        elif rule.asks is (why == _NEEDS_APPROVAL):
-            self._by_rule(call.id, call.name, why, rule.place)
 
     def _by_rule(self, id: str, tool: str, why: str, rule: str) -> None:
         """Record which of the user's rules caused a denial, in place of the CLI's reason.
@@ -259,10 +255,10 @@ class RunProgress:
         does = _HELD_BACK if why == _NEEDS_APPROVAL else "denied"
         message = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
         named = f"{does} as {wanted}, by {rule}{message}"
-        for key, by in (((tool, why), -1), ((tool, named), 1)):
-            self.refused[key] = self.refused.get(key, 0) + by
-            if not self.refused[key]:
-                del self.refused[key]
+        self.refused[tool, named] = self.refused.get((tool, named), 0) + 1
+        self.refused[tool, why] -= 1
+        if not self.refused[tool, why]:
+            del self.refused[tool, why]
         self.by_rule.add(named)
         for call in self.denied:
             if call["toolUseId"] == id:
@@ -271,35 +267,30 @@ class RunProgress:
     @property
     def settled(self) -> Mapping[str, bool]:
         """Maps the files of calls without a result to whether they were written, if known."""
-        return {_to_write(self._open[id]): found for id, found in self._landed.items()}
+        return {_to_write(self._open[id]): written for id, written in self._landed.items()}
 
     def _result(self, result: ToolResult, call: ToolCall | None) -> None:
+        tool, output = result.tool_name, string(result.output)
+        if result.status is ResultStatus.DENIED:
+            self._refuse(result, call)
+            return
         path = "" if call is None else _to_write(call)
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
-        if result.status is not ResultStatus.DENIED and may_write(result.tool_name):
+        if may_write(tool):
             self.may_have_changed = True
-        if result.status is ResultStatus.DENIED:
-            self._refuse(result, call)
-        elif found := _HOOK.match(string(result.output)):
-            self.stopped_by = found[1]
+        stopped = _HOOK.match(output)
+        if stopped is not None:
+            self.stopped_by = stopped[1]
         elif result.status is ResultStatus.SUCCESS:
-            if kind_of(result.tool_name) is ToolKind.SHELL:
-                self.unrecorded[result.tool_use_id] = result.tool_name
+            if kind_of(tool) is ToolKind.SHELL:
+                self.unrecorded[result.tool_use_id] = tool
         elif result.status is ResultStatus.ERROR:
-            self._fail(result.tool_use_id, result.tool_name)
-            if _NOT_FOUND.match(string(result.output)) and self._is_told(result.tool_name):
-                self.missing[result.tool_name] = None
-
-    def _is_told(self, tool: str) -> bool:
-        """Return whether a tool that the CLI did not find is known not to exist.
-
-        The alternative is that the tool exists but is hidden from this run. For MCP servers' tools,
-        that can be ruled out only if the run recorded which tools it hides.
-        """
-        if not tool.startswith("mcp_"):
-            return True
-        return self.request is not None and "hidden" in (self.request.about or {})
+            self._fail(result.tool_use_id, tool)
+            # An MCP server's tool may exist, but be hidden, unless the run recorded what it hides.
+            knows_hidden = self.request is not None and "hidden" in (self.request.about or {})
+            if _NOT_FOUND.match(output) and (knows_hidden or not tool.startswith("mcp_")):
+                self.missing[tool] = None
 
     def _refuse(self, result: ToolResult, call: ToolCall | None) -> None:
         why, tool = refusal_words(string(result.output)), result.tool_name
@@ -311,7 +302,8 @@ class RunProgress:
             self._denied.append((call, why))
         elif self.request is not None and why == _NOT_PERMITTED:
             with suppress(KeyError):
-                if rule := self.request.hides(tool):
+                rule = self.request.hides(tool)
+                if rule:
                     self._by_rule(result.tool_use_id, tool, why, rule)
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
@@ -350,29 +342,38 @@ def _to_write(call: ToolCall) -> str:
 def _open_lines(progress: RunProgress) -> Iterator[str]:
     """Yield a line about each call that had no result when the run ended."""
     for path, written in progress.settled.items():
-        yield (
-            f"{path} was {'written, although the call has no result' if written else 'not written'}"
-        )
-    if unknown := progress.unsettled:
-        yield f"{_calls(unknown)} had not finished, so the result is unknown"
+        words = "written, although the call has no result" if written else "not written"
+        yield f"{path} was {words}"
+    if progress.unsettled:
+        yield f"{_calls(progress.unsettled)} had not finished, so the result is unknown"
 
 
 def _without_session(way: str) -> str:
     """Reword a suggestion for a run that has left no session to continue."""
-    for either in (
+    for words in (
         "continue the session, or run it again",
         "run it again, or continue the session",
+        "continue the session",
     ):
-        way = way.replace(either, "run it again")
-    return way.replace("continue the session", "run it again")
+        way = way.replace(words, "run it again")
+    return way
 
 
 def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome:
     match status:
         case DoneStatus.INTERRUPTED:
-            return _interrupted()
+            return RunOutcome(
+                status=Status.INTERRUPTED,
+                headline="The run was stopped",
+                ways_out=("continue the session, or run it again",),
+            )
         case DoneStatus.MAX_TURNS:
-            return _turn_limit(progress)
+            return RunOutcome(
+                status=Status.TURN_LIMIT,
+                headline="The run reached its turn limit",
+                detail="\n".join(_refused_lines(progress)),
+                ways_out=("continue the session", "or allow more turns"),
+            )
         case DoneStatus.ERROR:
             return _failed(progress, stderr)
         case DoneStatus.SUCCESS:
@@ -403,14 +404,11 @@ def refusal_words(output: str) -> str:
         return _BY_TOOL
     if "requires user confirmation" in output:
         return _NEEDS_APPROVAL
-    if found := _BY_POLICY.search(output):
-        why = " ".join(found[1].split())
-        return f"{_DENIED}: {why}" if why else _DENIED
-    if found := _BY_PERSON.search(output):
-        why = " ".join(found[1].split())
-        return f"{_SAID_NO}: {why}" if why else _SAID_NO
-    if found := _BY_HOOK.search(output):
-        return " ".join(found[1].split())
+    for pattern, words in ((_BY_POLICY, _DENIED), (_BY_PERSON, _SAID_NO), (_BY_HOOK, "")):
+        match = pattern.search(output)
+        if match is not None:
+            why = " ".join(match[1].split())
+            return ": ".join(filter(None, (words, why)))
     return _NOT_PERMITTED
 
 
@@ -447,23 +445,6 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
 
 
 # --- endings -------------------------------------------------------------------------------------
-
-
-def _interrupted() -> RunOutcome:
-    return RunOutcome(
-        status=Status.INTERRUPTED,
-        headline="The run was stopped",
-        ways_out=("continue the session, or run it again",),
-    )
-
-
-def _turn_limit(progress: RunProgress) -> RunOutcome:
-    return RunOutcome(
-        status=Status.TURN_LIMIT,
-        headline="The run reached its turn limit",
-        detail="\n".join(_refused_lines(progress)),
-        ways_out=("continue the session", "or allow more turns"),
-    )
 
 
 def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
@@ -519,10 +500,11 @@ def _last_retry(stderr: str) -> Iterator[str]:
 
     The last attempt with an HTTP status is preferred.
     """
-    found = list(_ATTEMPT.finditer(stderr))
-    for last in ([each for each in found if each[2]] or found)[-1:]:
+    attempts = list(_ATTEMPT.finditer(stderr))
+    with_status = [attempt for attempt in attempts if attempt[2]]
+    for last in (with_status or attempts)[-1:]:
         why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()
-        yield f"attempt {last[1]} had failed{f': {why}' if why else ''}"
+        yield f"attempt {last[1]} had failed" + (f": {why}" if why else "")
 
 
 _NOT_DONE = (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.BUDGET, Status.FAILED)
@@ -534,17 +516,17 @@ def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
 
     The file's rules, which may deny calls, did not apply.
     """
-    found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
-    if not found:
+    errors = dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr))
+    if not errors:
         return outcome
     headline = "A policy file is broken, so its rules did not apply in this run"
-    said = "\n".join(found)[:_DETAIL]
+    detail = "\n".join(errors)[:_DETAIL]
     if outcome.status in _NOT_DONE:
-        return replace(outcome, detail=f"{outcome.detail}\n{headline}\n{said}".strip())
+        return replace(outcome, detail=f"{outcome.detail}\n{headline}\n{detail}".strip())
     return RunOutcome(
         status=Status.FAILED,
         headline=headline,
-        detail=said,
+        detail=detail,
         ways_out=("check what the run did", "repair the file, then run it again"),
     )
 
@@ -557,23 +539,26 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             detail="\n".join([_last_line(stderr), *_refused_lines(progress)]).strip(),
             ways_out=("continue the session, or run it again",),
         )
-    warnings = list(_warnings(progress, stderr))
-    if refused := sum(progress.refused.values()):
+    warnings, suggestions = list[str](), list[str]()
+    for warning, suggestion in _warnings(progress, stderr):
+        warnings.append(warning)
+        suggestions.append(suggestion)
+    refused = sum(progress.refused.values())
+    if refused:
         return RunOutcome(
             status=Status.REFUSED,
             headline=_refused_headline(progress, refused),
-            detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
+            detail="\n".join((*_refused_lines(progress), *warnings)),
             ways_out=tuple(_ways_to_allow(progress)),
             by_mode=any(why in progress.by_mode for _, why in progress.refused),
         )
-    retries = list(_retries(stderr))
     if not warnings:
-        return RunOutcome(status=Status.OK, headline="Done", detail="\n".join(retries))
+        return RunOutcome(status=Status.OK, headline="Done", detail="\n".join(_retries(stderr)))
     return RunOutcome(
         status=Status.WARNING,
-        headline=f"Done, but {warnings[0][0]}",
-        detail="\n".join((*(line for line, _ in warnings[1:]), *retries)),
-        ways_out=tuple(dict.fromkeys(way for _, way in warnings if way)),
+        headline=f"Done, but {warnings[0]}",
+        detail="\n".join((*warnings[1:], *_retries(stderr))),
+        ways_out=tuple(dict.fromkeys(filter(None, suggestions))),
     )
 
 
@@ -616,8 +601,9 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
             "the approval mode was lowered to default because the folder is not trusted",
             "run with --trust",
         )
-    if found := re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE):
-        yield f"these settings are not valid: {found[1]}", "repair that file"
+    invalid = re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE)
+    if invalid:
+        yield f"these settings are not valid: {invalid[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
         yield (
             f"a policy names a tool that does not exist: {tool}",
@@ -657,14 +643,15 @@ def retry_words(stderr: str) -> str | None:
 
     This is for the status line of a waiting run: `attempt 2 failed (503), retrying in 10 s`.
     """
-    found = list(_ATTEMPT.finditer(stderr))
-    if not found:
+    attempts = list(_ATTEMPT.finditer(stderr))
+    if not attempts:
         return None
-    last = found[-1]
+    last = attempts[-1]
     why = last[2] or (last[3] or "").strip()
+    reason = f" ({why})" if why else ""
     wait = _WAIT.search(stderr, last.end())
     after = f" in {round(int(wait[1]) / 1000)} s" if wait else ""
-    return f"attempt {last[1]} failed{f' ({why})' if why else ''}, retrying{after}"
+    return f"attempt {last[1]} failed{reason}, retrying{after}"
 
 
 def _retries(stderr: str) -> Iterator[str]:
