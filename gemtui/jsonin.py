@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -18,16 +19,29 @@ import orjson
 def loads(data: bytes) -> Any:
     """Parse a JSON value; lone surrogates and bytes that are not UTF-8 become U+FFFD.
 
-    Integers beyond 64 bits become floats, as all numbers do in JavaScript. Raises
-    orjson.JSONDecodeError.
+    Integers beyond 64 bits become floats, as all numbers do in JavaScript, and what is infinite
+    there becomes 1e308. Raises orjson.JSONDecodeError.
     """
     try:
         return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        repaired = _repaired(data)
-        if repaired is None:
+    except orjson.JSONDecodeError as error:
+        infinite = "infinity" in error.msg
+        repaired = _STRING_OR_NUMBER.sub(_finite, data) if infinite else _repaired(data)
+        if repaired in (None, data):
             raise
-        return orjson.loads(repaired)
+        return loads(repaired)
+
+
+_STRING_OR_NUMBER = re.compile(
+    rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?', re.DOTALL
+)
+
+
+def _finite(found: re.Match[bytes]) -> bytes:
+    value = found[0]
+    if value.startswith(b'"') or isfinite(float(value)):
+        return value
+    return b"-1e308" if value.startswith(b"-") else b"1e308"
 
 
 _ESCAPES = re.compile(

@@ -84,3 +84,10 @@ def test_a_session_with_a_damaged_byte_loses_no_line(tmp_path: Path) -> None:
         assert log.problems == ()
         (message,) = transcript_of(log)
     assert message.blocks == (Text(text="Na\ufffdve"),)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-2E999", "7" * 400])
+def test_numbers_that_are_infinite_in_javascript_are_read(number: str) -> None:
+    value = loads(f'{{"a": [{number}, 2], "b": "see \\"{number}\\", {number}"}}'.encode())
+    sign = -1 if number.startswith("-") else 1
+    assert value == {"a": [sign * 1e308, 2], "b": f'see "{number}", {number}'}

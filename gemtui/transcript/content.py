@@ -147,6 +147,12 @@ def typed(record: Mapping[str, Any]) -> UserParts:
     return UserParts(text, tuple(files), _named(media, text), tuple(replies), context)
 
 
+def is_plain(text: str) -> bool:
+    """Return whether the only text part of a user record is all typed by the user."""
+    added = _REFERENCED in text or _CONTEXT.match(text) or _FEEDBACK.match(text)
+    return not added
+
+
 def is_feedback(record: Mapping[str, Any]) -> bool:
     """Return whether a user record is what the CLI itself tells a model that repeats itself.
 

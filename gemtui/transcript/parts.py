@@ -24,6 +24,7 @@ LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 DEEPEST = 500
 """Maximum nesting of JSON to show; Python's own limit differs between versions."""
 _COUNTS = Usage.__struct_fields__
+_COUNT_TYPES = frozenset({int, type(None)})
 _MOST_TOKENS = 10**9
 """Maximum plausible number of tokens in one answer or run."""
 
@@ -129,12 +130,8 @@ def usage_of(tokens: object) -> Usage | None:
     """
     if not isinstance(tokens, dict):
         return None
-    counts = [tokens.get(name) for name in _COUNTS]
-    return (
-        plausible(Usage(*counts))
-        if all(count is None or type(count) is int for count in counts)
-        else None
-    )
+    counts = [*map(tokens.get, _COUNTS)]
+    return plausible(Usage(*counts)) if _COUNT_TYPES.issuperset(map(type, counts)) else None
 
 
 def plausible(usage: Usage) -> Usage | None:

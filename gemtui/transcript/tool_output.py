@@ -22,6 +22,7 @@ _TAIL = re.compile(
     r"(?:Exit Code: (?P<code>-?\d{1,10}|\(none\))\n?)?"
     r"(?:(?:Signal|Background PIDs|Process Group PGID): [^\n]*\n?)*\s*\Z"
 )
+_CODE, _BEFORE_CODE = "Exit Code: ", "\nError: (none)\n"
 _LINES = 2000
 """Number of characters at the end in which to search for the exit code."""
 _EMPTY = "(empty)"
@@ -39,7 +40,12 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
     text, written = output or "", shown.rstrip("\n")
     head = _HEAD.match(text)
     start = 0 if head is None else head.end()
-    found = _end(text, start + len(written) if text.startswith(written, start) else start)
+    if text.startswith(written, start):
+        start += len(written)
+    named = text.find(_CODE, max(start, len(text) - _LINES))
+    if named < 0:
+        return None
+    found = _TAIL.search(text, max(start, named - len(_BEFORE_CODE)))
     code = None if found is None else found["code"]
     return int(code) if code and code != "(none)" else None
 

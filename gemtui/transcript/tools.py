@@ -180,7 +180,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
         duration=_duration(asked, time),
         agent_id=string(raw.get("agentId")) or None,
         images=_images(parts, name, args),
-        exit_code=_exit_code(raw, output),
+        exit_code=_exit_code(raw, parts),
     )
 
 
@@ -266,7 +266,7 @@ def call_end(raw: Mapping[str, Any]) -> tuple[ToolStatus, int | None]:
     The exit code is None for other tools, and if none is recorded, which is usual after a success.
     """
     parts = _result_parts(raw)
-    return _status(raw, parts, _error(parts)), _exit_code(raw, _output(parts))
+    return _status(raw, parts, _error(parts)), _exit_code(raw, parts)
 
 
 def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> ToolStatus:
@@ -289,11 +289,11 @@ def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> Too
     )
 
 
-def _exit_code(raw: Mapping[str, Any], output: str | None) -> int | None:
-    if (
-        kind_of(string(raw.get("name"))) is not ToolKind.SHELL
-        or tool_output.exit_code(output) is None
-    ):
+def _exit_code(raw: Mapping[str, Any], parts: list[Part]) -> int | None:
+    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
+        return None
+    output = _output(parts)
+    if tool_output.exit_code(output) is None:
         return None
     return tool_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
 
@@ -409,7 +409,10 @@ def _unwrapped(text: str) -> str:
     If the output is long, the CLI adds a line before the tags that says where to find all of it.
     """
     start, end = "<untrusted_context>", "</untrusted_context>"
-    head, mark, inner = text.rstrip().partition(start)
+    stripped = text.rstrip()
+    if not stripped.endswith(end):
+        return text
+    head, mark, inner = stripped.partition(start)
     if not mark or not inner.endswith(end) or (head and not head.endswith("\n")):
         return text
     return head + inner.removesuffix(end).strip("\n")

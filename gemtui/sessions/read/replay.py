@@ -20,8 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.sessions.read.resumable import is_resumable
-from gemtui.transcript.content import is_feedback, text_of, typed
-from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
+from gemtui.transcript.content import UserParts, is_feedback, text_of, typed
+from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, Usage, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import (
     UNKNOWN_TOOL,
@@ -114,74 +114,122 @@ def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
     if kind == "gemini":
         return _model(record, size)
     if kind == "user" and not is_feedback(record):
-        return _user(record, size)
+        parts = typed(record)
+        return user_facts(
+            parts,
+            tuple(map(reply_fact, parts.replies)),
+            id=_id(record),
+            time=instant(record.get("timestamp")),
+            size=size,
+            resumable=is_resumable(record),
+        )
     return _system(record, size)
 
 
-def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
-    typed_text = typed(record)
-    prompt = typed_text.prompt
+def user_facts(
+    parts: UserParts,
+    replies: tuple[CallFact, ...],
+    *,
+    id: str,
+    time: datetime | None,
+    size: int,
+    resumable: bool,
+) -> RecordFacts:
+    """Return the facts about a user record with these parts and replies."""
+    prompt = parts.prompt
     kind = RecordKind.MESSAGE
-    if not prompt and typed_text.replies:
+    if not prompt and replies:
         kind = RecordKind.REPLY
-    elif not prompt and (typed_text.context or typed_text.files):
+    elif not prompt and (parts.context or parts.files):
         kind = RecordKind.CONTEXT
-    replies = tuple([_reply(reply) for reply in typed_text.replies])
+    shown = excerpt(parts.text) if parts.text else ""
     return RecordFacts(
         outline=Outline(
-            id=_id(record),
+            id=id,
             author=Author.USER,
-            time=instant(record.get("timestamp")),
+            time=time,
             prompt=prompt,
-            excerpt=excerpt(typed_text.text) or ("(image)" if typed_text.media else ""),
+            excerpt=shown or ("(image)" if parts.media else ""),
             size=size,
         ),
         kind=kind,
         content=prompt,
-        digest=hash(("user", typed_text.text, len(typed_text.media), replies)),
+        digest=hash(("user", parts.text, len(parts.media), replies)),
         replies=replies,
-        attached=tuple([name for name, _ in (*typed_text.media, *typed_text.files) if name]),
-        resumable=is_resumable(record),
+        attached=tuple([name for name, _ in (*parts.media, *parts.files) if name]),
+        resumable=resumable,
     )
 
 
-def _reply(reply: Mapping[str, Any]) -> CallFact:
+def reply_fact(reply: Mapping[str, Any]) -> CallFact:
+    """Return the facts about a `functionResponse` part, whatever its form."""
     response = reply.get("response")
     error = isinstance(response, dict) and bool(response.get("error"))
     shell = kind_of(string(reply.get("name"))) is ToolKind.SHELL
     if error or not shell:
-        return CallFact(_id(reply), error, error, tool=_tool(reply))
-    return replace(_call(raw_from_parts({}, reply)), error=False)
+        return CallFact(_id(reply), error, error, tool=tool_name(string(reply.get("name"))))
+    return replace(call_fact(raw_from_parts({}, reply)), error=False)
 
 
 def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
     value = record.get
-    calls = tuple([_call(call) for call in objects(value("toolCalls"))])
-    content = value("content")
+    content, model = value("content"), value("model")
     text = text_of(content).strip()
-    ids = tuple([call.id for call in calls])
     asked, made = ((), ()) if isinstance(content, str) else (_part_calls(content), _made(content))
-    model = value("model")
+    return model_facts(
+        text,
+        tuple(map(call_fact, objects(value("toolCalls")))),
+        asked,
+        made,
+        id=_id(record),
+        time=instant(value("timestamp")),
+        size=size,
+        usage=usage_of(value("tokens")),
+        model=model if isinstance(model, str) else None,
+        has=tuple([name for name in RICH_FIELDS if value(name)]),
+        resumable=is_resumable(record),
+    )
+
+
+def model_facts(
+    text: str,
+    calls: tuple[CallFact, ...],
+    asked: tuple[CallFact, ...] = (),
+    made: tuple[str, ...] = (),
+    *,
+    id: str,
+    time: datetime | None,
+    size: int,
+    usage: Usage | None,
+    model: str | None,
+    has: tuple[str, ...],
+    resumable: bool,
+) -> RecordFacts:
+    """Return the facts about a model's answer.
+
+    `text`: stripped. `made`: the types of its parts that hold images, files, or code the model ran.
+    """
+    ids = tuple([call.id for call in calls])
     return RecordFacts(
         outline=Outline(
-            id=_id(record),
+            id=id,
             author=Author.MODEL,
-            time=instant(value("timestamp")),
+            time=time,
             calls=len(calls),
             failures=sum([call.failed for call in calls]),
             errors=sum([call.error for call in calls]),
             size=size,
-            usage=usage_of(value("tokens")),
-            model=model if isinstance(model, str) else None,
+            usage=usage,
+            model=model,
             writes=tuple([call.written for call in calls if call.written]),
-            tools=tools_of((*calls, *asked)),
+            tools=tools_of((*calls, *asked)) if calls or asked else (),
         ),
-        has=tuple([name for name in RICH_FIELDS if value(name)]),
+        has=has,
         content=bool(text or made),
         digest=hash(("gemini", text, made, ids or tuple([call.id for call in asked]))),
         calls=calls,
-        asked=_without(asked, ids),
-        resumable=is_resumable(record),
+        asked=_without(asked, ids) if asked else (),
+        resumable=resumable,
     )
 
 
@@ -191,7 +239,8 @@ def _part_calls(content: object) -> tuple[CallFact, ...]:
 
 
 def _asked(call: Mapping[str, Any]) -> CallFact:
-    return CallFact(_id(call), False, False, tool=_tool(call), paths=paths_of_stored(call))
+    tool = tool_name(string(call.get("name")))
+    return CallFact(_id(call), False, False, tool=tool, paths=paths_of_stored(call))
 
 
 def _made(content: object) -> tuple[str, ...]:
@@ -207,20 +256,21 @@ def _without(calls: tuple[CallFact, ...], ids: Iterable[str]) -> tuple[CallFact,
     return tuple([call for call in calls if call.id not in ids_left]) if ids_left else calls
 
 
-def _call(raw: Mapping[str, Any]) -> CallFact:
+def call_fact(raw: Mapping[str, Any]) -> CallFact:
+    """Return the facts about a `toolCalls` entry, whatever its form."""
     status, exit_code = call_end(raw)
     time = instant(raw.get("timestamp"))
     failed = status.failed or bool(exit_code)
     error = status.failed and status is not ToolStatus.REFUSED
-    tool = _tool(raw) or UNKNOWN_TOOL
+    tool = tool_name(string(raw.get("name"))) or UNKNOWN_TOOL
     return CallFact(
         _id(raw), failed, error, written_path(raw, status), time, tool, paths_of_stored(raw)
     )
 
 
-def _tool(raw: Mapping[str, Any]) -> str:
-    """Return a tool's name, or ""; to save memory, equal names are the same string object."""
-    return intern(string(raw.get("name"))[:_LONGEST_NAME])
+def tool_name(name: str) -> str:
+    """Return a tool's name as it is kept; equal names are the same object, to save memory."""
+    return intern(name[:_LONGEST_NAME])
 
 
 def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
@@ -321,7 +371,8 @@ class Replay:
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
         elif isinstance(line.get("id"), str) or (is_message(line) and "content" in line):
-            self._put(line, Slot(offset, length), length, restored=False)
+            self.has_messages = self.has_messages or is_message(line)
+            self.put(facts_of(line, length), Slot(offset, length))
         elif isinstance(change := line.get("$set"), dict):
             return self._merge(change, offset, length)
         elif _is_header(line):
@@ -364,24 +415,28 @@ class Replay:
             again = isinstance(named, str) and named in self._entries
             id = f"{named}~{index}" if again and unique else ""
             slot = Slot(offset, length, index)
-            self._put(record, slot, size, restored=not again, id=id, needs_id=not unique)
+            self.has_messages = self.has_messages or is_message(record)
+            facts = facts_of(record, size)
+            self.put(facts, slot, restored=not again, id=id, needs_id=not unique)
         gone = [entry for entry in before if entry.id not in self._entries]
         self._bury(self._without_twins(gone))
 
-    def _put(
+    def put(
         self,
-        record: Mapping[str, Any],
+        facts: RecordFacts,
         slot: Slot,
-        size: int,
         *,
-        restored: bool,
+        restored: bool = False,
         id: str = "",
         needs_id: bool = True,
     ) -> None:
-        facts = facts_of(record, size)
+        """Apply a message record, of which these are the facts.
+
+        `restored`: whether a list of messages has it, which may lack fields of an earlier record.
+        `id`: the id it gets instead of its own. `needs_id`: whether it needs one to be resumed.
+        """
         if needs_id and not facts.outline.id:
             facts = replace(facts, resumable=False)
-        self.has_messages = self.has_messages or is_message(record)
         id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
         if facts.outline.id != id:
             facts = replace(facts, outline=replace(facts.outline, id=id))
@@ -400,7 +455,8 @@ class Replay:
         for reply in facts.replies:
             if reply.id:
                 self.replies[reply.id] = StoredCall(slot, reply)
-        self.parts.update(filter(None, facts.part_ids))
+        if facts.asked:
+            self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
         """Apply `$rewindTo`: drop the message with the id `target` and all later ones.

@@ -14,15 +14,17 @@ from gemtui.transcript.parts import Part, parts_of, string
 
 _IGNORED = ("/", "?", "<session_context>", "<hook_context>")
 """The beginnings of messages that the CLI ignores: commands, and context it added itself."""
-_MARKED = (
-    "videoMetadata",
-    "thought",
-    "codeExecutionResult",
-    "executableCode",
-    "fileData",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
+_MARKED = frozenset(
+    {
+        "videoMetadata",
+        "thought",
+        "codeExecutionResult",
+        "executableCode",
+        "fileData",
+        "functionCall",
+        "functionResponse",
+        "inlineData",
+    }
 )
 """Fields for which the CLI puts a text such as `[Function Call: glob]` in place of the part."""
 
@@ -39,15 +41,20 @@ def is_resumable(record: Mapping[str, Any]) -> bool:
         return True
     if kind not in ("user", "gemini"):
         return False
-    text = "".join(map(_text, parts_of(record.get("content")))).lstrip(BLANKS)
-    return bool(text) and (kind == "gemini" or not text.startswith(_IGNORED))
+    content = record.get("content")
+    text = content if isinstance(content, str) else "".join(map(_text, parts_of(content)))
+    return is_something(text, prompt=kind == "user")
+
+
+def is_something(text: str, *, prompt: bool = False) -> bool:
+    """Return whether a message's text is something to resume. `prompt`: the user wrote it."""
+    text = text.lstrip(BLANKS)
+    return bool(text) and not (prompt and text.startswith(_IGNORED))
 
 
 def _text(part: Part) -> str:
     """Return the text that the CLI uses for a part here."""
-    if any(name in part for name in _MARKED):
-        return "[…]"
-    return string(part.get("text"))
+    return string(part.get("text")) if _MARKED.isdisjoint(part) else "[…]"
 
 
 def _has_items(value: object) -> bool:

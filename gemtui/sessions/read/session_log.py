@@ -35,6 +35,7 @@ from gemtui.sessions.read.replay import (
     is_message,
     left_out_note,
 )
+from gemtui.sessions.read.usual_records import usual_facts
 from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
@@ -344,14 +345,20 @@ class SessionLog:
         """Replay one line; return a note on anything left out. Raises SessionTooLarge."""
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
+        if self._keep and isinstance(self._source, LineSource):
+            self._source.keep(self.size, line)
+        facts = usual_facts(line)
+        if facts is not None:
+            self._replay.has_messages = True
+            self._replay.put(facts, Slot(self.size, len(line)))
+            self._require_bounded()
+            return None
         try:
             value = loads(line)
         except orjson.JSONDecodeError as error:
             return f"not valid JSON ({error.msg})"
         if not isinstance(value, dict):
             return "not a JSON object"
-        if self._keep and isinstance(self._source, LineSource):
-            self._source.keep(self.size, len(line), value)
         word = self._replay.feed(value, self.size, len(line))
         self._require_bounded()
         return word
@@ -502,7 +509,7 @@ class LineSource:
     def __init__(self, path: Path, *, keep: int = 0) -> None:
         self._file = open_regular(path)
         self._keep = keep
-        self._kept: dict[int, object] = {}
+        self._kept: dict[int, bytes] = {}
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()
@@ -522,13 +529,10 @@ class LineSource:
                 length -= len(piece)
             return b"".join(pieces)
 
-    def keep(self, offset: int, length: int, line: object) -> None:
-        """Cache a parsed line if there is still room.
-
-        `offset`, `length`: the line's position in the file, in bytes.
-        """
-        if length <= self._keep:
-            self._keep -= length
+    def keep(self, offset: int, line: bytes) -> None:
+        """Cache a line if there is still room. `offset`: its position in the file, in bytes."""
+        if len(line) <= self._keep:
+            self._keep -= len(line)
             self._kept[offset] = line
 
     def fileno(self) -> int:
@@ -553,10 +557,8 @@ class LineSource:
         return records[slot.place] if slot.place < len(records) else None
 
     def _parsed(self, slot: Slot) -> object:
-        if slot.offset in self._kept:
-            return self._kept[slot.offset]
         try:
-            return loads(self.read(slot.offset, slot.length))
+            return loads(self._kept.get(slot.offset) or self.read(slot.offset, slot.length))
         except (orjson.JSONDecodeError, OSError):
             return None
 

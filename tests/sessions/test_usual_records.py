@@ -1,0 +1,81 @@
+"""Records of the usual form have the same facts, however they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+import pytest
+
+from gemtui.jsonin import loads
+from gemtui.sessions.read.replay import facts_of
+from gemtui.sessions.read.usual_records import usual_facts
+from tests.sessions.logs import call, gemini, reply, user
+
+DIFF = {"fileDiff": "@@", "filePath": "/home/me/a.py"}
+WRITE: dict[str, Any] = {"name": "write_file", "args": {"file_path": "a.py"}, "resultDisplay": DIFF}
+OUTPUT = [{"functionResponse": {"id": "c", "response": {"output": "Output: no\nExit Code: 3"}}}]
+SHELL: dict[str, Any] = {"name": "run_shell_command", "args": {"command": "ls"}, "result": OUTPUT}
+RECORDS = {
+    "prompt": user("u", "one\ntwo"),
+    "answer": gemini("g", "text"),
+    "thoughts": gemini("g", "", thoughts=[{"subject": "s", "description": "d"}]),
+    "write": gemini("g", "", toolCalls=[call("c", **WRITE)]),
+    "command": gemini("g", "", toolCalls=[call("c", **SHELL)]),
+    "reply": reply("r", "c"),
+}
+ODD = (
+    *("null", "true", "0", "1.0", "-1", "1e400", "9" * 25, "[]", "{}", "[{}]", "[null]", '["s"]'),
+    *('""', '" "', '"/help"', '"\\ud800"', '"\udcff"', '"success"', '"error"', '"user"', '"info"'),
+    *('"run_shell_command"', '"2026-11-20"', '{"error": "no"}', '{"output": 5}', '{"input": 1}'),
+    *('{"text": "t"}', '{"functionResponse": {"response": {}}}', '"<session_context>x"'),
+    '"one\\n--- Content from referenced files ---\\n--- End of content ---"',
+    "\"System: Potential loop detected. Details: . Please take a step back and confirm you're "
+    'making forward progress. If not, take a step back"',
+)
+ADDED = (
+    *("$rewindTo", "displayContent", "functionCall", "inlineData", "thought", "parts", "error"),
+    *("path", "paths", "resultDisplay", "text", "toolCalls", "tokens"),
+)
+
+
+def with_a_change(value: Any) -> Iterator[str]:
+    """A value as JSON, each time with another odd value in one place."""
+    yield from ODD
+    if isinstance(value, Mapping):
+        fields = {name: f"{written(name)}:{written(value[name])}" for name in value}
+        for key in (*value, *ADDED):
+            rest = [text for name, text in fields.items() if name != key]
+            yield an_object(*rest)
+            for odd in with_a_change(value[key]) if key in value else ODD[::3]:
+                yield an_object(*rest, f"{written(key)}:{odd}")
+        for key in value:
+            yield from (an_object(f"{written(key)}:{odd}", *fields.values()) for odd in ODD)
+    elif isinstance(value, list):
+        items = [written(item) for item in value]
+        yield from (f"[{','.join([*items, odd])}]" for odd in ODD)
+        for index, item in enumerate(value):
+            for odd in with_a_change(item):
+                yield f"[{','.join([*items[:index], odd, *items[index + 1 :]])}]"
+
+
+def an_object(*fields: str) -> str:
+    return f"{{{','.join(fields)}}}"
+
+
+def written(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_with_one_odd_value_has_the_facts_that_a_record_of_any_form_has(name: str) -> None:
+    assert usual_facts(orjson.dumps(RECORDS[name])) is not None
+    for text in with_a_change(RECORDS[name]):
+        line = text.encode(errors="surrogateescape")
+        facts = usual_facts(line)
+        if facts is not None:
+            record = loads(line)
+            assert facts == facts_of(record, len(line)), line
+            assert isinstance(record["id"], str), line
+            assert not record.get("$rewindTo"), line
