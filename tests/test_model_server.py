@@ -78,10 +78,10 @@ def test_a_gate_holds_the_answer_back() -> None:
     with ModelServer([answer(text("late"), after=gate)]) as model:
         client = threading.Thread(target=lambda: got.append(ask(model)))
         client.start()
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(PATIENCE)
         assert not got
         gate.open()
-        client.join(10)
+        client.join(PATIENCE)
     assert b"late" in got[0]
 
 

@@ -15,6 +15,7 @@ from gemtui.sessions.catalog.index import LOGS, Index
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.projects import Projects
 from gemtui.sessions.store.store import StoreState
+from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import (
     LONG_AGO,
@@ -268,11 +269,11 @@ def test_update_while_load_runs(index: Index, tmp_path: Path) -> None:
     def cancelled() -> bool:
         if next(asked) == 20:
             halfway.set()
-            updated.wait(10)
+            assert updated.wait(PATIENCE)
         return False
 
     def grow() -> None:
-        halfway.wait(10)
+        assert halfway.wait(PATIENCE)
         append(path, logs.user("n", "New"))
         index.update([path])
         updated.set()

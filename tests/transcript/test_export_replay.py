@@ -15,6 +15,7 @@ import pytest
 
 from gemtui.transcript.export_replay import SCRIPT, to_replay
 from gemtui.transcript.model import Author, Message, Text, Thought, ToolCall, ToolStatus, Transcript
+from tests.patience import PATIENCE
 from tests.transcript.test_export import HOSTILE_ABOUT, Page, exported, hostile_transcript, message
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -135,7 +136,7 @@ def test_the_script_plays_pauses_steps_and_shortens_waits(tmp_path: Path) -> Non
     program = tmp_path / "play.js"
     times = [0, 2500, 4000, 100_000, 160_000]
     program.write_text(DOM.replace("TIMES", json.dumps(times)) + SCRIPT + ACTS)
-    done = subprocess.run(["node", program], capture_output=True, check=True, timeout=60)
+    done = subprocess.run(["node", program], capture_output=True, check=True, timeout=PATIENCE)
     assert json.loads(done.stdout) == [
         ["start", 1, 0, ""],
         ["step", 2, 0, "Play"],

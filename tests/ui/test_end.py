@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.terminal import Terminal
 
 pytestmark = [
@@ -74,7 +75,7 @@ def test_a_signal_ends_it_in_order(running: Terminal, number: signal.Signals) ->
 
 def test_a_terminal_that_is_gone_ends_it(running: Terminal) -> None:
     running.hang_up()
-    assert running.process.wait(20) == 128 + signal.SIGHUP
+    assert running.process.wait(PATIENCE) == 128 + signal.SIGHUP
 
 
 EARLY = """
@@ -99,7 +100,7 @@ def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> 
     with terminal(folder, "-c", EARLY) as place:
         place.until(lambda: b"ready" in place.raw, "the app is about to begin")
         place.hang_up()
-        assert place.process.wait(20) == 128 + signal.SIGHUP
+        assert place.process.wait(PATIENCE) == 128 + signal.SIGHUP
 
 
 def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
@@ -108,7 +109,7 @@ def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path)
         for _ in range(200):
             place.press("j", "k")
         place.process.send_signal(signal.SIGTERM)
-        assert place.process.wait(30) == 128 + signal.SIGTERM
+        assert place.process.wait(PATIENCE) == 128 + signal.SIGTERM
 
 
 def test_ctrl_q_ends_it_in_order_and_the_title_was_put_aside_before_it_was_set(
@@ -236,7 +237,7 @@ def test_a_signal_and_then_a_terminal_that_is_gone_end_it(folder: Path) -> None:
             place.shows("Write a haiku file", "? keys")
             place.process.send_signal(signal.SIGTERM)
             place.hang_up()
-            assert place.process.wait(20) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+            assert place.process.wait(PATIENCE) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
 STUCK = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -78,9 +78,9 @@ def test_a_long_file_is_coloured_to_its_end() -> None:
     ],
 )
 def test_text_that_would_hang_the_patterns_is_plain(language: str, code: str) -> None:
-    start = perf_counter()
+    start = thread_time()
     assert len(shown(code, language)) >= len(code) - 1
-    assert perf_counter() - start < 0.5
+    assert thread_time() - start < 0.5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -108,14 +108,14 @@ async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(
             await asyncio.sleep(0)
 
     turning = asyncio.create_task(turn())
-    began = perf_counter()
+    began = process_time()
     made = await editor.edit(lambda now: edits.add(now, rule("added")))
-    edited = perf_counter()
+    edited = process_time()
     turning.cancel()
     assert made is not None
     assert turns > 10
     assert len(made.document.problems) == 2001
-    assert perf_counter() - edited < (edited - began) / 10
+    assert process_time() - edited < (edited - began) / 10
 
 
 async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(

@@ -341,7 +341,7 @@ class Held:
         is_thread = threading.current_thread() is not threading.main_thread()
         if is_thread and not self.begun.is_set():
             self.begun.set()
-            self.go_on.wait(10)
+            assert self.go_on.wait(PATIENCE)
         return self.whole.read(index)
 
 
