@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
     from gemtui.sessions.catalog.summary import Flag, Summary
     from gemtui.sessions.store.store import Problem
-    from gemtui.transcript.model import Usage
     from gemtui.transcript.unified import UnifiedMessage, parse_message
+    from gemtui.transcript.usage import Usage
 
 __all__ = [
     "AgentEvent",
@@ -161,7 +161,7 @@ if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown 
         "gemtui.runs.adapter": ("GeminiAdapter",),
         "gemtui.sessions.store.store": ("Problem",),
         "gemtui.sessions.catalog.summary": ("Flag", "Summary"),
-        "gemtui.transcript.model": ("Usage",),
+        "gemtui.transcript.usage": ("Usage",),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),
     }
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
-from gemtui.api import DroppedRecord
 from gemtui.jsonout import encode, encode_array
-from gemtui.redact.redactor import Redactor
-from gemtui.sessions.catalog.redacted import redacted_summary
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import with_project
+
+if TYPE_CHECKING:
+    from gemtui.redact.redactor import Redactor
 
 
 class Format(StrEnum):
@@ -45,6 +45,8 @@ def pieces(
     replaces secrets, using `sessions.redacted.redact`; None keeps them.
     """
     if redactor is not None:
+        from gemtui.sessions.catalog.redacted import redacted_summary
+
         summary = redacted_summary(summary, redactor)
     match format:
         case Format.TEXT | Format.MARKDOWN | Format.HTML | Format.REPLAY:
@@ -60,23 +62,35 @@ def pieces(
 
 
 def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) -> Iterator[str]:
-    from gemtui.transcript.export_html import to_html
-    from gemtui.transcript.export_markdown import to_markdown
-    from gemtui.transcript.export_replay import to_replay
-    from gemtui.transcript.export_text import to_text
-
-    writers = {
-        Format.TEXT: to_text,
-        Format.MARKDOWN: to_markdown,
-        Format.HTML: to_html,
-        Format.REPLAY: to_replay,
-    }
     transcript = with_project(transcript_of(log, dropped=True), summary.project)
-    return writers[format](transcript, summary, dropped=dropped)
+    return _writer(format)(transcript, summary, dropped=dropped)
+
+
+def _writer(format: Format) -> Callable[..., Iterator[str]]:
+    """Return the function that writes a transcript; no other format is loaded."""
+    match format:
+        case Format.MARKDOWN:
+            from gemtui.transcript.export_markdown import to_markdown
+
+            return to_markdown
+        case Format.HTML:
+            from gemtui.transcript.export_html import to_html
+
+            return to_html
+        case Format.REPLAY:
+            from gemtui.transcript.export_replay import to_replay
+
+            return to_replay
+        case _:
+            from gemtui.transcript.export_text import to_text
+
+            return to_text
 
 
 def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Iterator[bytes]:
     """Yield the JSON of `Session.to_dict` without building the whole value in memory."""
+    from gemtui.api import DroppedRecord
+
     apply: Callable[[Any], Any] = _unchanged if redactor is None else redactor.apply
     head = b'{"version":1,"session":' + encode(apply(summary.to_dict())) + b',"messages":'
     yield from encode_array(records_of(log), head=head)

@@ -9,9 +9,7 @@ import errno
 import io
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -134,6 +132,8 @@ def write_whole(
         except OSError:
             if before is None or not os.access(target, os.W_OK):
                 raise
+            import tempfile
+
             spool = opened.enter_context(tempfile.TemporaryFile())
             spool.writelines(pieces)
             _write_over(target, spool, durable=durable)
@@ -172,6 +172,8 @@ def unfinished_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _locked_file(target: Path) -> tuple[IO[bytes], Path]:
+    import tempfile
+
     while True:
         try:
             handle, name = tempfile.mkstemp(
@@ -319,6 +321,8 @@ def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
 
 
 def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
+    import shutil
+
     spool.seek(0)
     with target.open("wb") as stream:
         shutil.copyfileobj(spool, stream)
@@ -331,6 +335,8 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
 
     Disk blocks are shared if the file system supports that. Raises OSError.
     """
+    import shutil
+
     target.flush()
     with suppress(AttributeError, OSError):  # macOS, or file systems without it: copied below
         while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):

@@ -7,12 +7,10 @@ run is a file of its own, written from a dataclass and read back as that datacla
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -79,6 +77,8 @@ def write_once(
     written as a string. Raises FileExistsError if the file exists, OSError (including when the
     value is too large), and ValueError for a number JSON can't represent.
     """
+    from dataclasses import asdict
+
     with _written(path, {**asdict(value), **more}, most) as made:
         move_without_replacing(made, path)
 
@@ -88,6 +88,8 @@ def write_again(path: Path, value: DataclassInstance, most: int) -> None:
 
     Raises OSError, and ValueError as `write_once` does.
     """
+    from dataclasses import asdict
+
     with _written(path, asdict(value), most) as made:
         made.replace(path)
 
@@ -99,6 +101,8 @@ def _written(path: Path, value: Mapping[str, Any], most: int) -> Iterator[Path]:
     `most`: the size limit in bytes. When the block ends, the temporary file is removed if it still
     exists.
     """
+    import json
+
     with unfinished_file(path) as (stream, made):
         data = json.dumps(value, allow_nan=False, default=os.fspath).encode("ascii")
         if len(data) > most:
@@ -113,6 +117,8 @@ def read_as(path: Path, wanted: type[T], most: int) -> T | None:
 
     Return None if the file can't be read or does not contain a value of this type.
     """
+    import json
+
     import msgspec
 
     with suppress(OSError, ValueError, RecursionError):

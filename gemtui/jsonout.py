@@ -9,7 +9,6 @@ text readable.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -109,6 +108,8 @@ def indented(value: Any) -> str:
     Invisible characters, unusual line endings and lone surrogates are escaped. A value that JSON
     can't represent is shown as its `str`.
     """
+    import json
+
     with _deeper():
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     return re.sub(_UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -122,6 +123,8 @@ def _dump(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
+        import json
+
         with _deeper():
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return re.sub(_SURROGATE, lambda found: f"\\u{ord(found[0]):04x}", text).encode()

@@ -13,7 +13,6 @@ import os
 import re
 import sqlite3
 import stat
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -344,6 +343,8 @@ def _create(path: Path) -> None:
 
     So a file that is empty is a damaged one. Raises OSError.
     """
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix=".marks-", dir=path.parent) as folder:
         make_private(new := Path(folder) / path.name)
         with closing(connect(new, wait=_WAIT)) as database:

@@ -285,7 +285,7 @@ def relative(when: datetime, now: datetime) -> str:
 
 
 _DASHES = re.compile("-+")
-_WINDOWS_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$")
+_WINDOWS_DEVICES = r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$"
 _NAME_BYTES = 150
 
 
@@ -300,7 +300,7 @@ def file_name(text: str) -> str:
     kept = (char if _fits_in_name(char) else "-" for char in clean_line(text))
     plain = _DASHES.sub("-", "".join(kept))
     plain = plain.encode()[:_NAME_BYTES].decode(errors="ignore").lstrip(".-").rstrip(". -")
-    if _WINDOWS_DEVICES.match(plain):
+    if re.match(_WINDOWS_DEVICES, plain):
         return f"_{plain}"
     return plain or "untitled"
 

@@ -126,7 +126,7 @@ def test_what_is_new_is_private_and_what_is_there_keeps_its_mode_and_owner(tmp_p
 
 
 CHILD = """
-import os, sys
+import os, sys, tempfile
 from pathlib import Path
 from gemtui.files import write_whole
 if os.geteuid() == 0:

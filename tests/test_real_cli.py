@@ -28,8 +28,8 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
     Transcript,
-    Usage,
 )
+from gemtui.transcript.usage import Usage
 from tests.conftest import A_WHILE
 from tests.model_server import Gate, ModelServer, answer, call, text, thought, usage
 from tests.patience import PATIENCE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 
 
 class ResultStatus(StrEnum):

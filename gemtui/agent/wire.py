@@ -17,9 +17,9 @@ from msgspec import Meta, Struct
 
 from gemtui.agent.events import DoneStatus, ResultStatus
 from gemtui.jsonin import loads
-from gemtui.transcript.model import Usage
 from gemtui.transcript.parts import Part, instant, mapping, parts_of, plausible, string
 from gemtui.transcript.tools import UNKNOWN_TOOL
+from gemtui.transcript.usage import Usage
 
 _USE_NESTS = ("functionCall", "function_call", "value")
 _RESULT_NESTS = ("functionResponse", "function_response", "value")

@@ -5,7 +5,6 @@ Answers are printed to stdout; notes, progress and questions are printed to stde
 
 from __future__ import annotations
 
-import base64
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -273,6 +272,8 @@ def write_cursor(kind: str, *values: Any) -> str:
     `values`: JSON values that say where that is. `kind`: the kind of list, so that `read_cursor`
     rejects the cursors of other lists.
     """
+    import base64
+
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 
 
@@ -289,6 +290,8 @@ def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
     `kind`: as for `write_cursor`. `types`: the expected types of the values. Raises
     click.UsageError if the argument isn't a cursor for this kind of list.
     """
+    import base64
+
     try:
         padded = cursor[:_LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
         decoded = loads(base64.b64decode(padded, altchars=b"-_", validate=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +13,15 @@ from gemtui.commands.shared_options import force_option, output_option, project_
 from gemtui.errors import SessionNotFound
 from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
-from gemtui.redact.redactor import Redactor, replaced_words
-from gemtui.sessions.catalog.redacted import redact as find_secrets
 from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.typed_prompts import typed_prompts
 from gemtui.text import clean, clean_line, counted
 from gemtui.transcript.export_words import dropped_words
+
+if TYPE_CHECKING:
+    from gemtui.redact.redactor import Redactor
+    from gemtui.sessions.catalog.summary import Summary
 
 
 @click.command()
@@ -77,7 +80,7 @@ def show(
             return
         raise
     with SessionLog.read(summary.path) as log:
-        redactor = find_secrets(log, summary) if redact else None
+        redactor = _redactor(log, summary) if redact else None
         if output is None:
             encoding = stdout_encoding()
             data = pieces(
@@ -93,6 +96,13 @@ def show(
             _report_problems(log)
         if chosen is Format.UNIFIED:
             _report_dropped(log)
+
+
+def _redactor(log: SessionLog, summary: Summary) -> Redactor:
+    """Make a log return its records without secrets; return the redactor."""
+    from gemtui.sessions.catalog.redacted import redact
+
+    return redact(log, summary)
 
 
 def _show_typed(id: str) -> bool:
@@ -116,6 +126,8 @@ def _show_typed(id: str) -> bool:
 
 def _report_replaced(redactor: Redactor) -> None:
     """Report on stderr how many secrets of each kind were replaced."""
+    from gemtui.redact.redactor import replaced_words
+
     replaced = replaced_words(redactor)
     note(
         f"replaced {replaced}; images and encoded text were not checked, so read the result before "

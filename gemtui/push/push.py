@@ -34,9 +34,9 @@ from gemtui.transcript.model import (
     Thought,
     ToolCall,
     ToolStatus,
-    Usage,
 )
 from gemtui.transcript.tools import WRITING, kind_of, named_file
+from gemtui.transcript.usage import Usage
 
 UNKNOWN_DAY = "unknown"
 _MILLISECOND = timedelta(milliseconds=1)

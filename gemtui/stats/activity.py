@@ -16,9 +16,10 @@ from gemtui.sessions.catalog.read_files import read_cached
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, Problem, never
-from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
+from gemtui.transcript.model import Author, Outline, ToolStatus
 from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_end, written_path
+from gemtui.transcript.usage import Usage, usage_sum
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 """The limits of plausible times; any other time is replaced by the session's."""

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from gemtui.errors import ConfigError, reason_of
 from gemtui.files import read_small
 from gemtui.paths import config_file
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 
 FILE = "prices.toml"
 _MILLION = 1_000_000

@@ -36,7 +36,8 @@ from gemtui.stats.activity import (
     answers_of,
 )
 from gemtui.stats.prices import Prices
-from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
+from gemtui.transcript.model import Author, Outline, ToolStatus
+from gemtui.transcript.usage import Usage, usage_sum
 
 K = TypeVar("K")
 _UNKNOWN = Usage()

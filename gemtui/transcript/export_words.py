@@ -21,10 +21,10 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
     Transcript,
-    Usage,
 )
 from gemtui.transcript.parts import pretty, string
 from gemtui.transcript.tools import args_hold_controls, is_builtin, target, target_argument
+from gemtui.transcript.usage import Usage
 
 
 class ExportHeading(Protocol):

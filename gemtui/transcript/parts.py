@@ -6,15 +6,17 @@ parts and strings.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple
 
 from gemtui.jsonin import is_deep
-from gemtui.transcript.model import Image, Usage
+from gemtui.transcript.usage import Usage
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Image
 
 Part = Mapping[str, Any]
 
@@ -69,6 +71,8 @@ def image_of(part: Part) -> Image | None:
 
     Returns None for other parts.
     """
+    from gemtui.transcript.model import Image
+
     data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, dict):
         stored = data.get("data")
@@ -115,6 +119,8 @@ def instant(value: object) -> datetime | None:
 
 def pretty(value: object) -> str:
     """Return a JSON value as indented JSON, or a note if it is nested too deeply."""
+    import json
+
     try:
         if not is_deep(value, DEEPEST):
             return json.dumps(value, ensure_ascii=False, indent=2, default=str)

@@ -15,9 +15,10 @@ from typing import Any, Literal, TypedDict
 
 from gemtui.calls.paths import PATH_ARGUMENTS
 from gemtui.transcript.content import answer_text, is_feedback, text_of, thoughts_of, typed
-from gemtui.transcript.model import Thought, ToolCall, Usage
+from gemtui.transcript.model import Thought, ToolCall
 from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts, tool_call
+from gemtui.transcript.usage import Usage
 
 UnifiedRole = Literal["user", "assistant", "system"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gemtui.sessions.catalog.summary import Flag, Summary, TitleSource
 from gemtui.sessions.store.store import SessionKind
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

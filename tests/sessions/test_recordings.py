@@ -13,7 +13,8 @@ import pytest
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import ToolCall, Usage
+from gemtui.transcript.model import ToolCall
+from gemtui.transcript.usage import Usage
 from tests.rows import each_row, table
 from tests.sessions import logs
 from tests.sessions.logs import texts

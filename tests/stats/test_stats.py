@@ -19,7 +19,7 @@ from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats, Tally
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
 

@@ -42,9 +42,9 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
     Transcript,
-    Usage,
 )
 from gemtui.transcript.parts import image_of
+from gemtui.transcript.usage import Usage
 from tests.rows import each_row, table
 from tests.transcript.pictures import inline, png
 

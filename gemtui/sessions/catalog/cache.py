@@ -17,11 +17,11 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec.msgpack
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from gemtui.jsonout import encode
@@ -97,8 +97,7 @@ class CachedSession(NamedTuple):
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedRows(Generic[T]):
+class CachedRows(Struct, Generic[T], frozen=True, kw_only=True):
     """The definition of a kind of cache: its file, its version, and its rows.
 
     There is one row per session file. `version`: a cache file with a lower version is replaced; one

@@ -16,13 +16,12 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, Problem, SessionKind, Store, StoreState
-from gemtui.transcript.parts import instant
 
 LATEST = "latest"
 """The argument that names the newest session in place of an id."""
 _SHORT = 8
 _PEEK = 4096
-_UPDATED = re.compile(rb'"lastUpdated"\s*:\s*"([^"]{1,40})"')
+_UPDATED = rb'"lastUpdated"\s*:\s*"([^"]{1,40})"'
 
 
 def is_path(wanted: str) -> bool:
@@ -82,11 +81,13 @@ def latest_update(place: ChatFile) -> float:
     its last update at the end and a legacy file at the beginning. The modification time alone may
     be wrong, for example after restoring a backup or a git checkout.
     """
-    moments = [moment for text in _UPDATED.findall(_ends(place)) if (moment := _moment(text))]
+    moments = [moment for text in re.findall(_UPDATED, _ends(place)) if (moment := _moment(text))]
     return max([place.mtime_ns / 1e9, *moments])
 
 
 def _moment(text: bytes) -> float | None:
+    from gemtui.transcript.parts import instant
+
     time = instant(text.decode("ascii", "replace"))
     return None if time is None else time.timestamp()
 

@@ -11,8 +11,9 @@ from urllib.parse import unquote
 from gemtui.sessions.catalog.summary import NO_TITLE, CallFields, Flag, Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, SessionKind
-from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
+from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline
 from gemtui.transcript.parts import instant
+from gemtui.transcript.usage import usage_sum
 
 _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _FOLDED = EXCERPT * 20

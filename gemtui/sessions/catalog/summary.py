@@ -15,7 +15,7 @@ from gemtui.calls.paths import recorded_path
 from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import is_hash, repository_of
 from gemtui.sessions.store.store import SessionKind
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark

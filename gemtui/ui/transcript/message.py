@@ -28,10 +28,9 @@ from gemtui.transcript.model import (
     Thought,
     TodosDisplay,
     ToolCall,
-    Usage,
     outline,
-    usage_sum,
 )
+from gemtui.transcript.usage import Usage, usage_sum
 from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.lines import (
     BLANK,

@@ -9,7 +9,8 @@ from pathlib import Path
 from gemtui.agent.detect import ALIASES, MODELS
 from gemtui.stats.prices import Price, Prices
 from gemtui.stats.report import Sums
-from gemtui.transcript.model import Author, Outline, Usage
+from gemtui.transcript.model import Author, Outline
+from gemtui.transcript.usage import Usage
 from gemtui.ui.run.spending import spent_words
 from tests.fake_cli import INIT, FakeCli, says, uses
 from tests.rows import each_row

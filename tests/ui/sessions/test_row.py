@@ -24,7 +24,7 @@ from gemtui.sessions.catalog.listing import (
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line
-from gemtui.transcript.model import Usage
+from gemtui.transcript.usage import Usage
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look
 from gemtui.ui.sessions.row import RowContext, draw_row, row_height
 from tests.rows import each_row, table

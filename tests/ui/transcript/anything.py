@@ -32,8 +32,8 @@ from gemtui.transcript.model import (
     TodosDisplay,
     ToolCall,
     ToolStatus,
-    Usage,
 )
+from gemtui.transcript.usage import Usage
 from tests.hostile import ESCAPES, HTML, MARKUP, ODD, ORDER
 
 _PIECES = (

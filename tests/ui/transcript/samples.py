@@ -18,6 +18,7 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
 )
+from gemtui.transcript.usage import Usage
 from gemtui.ui.draw.theme import UNICODE, Glyphs, Look, plain_look
 from gemtui.ui.transcript.message import Drawn, draw_message
 from tests.rows import table
@@ -101,7 +102,7 @@ CARDS: tuple[ToolCall, ...] = tuple(_SAMPLES["cards"])
 
 def messages() -> Sequence[Message]:
     """A conversation with everything in it."""
-    usage = model.Usage(input=10, output=5, cached=0, thoughts=0, tool=0, total=99)
+    usage = Usage(input=10, output=5, cached=0, thoughts=0, tool=0, total=99)
     text = model.Text(text="One test still fails.")
     cards = said(*CARDS, text, time=AT - timedelta(days=1), usage=usage)
     first, second, *others = _SAMPLES["messages"]

@@ -15,9 +15,9 @@ from gemtui.transcript.model import (
     Text,
     Thought,
     Transcript,
-    Usage,
     outline,
 )
+from gemtui.transcript.usage import Usage
 from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.message import draw_message, estimate, turn_of
