@@ -295,7 +295,9 @@ handles = []
 
 def take():
     handles.append(libc.inotify_init1(0))
-    for folder in list(Path("/").iterdir())[:taken]:
+    for number in range(taken):
+        folder = home.parent / f"other-{number}"
+        folder.mkdir()
         assert libc.inotify_add_watch(handles[0], bytes(folder), 0x100) > 0
 
 
