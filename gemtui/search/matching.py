@@ -455,12 +455,18 @@ def _rank(match: _Match) -> Rank:
 
 
 def results_of(
-    found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int
+    found: Matches,
+    ask: SearchRequest,
+    *,
+    scope: SearchScope,
+    complete: bool,
+    unindexed: int,
+    unread: int,
 ) -> Results:
     """Return the best matches grouped by session.
 
-    Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`: as in
-    `Results`.
+    Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`,
+    `unread`: as in `Results`.
     """
     best, following = _page(found, ask)
     scope.prepare([match.source.files[match.found.file] for match in best])
@@ -479,6 +485,7 @@ def results_of(
         total_hits=found.count,
         complete=complete,
         unindexed=unindexed,
+        unread=unread,
         next=following,
         note=_note(found, ask.query),
     )

@@ -95,7 +95,8 @@ class Results(Struct, frozen=True, kw_only=True):
 
     `total_sessions`, `total_hits`: the totals, including results beyond `limit`. `complete`: False
     while files remain to be read or hits to be counted; until then, all numbers are lower bounds.
-    `unindexed`: how many files are not in the index yet. `next`: the next page; None if there is
+    `unindexed`: how many files are not in the index yet. `unread`: how many of these have still to
+    be read. `next`: the next page; None if there is
     none. `note`: a note for the user; None if there is none.
     """
 
@@ -105,6 +106,7 @@ class Results(Struct, frozen=True, kw_only=True):
     total_hits: int = 0
     complete: bool = True
     unindexed: int = 0
+    unread: int = 0
     next: Page | None = None
     note: str | None = None
 

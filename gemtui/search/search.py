@@ -193,11 +193,12 @@ class Search:
         results = partial(results_of, ask=ask, scope=scope, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= AT_ONCE:
             if sources and not self._has_fresh(unread):
-                yield results(_matches(sources, ask), complete=False)
+                yield results(_matches(sources, ask), complete=False, unread=len(unread))
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
         matches = _matches(sources, ask) if unread else self._loosely(sources, ask)
-        best = results(matches, complete=not unread and matches.counted and not cancelled())
+        counted = not unread and matches.counted and not cancelled()
+        best = results(matches, complete=counted, unread=len(unread))
         yield best
         if not matches.counted and not cancelled():
             matches.count_all()
@@ -210,7 +211,8 @@ class Search:
             matches.count_all()
             unread = unread[len(chunk) :]
             sought = matches.count > 0 or not required_terms(query)
-            yield results(matches, complete=sought and not unread and not cancelled())
+            complete = sought and not unread and not cancelled()
+            yield results(matches, complete=complete, unread=len(unread))
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
         """Return the scope for a single search in a project; None means all projects.

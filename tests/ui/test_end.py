@@ -168,7 +168,7 @@ def test_what_is_typed_in_one_burst_is_a_search_and_the_window_is_named_after_wh
     running.shows("Press ^q to quit gemtui")
 
     running.press("/dynamo")
-    running.shows("/ dynamo", "Nothing matches")
+    running.shows("/ dynamo", "No session title matches")
     assert "Delete this session" not in running.text
 
     running.press(ESCAPE)

@@ -25,6 +25,7 @@ from gemtui.sessions.catalog.query import (
     SYMBOLS_ONLY,
     Field,
     Narrowed,
+    Query,
     can_tell,
     fits_all,
     parse_query,
@@ -143,20 +144,19 @@ class ListQuery:
     current time.
 
     `note`: a message for the user if a part of the query is searched as words but was probably
-    meant as something else; otherwise None. `of_messages`: fields such as `in:prompt` that only a
-    full-text search supports; they are also searched as words.
+    meant as something else; otherwise None. Fields such as `in:prompt`, which only a full-text
+    search supports, are searched as words.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
         now = now or datetime.now().astimezone()
-        asked = parse_query(_NOT.sub(_minus, text), now=now)
+        asked = text_query(text, now)
         self._fields = tuple(filter(can_tell, asked.fields))
         self._before, self._after = asked.before, asked.after
         terms = [(term.text, not term.excluded) for term in asked.terms]
         others = (field for field in asked.fields if not can_tell(field))
-        of_messages = [(f"{field.field}:{field.value}", not field.excluded) for field in others]
-        terms += of_messages
-        self.note, self.of_messages = asked.note, tuple(word for word, _ in of_messages)
+        terms += [(f"{field.field}:{field.value}", not field.excluded) for field in others]
+        self.note = asked.note
         self.wanted = tuple(word for word, wanted in terms if wanted)
         self.unwanted = tuple(word for word, wanted in terms if word and not wanted)
         self._days = {
@@ -207,6 +207,11 @@ class ListQuery:
     def _pattern(self) -> re.Pattern[str]:
         longest_first = sorted(self.wanted, key=len, reverse=True)
         return re.compile("|".join(map(_any_case, longest_first)))
+
+
+def text_query(text: str, now: datetime) -> Query:
+    """Return the full-text search for what the user has typed to search a list."""
+    return parse_query(_NOT.sub(_minus, text), now=now)
 
 
 _DAYS = ("today", "yesterday")

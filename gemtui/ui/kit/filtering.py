@@ -47,6 +47,8 @@ class FilterBar(Horizontal):
     }
     """
 
+    kept = ""
+    """The last search text, which `open` brings back after `close`."""
     typing = False
     """Whether the user is typing in the search field or is about to.
 
@@ -84,15 +86,23 @@ class FilterBar(Horizontal):
         """The text in the search field."""
         return self.query_one(Input).value
 
+    @property
+    def words(self) -> str:
+        """The search text or, if the field is closed, the last one."""
+        return self.text if self.has_class("-open") else self.kept
+
     def open(self) -> None:
-        """Show and focus the search field."""
+        """Show and focus the search field, with the last search selected, to be replaced."""
         self.typing = True
         self.add_class("-open")
-        self.query_one(Input).focus()
+        field = self.query_one(Input)
+        field.value = field.value or self.kept
+        field.select_all()
+        field.focus()
 
     def close(self) -> None:
-        """Clear the search and show the rule again."""
-        self.typing = False
+        """End the search and show the rule again."""
+        self.kept, self.typing = self.words, False
         self.query_one(Input).value = ""
         self.remove_class("-open")
 
@@ -116,6 +126,15 @@ class FilterBar(Horizontal):
         if not searched:
             self.close()
         self.post_message(self.Finished(opens=searched))
+
+    async def action_search(self) -> None:
+        """Open the screen that searches all sessions, with these words."""
+        await self.screen.run_action("search")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for "search" on screens that can't search all sessions."""
+        del parameters
+        return action != "search" or hasattr(self.screen, "action_search")
 
     def action_done(self) -> None:
         if not self.text.strip():

@@ -268,7 +268,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.FILTER: (
         ("open", "enter", OPEN, "Open", "Open the selected row"),
         ("done", "down", SEARCH, "To the list", "Keep the filter and go to the list"),
-        ("clear", "escape", SEARCH, "Clear", "Clear the search"),
+        ("search", "ctrl+f", SEARCH, "Full search", "Search all sessions for these words"),
+        ("clear", "escape", SEARCH, "Close", "Close the search; / brings its words back"),
     ),
     Where.TRANSCRIPT: (
         (_UP, "up,k", MOVE, "Up", "Go to the previous block, or scroll a long one"),
@@ -332,7 +333,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("complete", "tab", SEARCH, "Complete", "Insert the suggested field or value"),
         ("scope", "ctrl+r", VIEW, "All projects", "Switch between this project and all projects"),
         ("dropped", "ctrl+t", VIEW, "Rewound", "Search rewound or replaced messages instead"),
-        ("close", "escape", OPEN, "Back", "Clear the search, or go back to the sessions"),
+        ("close", "escape", OPEN, "Back", "Go back to the sessions; the words are kept"),
     ),
     Where.FILES: (
         ("open", "enter", OPEN, "Open", "List every write to this file"),
@@ -341,7 +342,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("span", "ctrl+t", VIEW, "Period", "Change the period: all, 30 days, 7 days, 24 hours"),
         ("patch", "ctrl+s", COPY, "Patch", "Export changes to these files as one patch"),
         ("recover", "ctrl+o", OPEN, "Recover", "Show this file's text, rebuilt from sessions"),
-        ("close", "escape", OPEN, "Back", "Clear the search, or go back to the sessions"),
+        ("close", "escape", OPEN, "Back", "Go back to the sessions; the words are kept"),
     ),
     Where.HISTORY: (
         ("open", "enter", OPEN, "Open", "Open the session here, or save the text"),
@@ -614,8 +615,8 @@ FOOTER = (
     "policy_history.close", "calls.close", "call.close", "policy_history.interactive",
     "policy_history.mode", "policy_history.again",
     "transcript.cursor_down", "raw.scroll_down", "list.open", "waiting.next",
-    "filter.open", "filter.done", "filter.clear", "transcript.fold", "transcript.open",
-    "find.next", "find.close",
+    "filter.open", "filter.done", "filter.search", "filter.clear", "transcript.fold",
+    "transcript.open", "find.next", "find.close",
     "list.filter", "transcript.find",
     "transcript.next_match", "question.scroll_down", "question.whole", "question.next",
     "question.leave", "prompt.send", "prompt.say", "run.carry_out", "run.stop", "run.differing",

@@ -119,7 +119,7 @@ def name(key: str, *, ascii: bool = False) -> str:
     return front + plain
 
 
-_FIRST = {"app.quit", "app.suspend_process"}
+_FIRST = {"app.quit", "app.suspend_process", "filter.search"}
 
 
 def _keys(where: Where, rows: Iterable[KeyRow]) -> tuple[Key, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import takewhile
 from pathlib import Path
@@ -17,7 +17,6 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.columns import Sort
 from gemtui.sessions.catalog.listing import (
     DayCount,
-    DayHeading,
     Days,
     Heading,
     Listing,
@@ -30,27 +29,32 @@ from gemtui.sessions.catalog.listing import (
 )
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import clean_line, counted
-from gemtui.ui.draw.lines import Line, Piece, strip_of, wrap
-from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, strip_of, wrap
+from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart
+from gemtui.ui.sessions.hits import HitRow, HitsHeading
 from gemtui.ui.sessions.row import RowContext, draw_row, row_height
 from gemtui.ui.sessions.scoped_screen import scope_label
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
+    from gemtui.search.results import Hit
     from gemtui.ui.kit.dialogs import ChooseScreen
 
 _MINUTE = 60.0
 
 
-class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False):
+class SessionList(
+    HasParts, RowList[Row | HitsHeading | HitRow], can_focus=True, inherit_bindings=False
+):
     """The list of sessions on screen, arranged as a `View` says, with its keys.
 
-    Ages are relative to the app's clock (see `look_of`) and are updated every minute. `bar`: the
+    Below the sessions whose titles match a search are the hits inside sessions. Ages are relative
+    to the app's clock (see `look_of`) and are updated every minute. `bar`: the
     search field above the list. `project`: the folder that the list can be limited to, or None if
     it always shows all projects.
     """
@@ -74,10 +78,17 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
             super().__init__(rows)
             self.summary = summary
 
+    class HitOpened(RowList.Opened):
+        """Posted when the user opens a hit inside a session, which is in `hit`."""
+
+        def __init__(self, rows: SessionList, hit: Hit) -> None:
+            super().__init__(rows)
+            self.hit = hit
+
     def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
         super().__init__(
-            lambda _row, _look: (),  # `strips` draws the rows
-            stops=lambda row: not isinstance(row, DayHeading),
+            self._draw_hits,  # `strips` draws the other rows
+            stops=_stops,
             key=lambda row: row.key,
             height=row_height,
         )
@@ -94,6 +105,9 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         self._wanted: object = None
         self._moved = False
         self._told: object = None
+        self._hits: Sequence[HitRow] = ()
+        self._searched = ""
+        self._opens_next = False
         self._live: Mapping[str, LiveState] = {}
         self._undoable: frozenset[str] = frozenset()
         self.selection = ListSelection(self)
@@ -105,6 +119,8 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
     def highlighted(self) -> Summary | None:
         """The session under the cursor; None if it is on a heading or there are no rows."""
         row = self.chosen
+        if isinstance(row, HitRow):
+            return None if row.hit is None else row.hit.file
         return row.entry.summary if isinstance(row, SessionRow) else None
 
     @property
@@ -167,6 +183,17 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         """List only the sessions that match the search (see `ListQuery`); "" lists all."""
         if text != self.view.query:
             self.rearrange(replace(self.view, query=text), typed=True)
+
+    def show_hits(self, hits: Iterable[HitRow], searched: str) -> None:
+        """Show hits inside sessions below those whose titles match the search.
+
+        `searched`: how far the search for hits has come. If the user has already pressed enter, and
+        no title matched, the first hit is opened.
+        """
+        self._hits, self._searched = tuple(hits), searched
+        self.rearrange(self.view)
+        if self._opens_next and self.chosen is not None:
+            self.action_open()
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
         """Sort the sessions by one of their properties.
@@ -248,7 +275,8 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         look = look_of(self.app, self._width)
         self.days = Days(look.now, look.tz)
         self.rows = self._listing.arrange(view, self.days)
-        rows = self.rows.rows
+        rows = (*self.rows.rows, *self._hit_rows())
+        self._opens_next = self._opens_next and not typed
         keys, otherwise = (self._wanted, before), self._cursor
         if typed or before is None:
             sessions = (at for at, row in enumerate(rows) if isinstance(row, SessionRow))
@@ -261,12 +289,20 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         self.report_cursor()
         self.post_message(self.Arranged())
 
+    def _hit_rows(self) -> Iterator[HitsHeading | HitRow]:
+        """Yield the hits below their heading, which is left out if there is nothing at all."""
+        if self.view.query.strip() and (self.rows.rows or self._hits):
+            if not self.rows.rows:
+                yield HitsHeading(_no_title(self.view, glyphs_of(self.app)))
+            yield HitsHeading("Inside sessions", self._searched)
+            yield from self._hits
+
     def lead(self, place: int) -> int:
         """Return the index of the row to scroll to so that this row's heading is visible.
 
         This is the heading directly above the row or, if there is none, the row itself.
         """
-        above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
+        above = place > 0 and not isinstance(self.items[place - 1], SessionRow | HitRow)
         return place - 1 if above else place
 
     def report_cursor(self) -> None:
@@ -287,11 +323,16 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
         """Return the lines of the row at this index."""
-        height = self._places.bottom(place) - self._places.top(place)
-        return draw_row(self.items[place], look, self._around(place), height)
-
-    def _around(self, place: int) -> RowContext:
         row = self.items[place]
+        if isinstance(row, HitsHeading | HitRow):
+            return super().strips(place, look)
+        height = self._places.bottom(place) - self._places.top(place)
+        return draw_row(row, look, self._around(place, row), height)
+
+    def _draw_hits(self, row: Row | HitsHeading | HitRow, look: Look) -> Pieces:
+        return row.draw(self.marks, look) if isinstance(row, HitsHeading | HitRow) else ()
+
+    def _around(self, place: int, row: Row) -> RowContext:
         session = row.entry.summary if isinstance(row, SessionRow) else None
         copied = session is None or Flag.DUPLICATE in session.flags  # only originals have a state
         return RowContext(
@@ -311,6 +352,8 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         style, indent = look[Role.MUTED], Piece("   ", look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
         texts = _empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
+        if self._searched:
+            texts = (texts[0], f"Inside sessions: {self._searched}", *texts[1:])
         lines = (
             Line((indent, *wrapped.pieces))
             for text in texts
@@ -345,9 +388,12 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
         return scope_label(everywhere=self.view.everywhere) if action == "scope" else None
 
     def action_open(self) -> None:
-        self._moved = True
-        if isinstance(self.chosen, Heading):
+        self._moved, row = True, self.chosen
+        self._opens_next = row is None and bool(self.view.query)
+        if isinstance(row, Heading):
             self.fold()
+        elif isinstance(row, HitRow) and row.hit is not None:
+            self.post_message(self.HitOpened(self, row.hit))
         elif (summary := self.highlighted) is not None:
             self.post_message(self.SessionOpened(self, summary))
 
@@ -369,6 +415,13 @@ class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False
             self.post_message(CopyRequested(line, "the command that resumes this session"))
 
 
+def _stops(row: Row | HitsHeading | HitRow) -> bool:
+    """Return whether the cursor can be on a row: a session, a project or a hit."""
+    if isinstance(row, HitRow):
+        return row.hit is not None
+    return isinstance(row, SessionRow | Heading)
+
+
 def _empty_text(
     view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs, *, typing: bool
 ) -> tuple[str, ...]:
@@ -380,15 +433,14 @@ def _empty_text(
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]
     query = ListQuery(view.query)
-    for field in query.of_messages[:1]:
-        key = BY_ID["sessions.search"].footer()
-        lines.append(f"{field} only works in the full search. Press {before}{key} to open it.")
     if query.note is not None:
         lines.append(f"{query.note}.")
     if rows.elsewhere:
         lines.append(
             f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all."
         )
+    elif view.query and not view.everywhere:
+        lines.append(f"Press {before}{_key('scope')} to search all projects.")
     if rows.concealed and not view.query:
         lines.append(f"{rows.concealed} hidden. Press {_key('hidden')} to show all.")
     return tuple(lines)
@@ -396,11 +448,15 @@ def _empty_text(
 
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
     if view.query:
-        quoted = f'"{view.query}"' if glyphs.ascii else f"“{view.query}”"
-        return f"Nothing matches {quoted}. Press {_key('clear')} to clear the search."
+        return f"{_no_title(view, glyphs)} Press {_key('clear')} to close the search."
     if snapshot is None or not snapshot.complete:
         return f"Reading{glyphs.ellipsis}"
     return "No sessions in this project." if rows.elsewhere else "No sessions yet."
+
+
+def _no_title(view: View, glyphs: Glyphs) -> str:
+    quoted = f'"{view.query}"' if glyphs.ascii else f"“{view.query}”"
+    return f"No session title matches {quoted}."
 
 
 def _key(action: str) -> str:
@@ -471,11 +527,11 @@ class ListSelection(KeyPart):
         self._list.post_message(self._list.Arranged())
 
 
-def _is_session(row: Row) -> bool:
+def _is_session(row: object) -> bool:
     return isinstance(row, SessionRow)
 
 
-def _keys(rows: Iterable[Row]) -> set[str]:
+def _keys(rows: Iterable[object]) -> set[str]:
     return {row.key for row in rows if isinstance(row, SessionRow)}
 
 
@@ -518,8 +574,8 @@ class ViewKeys(KeyPart):
         self._arrange(sort=Sort.STARTED if by_start else Sort.UPDATED, grouped=False)
         view, row = self._list.view, self._list.chosen
         zone = look_of(app, 1).tz
-        days = days_of(self._list.items, view, zone)
-        shown = days_of(() if row is None else (row,), view, zone)
+        days = days_of(self._list.rows.rows, view, zone)
+        shown = days_of((row,) if isinstance(row, SessionRow) else (), view, zone)
 
         def chosen(first: str | None) -> None:
             if first is not None:

@@ -75,7 +75,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     undoable: bool = False
 
 
-def row_height(row: Row, width: int) -> int:
+def row_height(row: object, width: int) -> int:
     """Return how many lines a row takes in a list that is `width` cells wide."""
     return 2 if isinstance(row, SessionRow) and width < ONE_LINE_FROM else 1
 

@@ -143,17 +143,12 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
         self.scope_changed()
 
     def action_close(self) -> None:
-        """Clear the search or, if there is none, go back to the sessions."""
-        if self.state.text:
-            self.query_one(Input).value = ""
-        else:
-            self.dismiss(None)
+        """Go back to the sessions; the search text is kept in the state."""
+        self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
-        """Return what the keys for the scope and for going back do now, or None for any other."""
-        if action == "scope":
-            return scope_label(everywhere=self.state.everywhere)
-        return "Clear" if action == "close" and self.state.text else None
+        """Return what the key for the scope does now, or None for any other action."""
+        return scope_label(everywhere=self.state.everywhere) if action == "scope" else None
 
     @on(Input.Changed)
     def _search_typed(self, event: Input.Changed) -> None:

@@ -231,6 +231,15 @@ class SessionsScreen(SessionsPane):
         elif not self.reading and not self.sessions.rows.shown:
             self.pane.clear()
 
+    @on(SessionList.Arranged)
+    def _arranged(self) -> None:
+        self._search.follow_list()
+        self.update_status()
+
+    @on(SessionList.HitOpened)
+    def _hit_opened(self, event: SessionList.HitOpened) -> None:
+        self._search.open_hit(event.hit)
+
     @on(SessionList.SessionOpened)
     def _opened(self, event: SessionList.SessionOpened) -> None:
         self.navigation.show(event.summary)
@@ -308,7 +317,6 @@ class SessionsScreen(SessionsPane):
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, self.gemtui.glyphs.ellipsis)
 
-    @on(SessionList.Arranged)
     @on(ReadPane.SessionChanged)
     @on(TranscriptMoved)
     def update_status(self) -> None:

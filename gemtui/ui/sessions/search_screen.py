@@ -6,9 +6,8 @@ The matches ("hits") are listed by session.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -20,25 +19,22 @@ from textual.content import Content
 
 from gemtui.calls.paths import recorded_path
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.search.documents import DocumentKind
 from gemtui.search.indexer import IndexerState, IndexProgress
 from gemtui.search.lost import LostSessions, prompts_text
-from gemtui.search.results import Hit, Results, SessionHits, Snippet
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
+from gemtui.sessions.catalog.query import Field, parse_query, query_completions
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.typed_prompts import typed_prompts
-from gemtui.text import clean_line, counted, relative
-from gemtui.ui.draw.lines import Piece, Pieces, cut, two_ended, width_of
-from gemtui.ui.draw.theme import Look, Role
+from gemtui.text import clean_line
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.kit.text_view import show_text
+from gemtui.ui.sessions.hits import HitFeed, HitRow, OpenedHit
 from gemtui.ui.sessions.marks import tags_in_use
 from gemtui.ui.sessions.scoped_screen import ScreenState, SearchedScreen, scope_parts
 
@@ -47,38 +43,10 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Maximum number of hits to show."""
-_AT_ONCE = 50
-"""How many hits' lines to read between two updates: about a screenful."""
-_PAUSE = 0.5
-"""Maximum number of seconds to wait until an update is drawn, or for the next key."""
-_WHO, _WHO_NARROW, _WIDE = 19, 12, 100
-"""Widths in cells of a hit's author, normally and on a narrow screen.
-
-The third value is the width from which a screen isn't narrow.
-"""
-_LINE = 300
-"""Maximum number of characters of a hit's line."""
 _HELP = 'words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt'
-_NAMES = {
-    DocumentKind.USER: "you",
-    DocumentKind.MODEL: "model",
-    DocumentKind.THOUGHT: "thought",
-    DocumentKind.TOOL: "tool",
-    DocumentKind.NOTICE: "notice",
-}
-
-
 _DAYS = ("7d", "30d", "today", "yesterday")
 _VALUES = {Field.TOOL: [tool.name for tool in TOOLS], Field.AFTER: _DAYS, Field.BEFORE: _DAYS}
 """The values to suggest for search fields in every store."""
-
-
-class OpenedHit(NamedTuple):
-    """A search hit to open, with the search whose matches the transcript highlights."""
-
-    hit: Hit
-    query: str
-    pattern: re.Pattern[str] | None
 
 
 @dataclass(slots=True)
@@ -90,17 +58,6 @@ class SearchState(ScreenState):
     """
 
     dropped: bool = False
-
-
-class _Row(NamedTuple):
-    """A row for a session or, if `hit` is set, for one of its hits.
-
-    `line`: the line of text that contains the hit, once it has been read.
-    """
-
-    group: SessionHits
-    hit: Hit | None = None
-    line: Snippet | None = None
 
 
 class _Scope(NamedTuple):
@@ -143,13 +100,16 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         self._indexing, self._marks, self._home = indexing, marks, home
         self._search, self._snapshot, self.project = search, snapshot, project
         self.state = state
-        self._results: Results | None = None
-        self._lines: dict[Hit, Snippet] = {}
+        self._feed = HitFeed(self, self._show)
+        self._shown = False
         self._scope: _Scope | None = None
 
     def compose(self) -> ComposeResult:
-        rows = SteeredRows[_Row](
-            self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
+        rows = SteeredRows[HitRow](
+            lambda row, look: row.draw(self._marks, look),
+            stops=lambda row: row.hit is not None,
+            key=lambda row: row.key,
+            empty=_HELP,
         )
         yield from self.composed(rows, "search all sessions", self._complete)
 
@@ -211,66 +171,37 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         reading = self.begin_reading()
         self._update_header()
         if self.state.text:
-            self.show_status(f"searching{self.gemtui.glyphs.ellipsis}")
+            self._feed.begin()
+            self._update_status()
         await asyncio.to_thread(self._look, reading)
 
     def _look(self, reading: Reading) -> None:
-        """Search, then read the hits' lines.
-
-        Blocking: call this on a background thread.
-        """
+        """Search the sessions in scope. Blocking: call this on a background thread."""
         query = parse_query(self.state.text, now=self.gemtui.clock())
         scope = self._scope_now()
         if not query:
             self._search.prepare(scope.sessions, self._marks)
-        found = self._search.find(
+        self._feed.look(
+            self._search,
             query,
             scope.sessions,
+            reading,
             limit=MOST,
             dropped=self.state.dropped,
             marks=self._marks,
-            cancelled=reading.is_stopped,
             lost=scope.lost if scope.snapshot.complete else None,
         )
-        hits: list[Hit] = []
-        in_sight: list[Hit] = []
-        for number, results in enumerate(found):
-            # drawing and searching at the same time would be slower
-            reading.draw(_PAUSE, self._take, results, number == 0)
-            hits = [hit for group in results.groups for hit in group.hits]
-            unread = results.unindexed and not results.complete
-            if not unread and in_sight != hits[:_AT_ONCE]:
-                in_sight = hits[:_AT_ONCE]  # the first lines are read before all hits are counted
-                self._read_lines(in_sight, query, reading)
-        for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and reading.wait(_PAUSE):  # not in sight yet, and the user may be typing
-                return
-            self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 
-    def _read_lines(self, hits: Sequence[Hit], query: Query, reading: Reading) -> None:
-        """Read the lines of text that contain these hits, and show them.
+    def _show(self, first: bool) -> None:
+        """Show what has been found so far.
 
-        Blocking: call this on a background thread.
+        `first`: whether these are the first results of a search.
         """
-        read: dict[Hit, Snippet] = {}
-        for hit in hits:
-            if reading.is_stopped():
-                return
-            read[hit] = self._search.snippet(hit, query, width=_LINE)
-        reading.show(self._take_lines, read)
-
-    def _take(self, results: Results, first: bool, drawn: Callable[[], None]) -> None:
-        """Show results.
-
-        `first`: whether they are the first ones of this search. `drawn`: called once they have been
-        drawn.
-        """
-        self.call_after_refresh(drawn)
-        if first:
-            self._lines = {}
-        anew, self._results = first and self._results is not None, results
-        self.rows.empty = self._empty() if results.query else _HELP
-        self._show(fresh=anew or self.state.chosen is None)
+        results = self._feed.results
+        self.rows.empty = self._empty() if results is not None and results.query else _HELP
+        fresh = (first and self._shown) or self.state.chosen is None
+        self._shown = True
+        self.rows.show(list(self._feed.rows()), fresh=fresh, wanted=self.state.chosen)
         self._update_status()
 
     def _empty(self) -> str:
@@ -279,20 +210,6 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         if self.state.everywhere or self.project is None:
             return "No matches. Press ctrl+t to search rewound or replaced messages."
         return "No matches in this project. Press ctrl+r to search all projects."
-
-    def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
-        self._lines |= lines
-        self._show(fresh=False)
-
-    def _show(self, *, fresh: bool) -> None:
-        groups = () if self._results is None else self._results.groups
-        rows = list(_rows(groups, self._lines))
-        self.rows.show(rows, fresh=fresh, wanted=self.state.chosen)
-
-    def _draw(self, row: _Row, look: Look) -> Pieces:
-        if row.hit is not None:
-            return _draw_hit(row, row.hit, look)
-        return _draw_session(row.group, self._marks, look)
 
     # --- texts ---------------------------------------------------------------------------------
 
@@ -304,20 +221,14 @@ class SearchScreen(SearchedScreen[OpenedHit]):
         self.header.show_parts(words)
 
     def _update_status(self) -> None:
-        results, indexing = self._results, _words_of(self._indexing)
-        if results is None or not results.query:
+        results, indexing = self._feed.results, _words_of(self._indexing)
+        if not self.state.text.strip():
             self.show_status(indexing)
             return
-        words = [
-            f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
-        ]
-        if not results.complete:
-            words[0] += " so far"
-            if results.unindexed:
-                words.append(f"reading {counted(results.unindexed, 'file')}")
+        words = [self._feed.words]
         if indexing:
             words.append(indexing)
-        if results.note is not None:
+        if results is not None and results.note is not None:
             words.append(results.note)
         self.status.show_parts([Content(GAP).join(Content(clean_line(word)) for word in words)])
 
@@ -337,12 +248,12 @@ class SearchScreen(SearchedScreen[OpenedHit]):
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         row = self.rows.chosen
-        self.state.chosen = None if row is None else _key(row)
+        self.state.chosen = None if row is None else row.key
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
         """Open the hit under the cursor, if there is one."""
-        results, row = self._results, self.rows.chosen
+        results, row = self._feed.results, self.rows.chosen
         if results is None or row is None or row.hit is None:
             return
         session = row.group.session
@@ -375,61 +286,3 @@ def _words_of(progress: IndexProgress | None) -> str:
     if progress.state is IndexerState.INDEXING:
         return f"index: {progress.done:,} of {progress.total:,}"
     return clean_line(f"no index: {progress.note or 'the indexing process has ended'}")
-
-
-def _rows(groups: Sequence[SessionHits], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:
-    for group in groups:
-        yield _Row(group)
-        for hit in group.hits:
-            yield _Row(group, hit, lines.get(hit))
-
-
-def _key(row: _Row) -> object:
-    hit = row.hit
-    if hit is None:
-        return row.group.session.name, row.group.session.id
-    return row.group.session.name, row.group.session.id, hit.file.name, hit.message, hit.block
-
-
-def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> Pieces:
-    session, muted = named(group.session, marks), look[Role.MUTED]
-    mark = marks.get(session.id)
-    project = clean_line(project_name(session.project, session.project_key))
-    archived = "archived  " if mark is not None and mark.archived else ""
-    lost = f"{Flag.LOST.word}  " if Flag.LOST in session.flags else ""
-    count = counted(group.count, "hit")
-    age = relative(session.when, look.now)
-    right = (Piece(f"  {lost}{archived}{project}  {count:>9}  {age:>4}", muted),)
-    title = [Piece(clean_line(session.title), look[Role.HEADING])]
-    if mark is not None and mark.pinned:
-        title.insert(0, Piece(f"{look.glyphs.pinned} ", look[Role.ACCENT]))
-    return two_ended(tuple(title), right, look)
-
-
-def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
-    """Render a hit: its author, and its line with the matches highlighted."""
-    who = clean_line(hit.tool or _NAMES[hit.kind])
-    role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
-        hit.kind, Role.MUTED
-    )
-    room = _WHO if look.width >= _WIDE else _WHO_NARROW
-    name = cut((Piece(f"  {who}", look[role]),), look, room)
-    gap = Piece(" " * (room + 2 - width_of(name)), look[Role.MUTED])
-    said = () if row.line is None else _marked(row.line, look, look.width - room - 2)
-    return (*name, gap, *said)
-
-
-def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """Yield a hit's line with the matches highlighted.
-
-    A long line is cut so that the first match is visible.
-    """
-    at = 0
-    if line.spans and line.spans[0][1] > width:
-        at = line.spans[0][0] - width // 3
-        yield Piece(look.glyphs.ellipsis, look[Role.TEXT])
-    for start, end in line.spans:
-        yield Piece(line.text[at:start], look[Role.TEXT])
-        yield Piece(line.text[start:end], look[Role.MATCH])
-        at = end
-    yield Piece(line.text[at:], look[Role.TEXT])

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.listing import text_query
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
-from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+from gemtui.ui.sessions.hits import HitFeed, OpenedHit
+from gemtui.ui.sessions.pane_base import PREVIEW_DELAY, SessionsPane, SessionsPart
 
 if TYPE_CHECKING:
     from gemtui.search.indexer import Indexer, IndexProgress
+    from gemtui.search.results import Hit
     from gemtui.search.search import Search
     from gemtui.ui.sessions.files_screen import FilesState
     from gemtui.ui.sessions.history_screen import HistoryPosition, WritesScreen
     from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
+
+
+_MOST, _MOST_OF_SESSION = 100, 3
+"""Maximum number of hits in the list, and of those of one session."""
 
 
 class SessionSearch(SessionsPart):
@@ -31,6 +40,9 @@ class SessionSearch(SessionsPart):
         super().__init__(screen)
         self._feed = self._feed_of(screen.store.home)
         self._state: SearchState | None = None
+        self._hits = HitFeed(screen, lambda _first: self._show_hits())
+        self._asked: tuple[str, bool] = ("", True)
+        self._scope: tuple[Snapshot, bool, Sequence[Summary]] | None = None
 
     def _feed_of(self, home: Path) -> SearchFeed:
         return SearchFeed(home, self.screen.start.cache, self._show_progress)
@@ -57,6 +69,8 @@ class SessionSearch(SessionsPart):
             search.use_snapshot(snapshot)
         if snapshot.complete:
             self._feed.keep_index()
+            if self.screen.sessions.view.query:
+                self._find_hits()
 
     def mark(self) -> None:
         """Use the user's current marks in the open search, if there is one."""
@@ -74,8 +88,64 @@ class SessionSearch(SessionsPart):
         top = self.screen.app.screen
         return top if top.id == "search" else None  # type: ignore[return-value]
 
+    # --- hits in the list ----------------------------------------------------------------------
+
+    def follow_list(self) -> None:
+        """Search inside the sessions for what the list of titles is searched for."""
+        view = self.screen.sessions.view
+        asked = view.query.strip(), view.everywhere
+        if asked != self._asked:
+            self._asked = asked
+            self._find_hits()
+
+    @background("hits", exclusive=True)
+    async def _find_hits(self) -> None:
+        screen, (text, everywhere) = self.screen, self._asked
+        reading, snapshot = screen.begin_reading("hits"), screen.store.snapshot
+        if not text or snapshot is None:
+            self._hits.clear()
+            screen.sessions.show_hits((), "")
+            await asyncio.to_thread(self._feed.rest)
+            return
+        self._hits.begin()
+        self._show_hits()
+        await asyncio.sleep(PREVIEW_DELAY)
+        await asyncio.to_thread(self._look, text, everywhere, snapshot, reading)
+
+    def _look(self, text: str, everywhere: bool, snapshot: Snapshot, reading: Reading) -> None:
+        """Search for the hits of the list. Blocking: call this on a background thread."""
+        from gemtui.sessions.catalog.selection import listed_sessions
+
+        scope, screen = self._scope, self.screen
+        if scope is None or scope[0] is not snapshot or scope[1] is not everywhere:
+            project = None if everywhere else screen.start.project
+            sessions = tuple(listed_sessions(snapshot, project=project, hidden=True))
+            self._scope = scope = snapshot, everywhere, sessions
+        query = text_query(text, screen.gemtui.clock())
+        marks = screen.marks.marks
+        self._hits.look(self._feed.search(), query, scope[2], reading, limit=_MOST, marks=marks)
+
+    def _show_hits(self) -> None:
+        self.screen.sessions.show_hits(self._hits.rows(_MOST_OF_SESSION), self._hits.words)
+
+    @background("open", exclusive=True)
+    async def open_hit(self, hit: Hit) -> None:
+        """Open a session at a hit of the list."""
+        results = self._hits.results
+        if results is not None:
+            pattern = await asyncio.to_thread(self._feed.search().pattern, hit, results.query)
+            self._show(OpenedHit(hit, self._asked[0], pattern))
+
+    def _show(self, opened: OpenedHit) -> None:
+        screen, hit = self.screen, opened.hit
+        screen.navigation.show(hit.file)
+        screen.pane.go_to_hit(hit.message, hit.block, opened.query, opened.pattern)
+
+    # --- the search screen ---------------------------------------------------------------------
+
     @dialog
     async def action_search(self) -> None:
+        """Open the search screen with the words of the list's search, if there are any."""
         from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
 
         screen = self.screen
@@ -84,7 +154,10 @@ class SessionSearch(SessionsPart):
         search = self._feed.search()
         if self._state is None:
             self._state = SearchState(everywhere=screen.sessions.view.everywhere)
-        place = await screen.gemtui.push_screen_wait(
+        bar = screen.sessions.bar
+        if bar.words and bar.words != self._state.text:
+            self._state.text, self._state.chosen = bar.words, None
+        opened = await screen.gemtui.push_screen_wait(
             SearchScreen(
                 search,
                 snapshot,
@@ -95,10 +168,10 @@ class SessionSearch(SessionsPart):
                 marks=screen.marks.marks,
             )
         )
-        if place is not None:
-            screen.navigation.show(place.hit.file)
-            screen.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
-            screen.navigation.add_return(place.hit.file, self._back)
+        bar.kept = self._state.text
+        if opened is not None:
+            self._show(opened)
+            screen.navigation.add_return(opened.hit.file, self._back)
         await asyncio.to_thread(self._feed.rest)
 
     def _back(self) -> None:

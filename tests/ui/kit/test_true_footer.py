@@ -22,16 +22,6 @@ async def test_undo_without_a_change_says_so_and_is_not_offered(store: Path) -> 
             assert "u undo" not in me.text
 
 
-async def test_esc_in_a_search_is_called_clear_while_it_clears(store: Path) -> None:
-    async with person(store) as me:
-        await me.press("F")
-        await me.sees("esc back")
-        await me.type("haiku")
-        await me.sees("esc clear")
-        await me.press("escape")
-        await me.sees("esc back")
-
-
 async def test_esc_in_a_transcript_is_called_end_search_after_a_find(store: Path) -> None:
     async with person(store) as me:
         await me.press("enter", "slash")

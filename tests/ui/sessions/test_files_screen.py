@@ -84,7 +84,7 @@ async def test_a_file_that_is_typed_leads_to_its_writes_a_session_and_all_the_wa
         await me.does("'tide space 'src", "1 of 4 files")
         assert [row.path.name for row in shown(me)] == ["moon.py"]
         await me.does("'zzz", "No matches.")
-        await me.does("escape", "4 files")
+        await me.does("ctrl+u", "4 files")
         await me.press(*"moon", "enter")
         await me.on(HistoryScreen)
         await me.sees("2 writes in 2 sessions")
@@ -98,7 +98,7 @@ async def test_a_file_that_is_typed_leads_to_its_writes_a_session_and_all_the_wa
         await me.press("escape")
         files = await me.on(FilesScreen)
         assert files.query_one(Input).value == "moon"
-        await me.does("escape", "4 files")
+        await me.does("ctrl+u", "4 files")
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.home)
         assert me.rows.has_focus

@@ -44,7 +44,7 @@ async def test_a_few_letters_lead_to_the_words_in_a_transcript_and_escape_back_t
         screen = await me.on(SearchScreen)
         await me.sees("in 1 session")
         assert screen.query_one(Input).value == "leaps"
-        await me.press("escape", "escape")
+        await me.press("escape")
         await me.on(SessionsScreen)
         assert me.rows.has_focus
 
@@ -53,7 +53,31 @@ async def test_a_few_letters_lead_to_the_words_in_a_transcript_and_escape_back_t
         rows = me.app.screen.query_one(RowList)
         assert rows.chosen is not None
         await me.burst("zzz\x1b")
-        await me.until(lambda: me.app.screen.query_one(Input).value == "")
+        await me.on(SessionsScreen)
+        await me.press("F")
+        screen = await me.on(SearchScreen)
+        assert screen.query_one(Input).value == "leapszzz"
+
+
+async def test_the_lists_search_finds_titles_and_below_them_hits_that_the_full_search_shares(
+    store: Path,
+) -> None:
+    async with person(store, NARROW) as me:
+        await me.sees("first question")
+        await me.does("/ 'haiku", "Write a haiku file", "Inside sessions", "3 hits in 1 session")
+        await me.does(
+            "ctrl+u 'leaps", "Inside sessions", "No session title matches “leaps”", "frog leaps"
+        )
+        await me.press("enter")
+        await me.until(lambda: me.view.found.total)
+        await me.does("escape escape", "Inside sessions")
+        assert me.rows.has_focus
+        await me.does("escape /", "leaps", "1 hit in 1 session")
+        await me.press("ctrl+f")
+        screen = await me.on(SearchScreen)
+        assert screen.query_one(Input).value == "leaps"
+        await me.does("escape", "frog leaps in")
+        await me.does("ctrl+u 'zqzq", "No session title matches “zqzq”", "0 hits in 0 sessions")
 
 
 async def test_a_search_says_at_once_that_it_searches(

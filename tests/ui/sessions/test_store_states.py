@@ -47,11 +47,9 @@ async def test_nothing_is_shown_beside_an_empty_list_or_a_search_that_finds_noth
         await me.does("a", "Answer one.")
 
         await me.does("slash 'haiku", "frog leaps in")
-        await me.does("'zzz", "Nothing matches", "No session to show.")
+        await me.does("'zzz", "No session title matches", "No session to show.")
         assert "frog leaps in" not in me.text
-        await me.does(
-            "ctrl+u 'in:prompt space 'haiku", "in:prompt only works in the", "F to open it."
-        )
+        await me.does("ctrl+u 'in:prompt space 'haiku", "Inside sessions", "Write a haiku file")
         await me.does("space 'projct:x", "projct: is not a field")
 
 
