@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from gemtui.sessions.read.resumable import is_resumable
 from gemtui.transcript.content import UserParts, is_feedback, text_of, typed
-from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, Usage, excerpt
+from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import (
     UNKNOWN_TOOL,
@@ -32,6 +32,7 @@ from gemtui.transcript.tools import (
     raw_from_parts,
     written_path,
 )
+from gemtui.transcript.usage import Usage
 
 # --- facts about one record ----------------------------------------------------------------------
 

@@ -24,9 +24,9 @@ from gemtui.sessions.read.replay import (
 )
 from gemtui.sessions.read.resumable import is_something
 from gemtui.transcript.content import UserParts, is_plain
-from gemtui.transcript.model import Usage
 from gemtui.transcript.parts import instant, plausible
 from gemtui.transcript.tools import UNKNOWN_TOOL, WRITING, ToolKind, kind_of, named_paths
+from gemtui.transcript.usage import Usage
 
 
 class _Response(Struct, gc=False):
