@@ -16,10 +16,12 @@ import pytest
 
 from gemtui.sessions.catalog import index as of_all
 from gemtui.sessions.catalog.cache import FILE
+from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import NewestSessions, SessionLine, Unsure
-from gemtui.sessions.catalog.selection import listed_sessions
+from gemtui.sessions.catalog.selection import latest_update, listed_sessions
 from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import ChatFile
 from tests.sessions import logs, stores
 
 ADA, BOB = Path("/home/ada/parser"), Path("/home/bob")
@@ -170,6 +172,45 @@ def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
     with closing(Index(store, cache=tmp_path / "cache")) as index:
         newest = NewestSessions(index)
         assert list(newest.listed(project=None, hidden=False)) == expected
+
+
+@pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
+def test_the_sessions_that_count_are_those_of_a_whole_look(
+    store: Path, tmp_path: Path, project: Path | None
+) -> None:
+    with closing(Index(store, cache=None)) as index:
+        whole = counted_sessions(of_all.read_store(index, project=project).sessions, project)
+    with closing(Index(store, cache=tmp_path / "cache")) as index:
+        counted = NewestSessions(index).counted(project)
+    assert sorted(counted) == sorted(whole)
+    assert bool(counted) is (project != Path("/nowhere"))
+
+
+@pytest.mark.parametrize("harm", ["", "summary set time = time + 1", "summary set kind = 'text'"])
+def test_the_latest_session_is_found_in_the_cache_and_among_what_has_changed(
+    harm: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Index(store, cache=tmp_path / "cache")) as index:
+        stores.load(index)
+    if harm:
+        with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:
+            database.execute(f"update {harm}")
+    changed = next(store.glob("tmp/bob/chats/*.jsonl"))
+    looked: list[str] = []
+
+    def at_file(place: ChatFile) -> float:
+        looked.append(place.name)
+        return latest_update(place)
+
+    monkeypatch.setattr(of_all, "latest_update", at_file)
+    for look in range(2):
+        with closing(Index(store, cache=None)) as index:
+            expected = index.find("latest")
+        looked.clear()
+        with closing(Index(store, cache=tmp_path / "cache")) as index:
+            assert index.find("latest") == expected
+        assert harm or looked == [str(changed)] * look
+        stores.append(changed, logs.user("later", "More", 10**6))
 
 
 def test_a_subagent_at_work_needs_a_whole_look(home: Path) -> None:

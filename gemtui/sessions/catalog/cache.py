@@ -45,6 +45,8 @@ FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another process, which locks the file only for milliseconds."""
 _AT_ONCE = 500
+_AT_FIRST = 32
+"""Number of sessions in the first batch of `Cache.newest_first`; each later batch is larger."""
 _TABLES = (
     "drop table if exists summary",
     "drop table if exists heads",  # of earlier versions, as the next one
@@ -219,10 +221,16 @@ class Cache(Generic[T]):
         """Return the sessions of all files with this id."""
         return self._sessions("and id = ?", id)
 
-    def newest(self, start: int, count: int) -> list[CachedSession]:
-        """Return `count` of the sessions of all files, newest first, from position `start`."""
+    def newest_first(self) -> Iterator[CachedSession]:
+        """Yield the sessions of all files, newest first, as far as they are needed."""
         order = "and id <> '' order by time desc, id desc limit ? offset ?"
-        return self._sessions(order, count, start)
+        start, count = 0, _AT_FIRST
+        while True:
+            sessions = self._sessions(order, count, start)
+            yield from sessions
+            if len(sessions) < count:
+                return
+            start, count = start + count, 2 * count
 
     def sessions(self, *, json: bool) -> list[CachedSession]:
         """Return the sessions of all files. `json`: whether their JSON is wanted."""

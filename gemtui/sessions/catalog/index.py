@@ -14,7 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from operator import attrgetter
+from heapq import merge
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -192,22 +193,23 @@ class Index:
         *,
         project: Path | None = None,
         accept: Callable[[Summary], bool] = lambda _: True,
+        scan: bool = True,
     ) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
         Blanks around an id are ignored, as by the CLI. `project`: consider only this folder's
-        sessions; ignored if `wanted` is a path. `accept`: which sessions "latest" may mean. Raises
-        SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path, also NotASession,
-        SessionTooLarge, or OSError.
+        sessions; ignored if `wanted` is a path. `accept`: which sessions "latest" may mean. `scan`:
+        False if the store has just been scanned. Raises SessionNotFound, SessionAmbiguous, or
+        StoreUnreadable; for a path, also NotASession, SessionTooLarge, or OSError.
         """
         if is_path(wanted):
             return self._at(typed_path(wanted).absolute())
         wanted = wanted.strip()
-        store = self._scan()
+        store = self._scan() if scan or self._store is None else self._store
         self._require_readable(store)
         places = self._scope(store, project, read=True)
         if wanted == LATEST:
-            session = newest_session(places, when=self._when, read=self.sessions_in, accept=accept)
+            session = self._newest(store, places, accept)
             if session is None:
                 raise nothing_stored(store, project)
             return self._with_copies(session, store)
@@ -311,6 +313,34 @@ class Index:
         alone = Catalog(self._projects)
         alone.put(place.stamp, summary)
         return alone.sessions(_now())[0]
+
+    def _newest(
+        self, store: Store, places: Sequence[ChatFile], accept: Callable[[Summary], bool]
+    ) -> Summary | None:
+        """Return the session in these files that was updated last, as `newest_session` does.
+
+        The cache knows the times of all files except those that have changed since; it is not
+        asked again if it turns out to be damaged.
+        """
+        mains = {place.name: place for place in places if place.kind is SessionKind.MAIN}
+        failures = self._cache.failures
+        outdated = {place.name for place in self._cache.outdated(store.files())}
+        changed = (place for name, place in mains.items() if name in outdated)
+        cached = (
+            (session.time, mains[session.name])
+            for session in self._cache.newest_first()
+            if session.name in mains and session.name not in outdated
+        )
+        files = merge(self._by_time(changed), cached, key=itemgetter(0), reverse=True)
+        session = newest_session(files, read=self.sessions_in, accept=accept)
+        if self._cache.failures == failures:
+            return session
+        every_file = iter(self._by_time(mains.values()))
+        return newest_session(every_file, read=self.sessions_in, accept=accept)
+
+    def _by_time(self, places: Iterable[ChatFile]) -> list[tuple[float, ChatFile]]:
+        files = [(self._when(place), place) for place in places]
+        return sorted(files, key=itemgetter(0), reverse=True)
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """Return a session with all its copies, reading the files that may be copies."""
@@ -645,7 +675,7 @@ def latest_to_resume(index: Index, folder: Path) -> Summary:
     """
     with suppress(SessionNotFound):
         return index.find(LATEST, project=folder, accept=attrgetter("continuable"))
-    return index.find(LATEST, project=folder)
+    return index.find(LATEST, project=folder, scan=False)
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
@@ -661,11 +691,12 @@ def find_session(index: Index, wanted: str, *, project: Path | None, here: Path 
     if wanted.strip() == LATEST:
         with suppress(SessionNotFound):
             return index.find(wanted, project=here)
+        return index.find(wanted, scan=False)
     try:
         return index.find(wanted)
     except SessionAmbiguous:
         with suppress(SessionNotFound, SessionAmbiguous):
-            mine = index.find(wanted, project=here)
+            mine = index.find(wanted, project=here, scan=False)
             if mine.id == wanted.strip():
                 return mine
         raise

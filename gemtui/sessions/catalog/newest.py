@@ -175,16 +175,11 @@ class NewestSessions:
             yield SessionFiles(session.time, session.id, [self._files[name] for name in names])
 
     def _newest(self) -> Iterator[CachedSession]:
-        start, count = 0, _AT_FIRST
-        while True:
-            sessions = self._cache.newest(start, count)
+        for session in self._cache.newest_first():
             self._require_cache()
-            for session in sessions:
-                if session.name in self._files:  # else another gemtui has found it since
-                    yield session
-            if len(sessions) < count:
-                return
-            start, count = start + count, 2 * count
+            if session.name in self._files:  # else another gemtui has found it since
+                yield session
+        self._require_cache()
 
     def _names(self, session: CachedSession) -> list[str]:
         """Return the paths of all files that may be of one session with this file."""

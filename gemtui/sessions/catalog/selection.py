@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
@@ -46,24 +47,24 @@ def name_fits(place: ChatFile, wanted: str) -> bool:
 
 
 def newest_session(
-    places: Iterable[ChatFile],
+    files: Iterator[tuple[float, ChatFile]],
     *,
-    when: Callable[[ChatFile], float],
     read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
     accept: Callable[[Summary], bool],
 ) -> Summary | None:
     """Return the session that was updated last, ignoring those that lists hide.
 
-    `when`: returns the latest time, in seconds since the epoch, at which the session in a file may
-    have been updated. Files are read in batches of 1, 2, 4, and so on. Reading stops at the first
-    file that can't be newer than the newest session found so far.
+    `files`: main sessions' files, each with the latest time, in seconds since the epoch, at which
+    its session may have been updated; the newest come first. They are read in batches of 1, 2, 4,
+    and so on. Reading stops at the first file that can't be newer than the newest session found so
+    far.
     """
-    mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
-    rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
     best: Summary | None = None
     count = 1
-    while rest and (best is None or rest[0][0] > best.when.timestamp()):
-        some, rest = rest[:count], rest[count:]
+    while True:
+        some = list(islice(files, count))
+        if not some or (best is not None and some[0][0] <= best.when.timestamp()):
+            return best
         listed = [
             session
             for session in read([place for _, place in some])
@@ -71,7 +72,6 @@ def newest_session(
         ]
         best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
         count *= 2
-    return best
 
 
 def latest_update(place: ChatFile) -> float:
