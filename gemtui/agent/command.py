@@ -199,30 +199,30 @@ def command_of(
     if settings:
         files[SETTINGS_FILE] = _settings_text(options, machine)
     named = None if options.resume or not capabilities.supports("session-id") else session_id
-    argv = [
-        str(machine.cli),
-        f"--output-format={STREAM_JSON}",
-        *_mode(options, machine),
-        *([f"--model={options.model}"] if options.model else []),
-        *(["--sandbox"] if options.sandbox else []),
-        *_policies(options, machine, files, folder),
-        *(f"--include-directories={path}" for path in options.include_directories),
-        *(f"--extensions={name}" for name in options.extensions),
-        *(f"--allowed-mcp-server-names={name}" for name in options.mcp_servers),
-        *_session(options, capabilities, named),
-    ]
+    argv = [str(machine.cli), f"--output-format={STREAM_JSON}", *_mode(options, machine)]
+    if options.model:
+        argv.append(f"--model={options.model}")
+    if options.sandbox:
+        argv.append("--sandbox")
+    argv += _policies(options, machine, files, folder)
+    argv += [f"--include-directories={path}" for path in options.include_directories]
+    argv += [f"--extensions={name}" for name in options.extensions]
+    argv += [f"--allowed-mcp-server-names={name}" for name in options.mcp_servers]
+    argv += _session(options, capabilities, named)
     _check_words(argv, capabilities)
-    environ = _environ(options, machine, folder)
+    if options.prompt_in_argv:
+        if len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
+            raise OptionError(
+                f"the prompt is longer than {ARGUMENT_LIMIT:,} bytes: pass it on stdin"
+            )
+        argv.append(f"--prompt={prompt}")
     at_home = errors_in_user_policies([path for path in machine.user_policies if path_exists(path)])
-    as_word = options.prompt_in_argv
-    if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
-        raise OptionError(f"the prompt is longer than {ARGUMENT_LIMIT:,} bytes: pass it on stdin")
     return Command(
-        argv=(*argv, f"--prompt={prompt}") if as_word else tuple(argv),
-        environ=environ,
+        argv=tuple(argv),
+        environ=_environ(options, machine, folder),
         files=files,
         secrets=(SETTINGS_FILE,) if settings else (),
-        stdin=not as_word,
+        stdin=not options.prompt_in_argv,
         session_id=options.resume or named,
         notes=(*_notes(options, machine, ruled), *warnings, *at_home),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
@@ -323,17 +323,17 @@ def _policies(
     explicitly because `--policy` replaces the user's policy folder. See
     assets/gemini-cli.md#policy-files.
     """
-    ours = {name: folder / name for name in files if name != SETTINGS_FILE}
-    if not ours and not options.policies and not options.asks:
+    paths = list[Path]()
+    if DENIES in files:
+        paths.append(folder / DENIES)
+    if options.asks:
+        paths.append(folder / GATE)
+    named = [path.absolute() for path in options.policies]
+    last = [folder / ALLOWS] if ALLOWS in files else []
+    if not paths and not named and not last:
         return []
-    paths = [
-        *([ours[DENIES]] if DENIES in ours else []),
-        *([folder / GATE] if options.asks else []),
-        *(path for path in machine.user_policies if path_exists(path)),
-        *(path.absolute() for path in options.policies),
-        *([ours[ALLOWS]] if ALLOWS in ours else []),
-    ]
-    return [f"--policy={path}" for path in paths]
+    paths += filter(path_exists, machine.user_policies)
+    return [f"--policy={path}" for path in (*paths, *named, *last)]
 
 
 # --- settings and environment ------------------------------------------------------------------

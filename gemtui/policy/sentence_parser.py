@@ -92,16 +92,17 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
     absolute paths in that folder.
     """
     parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
-    found = [_sentence(part, project) for part in parts if part]
-    every = [rule for each in found for rule in each.rules]
-    return tuple(_with_limits(each, every) for each in found)
+    sentences = [_sentence(part, project) for part in parts if part]
+    rules = [rule for sentence in sentences for rule in sentence.rules]
+    return tuple(_with_limits(sentence, rules) for sentence in sentences)
 
 
 def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
     """Return all sentences' rules without duplicates, the highest priority first."""
-    made = [rule for each in sentences for rule in each.rules]
-    once = [rule for at, rule in enumerate(made) if rule not in made[:at]]
-    return tuple(sorted(once, key=lambda rule: -rule.priority))
+    rules: list[Rule] = []
+    for sentence in sentences:
+        rules += [rule for rule in sentence.rules if rule not in rules]
+    return tuple(sorted(rules, key=lambda rule: -rule.priority))
 
 
 def sentence_of(rule: Rule) -> str:
@@ -123,25 +124,24 @@ def _meaning(rule: Rule) -> Rule:
 def _candidates(rule: Rule) -> Iterator[str]:
     verb = next(word for word, decision in _VERBS.items() if decision is rule.decision)
     pattern = rule.args_pattern or ""
-    commands = (
-        command_patterns.allowed_command(rule.command_regex or ""),
-        command_patterns.mentioned_words(pattern),
-    )
-    for command in filter(None, commands):
-        yield f"{verb} {command}"
-        yield f"{verb} run {command}"
+    objects = list[str]()
+    allowed_command = command_patterns.allowed_command(rule.command_regex or "")
+    for command in (allowed_command, command_patterns.mentioned_words(pattern)):
+        if command:
+            objects += [command, f"run {command}"]
     kinds = [word for word, tools in _KINDS.items() if {*tools} & {*rule.tools}]
     files = describe_files(pattern) or ""
     for front in ("files below ", "the file ", "paths that name "):
         if files.startswith(front):
             end = "**" if files.endswith("/") else ""
-            yield from (f"{verb} {kind} {files.removeprefix(front)}{end}" for kind in kinds)
-    yield from (f"{verb} {kind}" for kind in kinds)
+            objects += [f"{kind} {files.removeprefix(front)}{end}" for kind in kinds]
+    objects += kinds
+    first_tools = list(rule.tools[:1])
     if rule.mcp_name:
-        yield f"{verb} mcp {rule.mcp_name}"
-        yield from (f"{verb} mcp {rule.mcp_name} {tool}" for tool in rule.tools[:1])
-    yield from (f"{verb} {tool}" for tool in rule.tools[:1])
-    yield f"{verb} {_REST[0]}"
+        server = f"mcp {rule.mcp_name}"
+        objects += [server, *(f"{server} {tool}" for tool in first_tools)]
+    for candidate in (*objects, *first_tools, _REST[0]):
+        yield f"{verb} {candidate}"
 
 
 # --- one sentence --------------------------------------------------------------------------------

@@ -308,10 +308,9 @@ def _all(files: Sequence[_Read], settings: Mapping[str, Any] = _NO_SETTINGS) -> 
     """Yield the findings about all files, including conflicts between files."""
     rules = [rule for file in files if not file.dropped for rule in file.rules]
     loaded = _compared(rules)
-    for index, drafts in missed_forms(rules).items():
-        loaded.add(index, drafts)
-    for index, drafts in same_names(rules, settings).items():
-        loaded.add(index, drafts)
+    for findings_by_rule in (missed_forms(rules), same_names(rules, settings)):
+        for index, drafts in findings_by_rule.items():
+            loaded.drafts[index] += drafts
     start = 0
     for file in files:
         compared, first = (_compared(file.rules), 0) if file.dropped else (loaded, start)
@@ -340,15 +339,11 @@ class _Compared:
     drafts: defaultdict[int, list[FindingDraft]]
     visible: frozenset[int]
 
-    def add(self, index: int, drafts: Iterable[FindingDraft]) -> None:
-        """Add findings about a rule."""
-        self.drafts[index] += drafts
-
 
 def _compared(rules: Sequence[Rule]) -> _Compared:
     compared = _Compared(defaultdict(list), kept_visible(rules))
     for index, drafts in related(rules).items():
-        compared.add(index, drafts)
+        compared.drafts[index] += drafts
     return compared
 
 

@@ -254,21 +254,23 @@ def same_names(
     drafts_by_rule: defaultdict[int, list[FindingDraft]] = defaultdict(list)
     tools: defaultdict[str, dict[tuple[str, str], None]] = defaultdict(dict)
     servers: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for server, name in (
-        *_tools_in_settings(settings),
-        *(pair for rule in rules for pair in _tools_in_rule(rule)),
-    ):
-        tools[cli_name(server, name)][server, name] = None
+    known_tools = list(_tools_in_settings(settings))
+    for rule in rules:
+        known_tools += _tools_in_rule(rule)
+    for pair in known_tools:
+        tools[cli_name(*pair)][pair] = None
     for server in table_at(settings, "mcpServers"):
         servers[tool_prefix(server)][server] = None
     for index, rule in enumerate(rules):
         for pair in _tools_in_rule(rule):
-            if others := [each for each in tools[cli_name(*pair)] if each != pair]:
-                drafts_by_rule[index].append(_same_tool(pair, others[0]))
-        if rule.mcp_name and (
-            alike := [each for each in servers[tool_prefix(rule.mcp_name)] if each != rule.mcp_name]
-        ):
-            drafts_by_rule[index].append(_same_server(rule.mcp_name, alike[0]))
+            for other in tools[cli_name(*pair)]:
+                if other != pair:
+                    drafts_by_rule[index].append(_same_tool(pair, other))
+                    break
+        for server in servers[tool_prefix(rule.mcp_name)] if rule.mcp_name else ():
+            if rule.mcp_name and server != rule.mcp_name:
+                drafts_by_rule[index].append(_same_server(rule.mcp_name, server))
+                break
     return {index: tuple(drafts) for index, drafts in drafts_by_rule.items()}
 
 

@@ -250,18 +250,15 @@ class Document:
         For speed, only the text up to the nearest rules on both sides is split into blocks again.
         If that changes these rules, the whole document is parsed again.
         """
-        old = self._pieces
-        first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
-        last = next(
-            (at for at in range(end, len(old)) if old[at].kind is not BlockKind.GAP), len(old)
-        )
+        old, rules = self._pieces, self._places
+        first = max((at for at in rules if at < start), default=0)
+        last = min((at for at in rules if at >= end), default=len(old))
         cut = blocks_of(_joined((*old[first:start], *fresh, *old[end : last + 1])))
         pieces = (*old[:first], *cut, *old[last + 1 :])
         text = _joined(pieces)
-        kept = (not first or cut[:1] == old[first : first + 1]) and (
-            last + 1 >= len(old) or cut[-1:] == old[last : last + 1]
-        )
-        if kept and _read_alone(cut) and not _fields_of_none(cut):
+        same_above = first == 0 or cut[:1] == old[first : first + 1]
+        same_below = last + 1 >= len(old) or cut[-1:] == old[last : last + 1]
+        if same_above and same_below and _read_alone(cut) and not _fields_of_none(cut):
             return type(self)(text=text, source=self.source, locked="", _pieces=pieces)
         return type(self).parse(text, source=self.source)
 
@@ -426,18 +423,20 @@ def _changed(text: str, rule: Rule) -> str:
     """
     table = _table(text) or {}
     had, wanted = _fields_in(table), explicit_fields(rule)
-    for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
+    for key in dict.fromkeys((*KEYS, *had, *wanted)):
         if _same(had.get(key), wanted.get(key)):
             continue
         for old, new in OLD_KEYS.items():
-            text = with_field(text, old, None) if new == key and old in table else text
+            if new == key and old in table:
+                text = with_field(text, old, None)
         value = None if key not in wanted else _value(text, key, wanted[key])
         text = with_field(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
     has = _fields_in(_table(text) or {})
-    if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
-        raise PolicyError(
-            "this rule is written in a format that can't be changed here: use an editor"
-        )
+    for key in {**has, **wanted}:
+        if not _same(has.get(key), wanted.get(key)):
+            raise PolicyError(
+                "this rule is written in a format that can't be changed here: use an editor"
+            )
     return text
 
 

@@ -39,9 +39,11 @@ class Engine:
         self.mode, self.interactive = ApprovalMode(mode), interactive
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
         checkers = (*policy.checkers, *BUILTIN_CHECKERS)
-        every = (*rules, *(checker.rule for checker in checkers))
-        killing = (f"{field} is empty in a rule" for field in map(kills, every) if field)
-        stopped = fatal(setup, self.mode) or next(killing, None)
+        stopped = fatal(setup, self.mode)
+        for rule in (*rules, *(checker.rule for checker in checkers)):
+            field = kills(rule)
+            if field and not stopped:
+                stopped = f"{field} is empty in a rule"
         self._evaluator = Evaluator(
             rules, checkers, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
         )

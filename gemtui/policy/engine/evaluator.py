@@ -208,21 +208,21 @@ class _Command:
         If the user has to be asked about the part, this is recorded in `state`. `allowed`: whether
         the whole command's rule permits redirections.
         """
-        inside = [] if part.inner is None else [part.inner]
-        for text in [*inside, *([] if part.whole else [part.text])]:
+        for text in (part.inner, None if part.whole else part.text):
+            if text is None:
+                continue
             evaluation = self._inner(text, depth + 1)
             subject = f"its part `{text}`"
             if evaluation.decision is DENY:
                 return replace(evaluation, note=f"{subject} is denied{_why(evaluation)}")
             if evaluation.decision is ASK:
                 state.ask(evaluation.ready, f"{subject} needs approval{_why(evaluation)}")
-        if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
+        if part.whole or state.decision is not ALLOW:
+            return None
+        if self._shell.redirects(has_redirection(part.text), allowed):
             note = f"its part `{part.text}` uses redirection, but the rule has no allowRedirection"
             state.ask(None, note)
         return None
-
-    def _redirects(self, part: CommandPart, allowed: bool) -> bool:
-        return self._shell.redirects(has_redirection(part.text), allowed)
 
 
 def _why(evaluation: Evaluation) -> str:
@@ -285,10 +285,12 @@ class Evaluator:
         setup: Setup,
         stopped: str | None,
     ) -> None:
-        every = compile_rules(rules)
+        compiled = compile_rules(rules)
         if always_allow_off(setup.settings):
-            every = tuple(one for one in every if round(one.key % 1 * 1000) != ALWAYS_ALLOW)
-        self.rules, self.stopped = every, stopped
+            compiled = tuple(
+                rule for rule in compiled if round(rule.key % 1 * 1000) != ALWAYS_ALLOW
+            )
+        self.rules, self.stopped = compiled, stopped
         self._checkers = compile_checkers(checkers)
         self.mode, self.interactive = mode, interactive
         self.registry = Registry(setup, mode)

@@ -60,20 +60,15 @@ class Registry:
     def __init__(self, setup: Setup, mode: ApprovalMode) -> None:
         self._settings, self._mode = setup.settings, mode
         self._mcp = {cli_name(tool.server, tool.name): tool for tool in setup.mcp_tools}
-        self._servers = tuple(
-            sorted(
-                {
-                    *table_at(setup.settings, "mcpServers"),
-                    *(tool.server for tool in setup.mcp_tools),
-                },
-                key=len,
-                reverse=True,
-            )
-        )
+        servers = {tool.server for tool in setup.mcp_tools}
+        servers.update(table_at(setup.settings, "mcpServers"))
+        self._servers = tuple(sorted(servers, key=len, reverse=True))
         self._core = names_at(setup.settings, "tools", "core")
         excluded = names_at(setup.settings, "tools", "exclude") or ()
-        old = [alias for alias, name in ALIASES.items() if name in excluded]
-        self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
+        self._excluded = set(excluded)
+        for old, new in ALIASES.items():
+            if old in excluded or new in excluded:
+                self._excluded |= {old, new}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
         """Return the facts about the tool that a call names; aliases are resolved.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from gemtui.calls.paths import is_windows
@@ -77,17 +78,6 @@ class CallGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedGroup:
-    """A group of calls for which no rule is suggested, and the reason.
-
-    `what`: the command prefix, file or tool in question. `why`: the reason, as a clause.
-    """
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RulePlan:
     """A rule to suggest, whose priority and modes are not final.
 
@@ -120,9 +110,6 @@ class RulePlan:
         return replace(self, rule=replace(self.rule, priority=priority, modes=(mode.in_rules,)))
 
 
-Left = tuple[CallGroup, RefusedGroup]
-
-
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
     """Return the key of a call's group, and the call reduced to what rules check.
 
@@ -143,12 +130,12 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
 
 
 def planned(
-    wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
-) -> tuple[list[RulePlan], list[Left]]:
+    wanted: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, refused: _Refusals
+) -> list[RulePlan]:
     """Plan a rule for each kind of call among `wanted`.
 
-    `engine`: decides what is already allowed. Returns the plans, and the groups for which there is
-    no plan, each with the reason.
+    `engine`: decides what is already allowed. Groups for which there is no plan are added to
+    `refused`.
     """
     shell: list[CallGroup] = []
     files: list[CallGroup] = []
@@ -161,9 +148,8 @@ def planned(
             files.append(group)
         else:
             others.append(group)
-    left: list[Left] = []
-    plans = [*_commands(shell, engine, mode, left), *_files(files, left), *_tools(others, left)]
-    return plans, left
+    commands = _commands(shell, engine, mode, refused)
+    return [*commands, *_files(files, refused), *_tools(others, refused)]
 
 
 def _allow(tools: Sequence[str]) -> Rule:
@@ -180,36 +166,36 @@ def _allow(tools: Sequence[str]) -> Rule:
 
 
 def _commands(
-    groups: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
+    groups: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, refused: _Refusals
 ) -> list[RulePlan]:
     """Plan a rule for each program, with a prefix for each of its subcommands.
 
     A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
     gets a plan of its own. `groups`: the groups of shell calls. Groups for which there is no plan
-    are added to `left`.
+    are added to `refused`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
     forms: dict[str, tuple[Prefix, list[CallGroup]]] = {}
     planned_prefixes = [(group, _prefixes(group, engine, mode)) for group in groups]
     for group, prefixes in planned_prefixes:
-        form = _form(group, prefixes)
+        form = _form(group) if isinstance(prefixes, NoPrefix) else None
         if form is not None:
             forms[form.text] = form, []
     for group, prefixes in planned_prefixes:
         form_groups = _groups_of_form(group, forms)
         if form_groups is not None:
             form_groups.append(group)
-        elif isinstance(prefixes, RefusedGroup):
-            left.append((group, prefixes))
+        elif isinstance(prefixes, NoPrefix):
+            refused.add(group, prefixes.why, prefixes.what)
         else:
             uses[id(group)] = prefixes
             for program in dict.fromkeys(prefix.program for prefix in prefixes):
                 programs.setdefault(program, []).append(group)
-    return [
-        *(_form_plan(prefix, form_groups) for prefix, form_groups in forms.values()),
-        *(_command_plan(program, some, uses) for program, some in programs.items()),
-    ]
+    plans = [_form_plan(prefix, form_groups) for prefix, form_groups in forms.values()]
+    for program, program_groups in programs.items():
+        plans.append(_command_plan(program, program_groups, uses))
+    return plans
 
 
 def _groups_of_form(
@@ -223,15 +209,14 @@ def _groups_of_form(
     return None
 
 
-def _form(group: CallGroup, prefixes: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the command at the core of a group's calls, if no prefix can allow them.
+def _form(group: CallGroup) -> Prefix | None:
+    """Return the command at the core of a group's calls, which no prefix can allow.
 
     For example, this returns the prefix `npm test` for `cd src && npm test | tail`, which can be
-    allowed by a pattern for that command. Returns None if prefixes suffice, or if no pattern fits.
-    `prefixes`: the result of `_prefixes` for the group.
+    allowed by a pattern for that command. Returns None if no pattern fits.
     """
     command = group.call.args.get("command", "")
-    if not isinstance(prefixes, RefusedGroup) or len(command) > LONGEST:
+    if len(command) > LONGEST:
         return None
     prefix = prefix_of(core_command(command))
     if isinstance(prefix, NoPrefix):
@@ -257,29 +242,29 @@ def _form_plan(prefix: Prefix, groups: Sequence[CallGroup]) -> RulePlan:
     )
 
 
-def _prefixes(group: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
+def _prefixes(group: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | NoPrefix:
     """Return the prefixes needed to allow a group's command, one per part.
 
-    Parts that are already allowed need none. Returns a RefusedGroup if there is no suitable prefix.
+    Parts that are already allowed need none. Returns a NoPrefix if there is no suitable prefix.
     """
     command = group.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
-        return RefusedGroup(what=_start(command), why="Gemini CLI can't parse it")
+        return NoPrefix(what=_start(command), why="Gemini CLI can't parse it")
     if reading.redirected and mode not in REDIRECTING:
         why = "a rule that allows redirection lets the command write to any file"
-        return RefusedGroup(what="commands with a redirection", why=why)
+        return NoPrefix(what="commands with a redirection", why=why)
     prefixes: list[Prefix] = []
     for part in reading.parts:
         if _part_is_allowed(part, group.call, engine):
             continue
         prefix = prefix_of(part.text)
         if isinstance(prefix, NoPrefix):
-            return RefusedGroup(what=prefix.what, why=prefix.why)
+            return prefix
         prefixes.append(prefix)
     if not prefixes:
         why = "its parts are allowed, but not the whole command"
-        return RefusedGroup(what=_start(command), why=why)
+        return NoPrefix(what=_start(command), why=why)
     return prefixes
 
 
@@ -335,22 +320,22 @@ def _command_plan(
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files(groups: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+def _files(groups: Iterable[CallGroup], refused: _Refusals) -> list[RulePlan]:
     """Plan a rule for each top-level folder of a project, and one for other files.
 
     `groups`: the groups of calls that write files. Groups for which there is no plan are added to
-    `left`.
+    `refused`.
     """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for group in groups:
         path = str(group.call.args.get("file_path", ""))
         file = locate_in_project(path, group.project)
         if isinstance(file, str):
-            left.append((group, RefusedGroup(what=_short(path), why=file)))
+            refused.add(group, file, _short(path))
         else:
             top = file.path.split("/")[0] if file.folder else ""
             folders.setdefault(top, []).append((group, file))
-    return [plan for top, pairs in folders.items() for plan in _folder_plans(top, pairs, left)]
+    return [plan for top, pairs in folders.items() for plan in _folder_plans(top, pairs, refused)]
 
 
 def _short(path: str) -> str:
@@ -360,40 +345,39 @@ def _short(path: str) -> str:
 _GroupsOfFiles = Sequence[tuple[CallGroup, WrittenFile]]
 
 
-def _folder_plans(top: str, pairs: _GroupsOfFiles, left: list[Left]) -> list[RulePlan]:
+def _folder_plans(top: str, pairs: _GroupsOfFiles, refused: _Refusals) -> list[RulePlan]:
     """Plan one rule for these files, or several if one pattern would be too long.
 
     `top`: the top-level folder; "" means files outside folders. `pairs`: the groups of calls, each
-    with its file. Groups for which there is no plan are added to `left`.
+    with its file. Groups for which there is no plan are added to `refused`.
     """
     plan = _folder_plan(top, pairs)
     if len(plan.rule.args_pattern or "") <= LENGTH:
         return [plan]
     if len(pairs) > 1:
         middle = len(pairs) // 2
-        first_half = _folder_plans(top, pairs[:middle], left)
-        return first_half + _folder_plans(top, pairs[middle:], left)
+        first_half = _folder_plans(top, pairs[:middle], refused)
+        return first_half + _folder_plans(top, pairs[middle:], refused)
     ((group, file),) = pairs
-    why = "its path is too long for a pattern"
-    left.append((group, RefusedGroup(what=_short(file.path), why=why)))
+    refused.add(group, "its path is too long for a pattern", _short(file.path))
     return []
 
 
 def _folder_plan(top: str, pairs: _GroupsOfFiles) -> RulePlan:
     files = [file for _, file in pairs]
-    every = _distinct(_root(group, file) for group, file in pairs)
-    named = _distinct(file.root for file in files)
     if top:
         folder = common_folder(files)
         where = f"in {folder}/"
-        pattern, opens = folder_pattern(folder, every), f"every file {where}, including new ones"
-        shorter = folder_pattern(folder, named)
+        opens = f"every file {where}, including new ones"
+        pattern_for = partial(folder_pattern, folder)
     else:
         names = _distinct(file.path for file in files)
-        where = ", ".join(names)
-        pattern, opens = files_pattern(names, every), "only writes of these files"
-        shorter = files_pattern(names, named)
-    rule = replace(_allow(EDITS), args_pattern=pattern if len(pattern) <= LENGTH else shorter)
+        where, opens = ", ".join(names), "only writes of these files"
+        pattern_for = partial(files_pattern, names)
+    pattern = pattern_for(_distinct(_root(group, file) for group, file in pairs))
+    if len(pattern) > LENGTH:
+        pattern = pattern_for(_distinct(file.root for file in files))
+    rule = replace(_allow(EDITS), args_pattern=pattern)
     return RulePlan(
         rule=rule,
         about=f"{', '.join(EDITS)} {where}",
@@ -423,30 +407,24 @@ _OPENS = {
     "web_fetch": "any URL, with any data that the model sends",
     "google_web_search": "any search",
 }
-_NOT = {
-    "enter_plan_mode": "it changes the approval mode",
-    "exit_plan_mode": "it changes the approval mode",
-}
 
 
-def _tools(groups: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+def _tools(groups: Iterable[CallGroup], refused: _Refusals) -> list[RulePlan]:
     """Plan one rule for each tool, using the tool's current name.
 
-    `groups`: the groups of calls. Groups for which there is no plan are added to `left`.
+    `groups`: the groups of calls. Groups for which there is no plan are added to `refused`.
     """
     tools: dict[str, list[CallGroup]] = {}
     for group in groups:
         name = group.call.tool
-        if name in _NOT:
-            left.append((group, RefusedGroup(what=name, why=_NOT[name])))
+        if name in ("enter_plan_mode", "exit_plan_mode"):
+            refused.add(group, "it changes the approval mode", name)
         elif not tool_may_exist(name):
-            left.append(
-                (group, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
-            )
+            refused.add(group, "the current Gemini CLI has no such tool", name)
         else:
             tool = known_tool(name)
             tools.setdefault(tool.name if tool else name, []).append(group)
-    return [_tool_plan(name, some) for name, some in tools.items()]
+    return [_tool_plan(name, tool_groups) for name, tool_groups in tools.items()]
 
 
 def _tool_plan(name: str, groups: Sequence[CallGroup]) -> RulePlan:
@@ -556,12 +534,10 @@ class Evidence:
         """Return the rules suggested for the calls added so far."""
         refused = _Refusals()
         wanted = [group for group in self._groups.values() if group.refused is None]
-        plans, left = planned(wanted, self._engine, mode=self._mode)
-        for group, reason in left:
-            refused.add(group, reason)
+        plans = planned(wanted, self._engine, self._mode, refused)
         for group in self._groups.values():
             if group.refused is not None:
-                refused.add(group, RefusedGroup(what=_subject(group.call), why=group.refused))
+                refused.add(group, group.refused)
         raised = self._tried(self._raised(plans, refused), refused)
         suggestions = [self._suggestion(plan) for plan in raised]
         suggestions.sort(key=lambda suggestion: -suggestion.calls)
@@ -593,8 +569,7 @@ class Evidence:
                 rule = _blocking(engine.outcome(group.call))
                 if rule is not None and _meant(rule):
                     denied.add(id(group))
-                    why = f"{_place(rule)} denies it"
-                    refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
+                    refused.add(group, f"{_place(rule)} denies it")
                 elif rule is not None:
                     outranked.append(rule)
             kept = plan.without(denied)
@@ -623,8 +598,7 @@ class Evidence:
         if lowest is not None:
             what = f"{_place(lowest)}, which must still apply to other calls"
         for group in plan.evidence:
-            why = f"its rule would need a higher priority than {what}"
-            refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
+            refused.add(group, f"its rule would need a higher priority than {what}")
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
@@ -642,8 +616,7 @@ class Evidence:
         for group in groups.values():
             if not _is_allowed(engine.outcome(group.call)):
                 failed.add(id(group))
-                why = engine.explain(group.call).because.rstrip(".")
-                refused.add(group, RefusedGroup(what=_subject(group.call), why=why))
+                refused.add(group, engine.explain(group.call).because.rstrip("."))
         kept = (plan.without(failed) for plan in plans)
         return [plan for plan in kept if plan is not None]
 
@@ -669,21 +642,24 @@ class _Refusals:
     """Collects the groups of calls for which no rule is suggested, by reason."""
 
     def __init__(self) -> None:
-        self._groups: dict[RefusedGroup, list[CallGroup]] = {}
+        self._groups: dict[tuple[str, str], list[CallGroup]] = {}
 
-    def add(self, group: CallGroup, reason: RefusedGroup) -> None:
+    def add(self, group: CallGroup, why: str, what: str | None = None) -> None:
+        """Add a group.
+
+        `why`: the reason, as a clause. `what`: the command prefix, file or tool in question; None
+        means one of the calls.
+        """
+        reason = _subject(group.call) if what is None else what, why
         self._groups.setdefault(reason, []).append(group)
 
     def all(self) -> tuple[LeftOut, ...]:
-        left = [
-            LeftOut(
-                what=reason.what,
-                why=reason.why,
-                calls=sum(group.calls for group in groups),
-                examples=_different_examples(groups),
-            )
-            for reason, groups in self._groups.items()
-        ]
+        """Return the groups, those with the most calls first."""
+        left = []
+        for (what, why), groups in self._groups.items():
+            calls = sum(group.calls for group in groups)
+            examples = _different_examples(groups)
+            left.append(LeftOut(what=what, why=why, calls=calls, examples=examples))
         return tuple(sorted(left, key=lambda left_out: -left_out.calls))
 
 
