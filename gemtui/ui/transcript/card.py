@@ -354,7 +354,8 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
         if not (whole and asked and _has_room(call, title, look)):
             shown = set()
     if asked and whole:
-        shown |= {key for key, value in call.args.items() if value == target_argument(call)}
+        said = target_argument(call)
+        shown |= {key for key, value in call.args.items() if value == said}
     shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str)
     if shell:
         shown.add("command")

@@ -122,7 +122,7 @@ def test_text_that_is_nested_too_deep_is_shown_as_it_was_written() -> None:
 def test_a_long_text_folds_to_its_beginning() -> None:
     text = "\n\n".join(f"paragraph {number}" for number in range(20))
     folded = drawn(Text(text=text), folded=True)
-    assert body(folded)[-1] == "▌ ▸ 36 more lines"
+    assert body(folded)[-1] == "▌ +36 lines"
     assert folded.parts[1].foldable
     assert not drawn(Text(text="short"), folded=True).parts[1].foldable
 
