@@ -147,11 +147,13 @@ def next_deletions(
     """
     problems = {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
     damaged = [_empty_session(Path(name), now) for name in problems]
-    folders: dict[Path, list[Summary]] = {}
+    folders: dict[str, list[Summary]] = {}
+    vault = str(vault_dir())
     for session in (*sessions, *damaged):
         for file in (session, *session.copies):
-            if _is_cleaned(file):
-                folders.setdefault(file.path.parent, []).append(file)
+            if _is_cleaned(file, vault):
+                folder, _, _ = file.name.rpartition("/")
+                folders.setdefault(folder, []).append(file)
     rule_of = cache(retention_of)
     doomed: list[DoomedFile] = []
     for files in folders.values():
@@ -164,7 +166,7 @@ def next_deletions(
 def _empty_session(path: Path, now: datetime) -> Summary:
     """Return an unreadable file as an empty session, which is how the CLI treats it."""
     return Summary(
-        id=short_id(path),
+        id=short_id(str(path)),
         title=NO_TITLE,
         title_source=TitleSource.NONE,
         project=None,
@@ -178,17 +180,17 @@ def _empty_session(path: Path, now: datetime) -> Summary:
     )
 
 
-def _is_cleaned(file: Summary) -> bool:
+def _is_cleaned(file: Summary, vault: str) -> bool:
     """Return whether the clean-up examines a file.
 
     It examines the main files of sessions, but not those in the vault or in folders that are named
-    by a project's hash, as in old versions.
+    by a project's hash, as in old versions. `vault`: the vault's folder.
     """
-    path = file.path
-    if path.is_relative_to(vault_dir()) or Flag.KEPT in file.flags or is_hash(file.project_key):
+    if Flag.KEPT in file.flags or is_hash(file.project_key) or file.name.startswith(f"{vault}/"):
         return False
-    is_main = path.parent.name == "chats" and path.name.startswith("session-")
-    return is_main and path.suffix in (".json", ".jsonl")
+    folder, _, name = file.name.rpartition("/")
+    is_main = folder.endswith("/chats") and name.startswith("session-")
+    return is_main and name.endswith((".json", ".jsonl"))
 
 
 def _doomed(
@@ -219,10 +221,10 @@ def _doomed(
     causes: dict[str, Path] = {}
     for file in files:
         if file.name in whys:
-            causes.setdefault(short_id(file.path), file.path)
+            causes.setdefault(short_id(file.name), file.path)
     causes.pop("", None)
     for file in files:
-        why, twin = whys.get(file.name), causes.get(short_id(file.path))
+        why, twin = whys.get(file.name), causes.get(short_id(file.name))
         if why is not None:
             problem = unreadable.get(file.name, "")
             yield DoomedFile(session=file, why=why, retention=rule, problem=problem)
@@ -240,12 +242,13 @@ def _last_use(file: Summary) -> datetime | None:
     return None if file.format == "jsonl" else file.started or file.modified
 
 
-def short_id(path: Path) -> str:
-    """Return the short session id in a file's name; "" if there is none.
+def short_id(path: str) -> str:
+    """Return the short session id in the name of the file at `path`; "" if there is none.
 
     The clean-up compares these ids.
     """
-    match = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
+    _, _, name = path.rpartition("/")
+    match = _SHORT_ID.search(name) if name.startswith("session-") else None
     return "" if match is None else match[1]
 
 
@@ -255,7 +258,12 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
     `rule`: the retention settings of the session's project.
     """
     last_use = _last_use(session)
-    if not rule.enabled or rule.age is None or last_use is None or not _is_cleaned(session):
+    if (
+        not rule.enabled
+        or rule.age is None
+        or last_use is None
+        or not _is_cleaned(session, str(vault_dir()))
+    ):
         return None
     return last_use + rule.age if rule.age < _EVER else None
 

@@ -220,7 +220,7 @@ def _header(session: Summary, place: Path, root: str | None) -> dict[str, Any]:
             "not restored, because it has no session id, which only files in today's format can be "
             f"given, and Gemini CLI would delete it at its next start: it stays in {session.path}"
         )
-    id = _id_in_first_line(session.path, short_id(place))
+    id = _id_in_first_line(session.path, short_id(str(place)))
     if root is None or not id:
         raise RestoreFailed(
             "not restored, because its first line is corrupt or missing, its project or id is "
@@ -260,11 +260,11 @@ def _clear_obstacles(
 
     Yields the files' paths. Raises RestoreFailed for a file that must not be removed.
     """
-    short = short_id(place)
+    short = short_id(str(place))
     if not short or not place.parent.is_dir():
         return
     for path in list(place.parent.iterdir()):
-        if path == place or short_id(path) != short:
+        if path == place or short_id(str(path)) != short:
             continue
         other = read_session(path)
         if other is None:
