@@ -550,7 +550,7 @@ async def test_the_card_tells_what_was_answered(
     async with somebody(home, project, fake_cli, WIDE, *calls) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt"})
         await me.asked(2, "write_file", arguments={"file_path": "b.txt"})
-        await me.sees("? write_file a.txt ask", "? write_file b.txt ask")
+        await me.sees("? write_file a.txt waiting", "? write_file b.txt waiting")
         me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         me.gate.settle(2, Settled(consent=Consent.DENIED, reason="another name"))
         await me.sees("allowed by you", "denied by you: another name")
