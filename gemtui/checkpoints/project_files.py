@@ -80,11 +80,11 @@ class ProjectFiles:
         """
         handle = os.dup(self._handle)
         try:
-            for each in name.split(b"/") if name else ():
+            for part in name.split(b"/") if name else ():
                 if make:
                     with suppress(FileExistsError):
-                        os.mkdir(each, dir_fd=handle)
-                inner = _open_folder(each, handle)
+                        os.mkdir(part, dir_fd=handle)
+                inner = _open_folder(part, handle)
                 os.close(handle)
                 handle = inner
             yield handle
@@ -151,9 +151,9 @@ class ProjectFiles:
         """
         parts = name.split(b"/")
         for end in range(len(parts), 0, -1):
-            found = self.facts(b"/".join(parts[:end]))
-            if found is not None:
-                return found.st_ctime_ns / 1e9
+            facts = self.facts(b"/".join(parts[:end]))
+            if facts is not None:
+                return facts.st_ctime_ns / 1e9
         return os.fstat(self._handle).st_ctime_ns / 1e9
 
     def moved_at(self, name: bytes) -> float:
@@ -189,9 +189,9 @@ class ProjectFiles:
         top = os.fsencode(self.root)
         for folder, _, files in os.walk(top + b"/" + name):
             inside = folder[len(top) + 1 :] + b"/"
-            if not any(each.startswith(inside) for each in removed):
+            if not any(name.startswith(inside) for name in removed):
                 return False
-            if any(inside + each not in removed for each in files):
+            if any(inside + file not in removed for file in files):
                 return False
         return True
 
@@ -363,7 +363,7 @@ def folder_modes(root: Path, names: Iterable[bytes]) -> dict[bytes, int | None]:
     `names`: must include the parents of each folder. A folder counts as missing if there is a link
     in its place or in the place of one of its parents. Folders that can't be examined are left out.
     """
-    top, found, gone = os.fsencode(root) + b"/", dict[bytes, int | None](), set[bytes]()
+    top, modes, gone = os.fsencode(root) + b"/", dict[bytes, int | None](), set[bytes]()
     for name in sorted(names):  # parents before their subfolders
         path = name[:-1]
         try:
@@ -374,10 +374,10 @@ def folder_modes(root: Path, names: Iterable[bytes]) -> dict[bytes, int | None]:
             continue
         if not stat.S_ISDIR(mode) or (gone and path.rpartition(b"/")[0] in gone):
             gone.add(path)
-            found[name] = None
+            modes[name] = None
         else:
-            found[name] = mode & 0o777
-    return found
+            modes[name] = mode & 0o777
+    return modes
 
 
 def folder_state(mode: int | None) -> FileState:

@@ -526,22 +526,20 @@ class CheckpointStore:
 
         `changes`: the changes of files and of folders. `time`: seconds since the epoch.
         """
-        told = tuple(notes)
-        done = self._database.execute(
+        notes = tuple(notes)
+        cursor = self._database.execute(
             "insert into checkpoint (time, reason, run, session, notes) values (?,?,?,?,?)",
-            (time, reason.value, run, session, orjson.dumps(told).decode()),
+            (time, reason.value, run, session, orjson.dumps(notes).decode()),
         )
-        id = done.lastrowid or 0
-        every = [
-            (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
-            for each in changes
-        ]
-        for table, folders in (("change", False), ("folder_change", True)):
-            self._database.executemany(
+        id = cursor.lastrowid or 0
+        for change in changes:
+            table = "folder_change" if is_folder_name(change.path) else "change"
+            before, after = change.before.encode(), change.after.encode()
+            self._database.execute(
                 f"insert into {table} values (?,?,?,?,?,?)",
-                [row for row in every if is_folder_name(row[1]) is folders],
+                (id, change.path, before, after, change.call, change.sure),
             )
-        return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
+        return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=notes)
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
@@ -662,19 +660,19 @@ class CheckpointStore:
     def lineage(self, session: str) -> frozenset[str]:
         """Return the ids of a session and of all sessions it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
-        found = {session}
-        while (session := parents.get(session, "")) and session not in found:
-            found.add(session)
-        return frozenset(found)
+        lineage = {session}
+        while (session := parents.get(session, "")) and session not in lineage:
+            lineage.add(session)
+        return frozenset(lineage)
 
     def sessions(self) -> frozenset[str]:
         """Return the ids of the sessions that have checkpoints, and of all their forks."""
         rows = self._database.execute("select distinct session from checkpoint where session != ''")
-        found = {row[0] for row in rows}
+        sessions = {row[0] for row in rows}
         forks = self._database.execute("select child, parent from fork").fetchall()
-        while more := {child for child, parent in forks if parent in found} - found:
-            found |= more
-        return frozenset(found)
+        while more := {child for child, parent in forks if parent in sessions} - sessions:
+            sessions |= more
+        return frozenset(sessions)
 
     # --- what checkpoints don't cover ----------------------------------------------------------
 

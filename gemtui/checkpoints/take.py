@@ -126,33 +126,35 @@ class Taker:
             names -= self.foreseen
             self.progress = Progress(files=len(names))
             unread = list[bytes]()
-            found = _differing(files, tree, names, began, self._store, self.progress, unread)
-            hidden = self._hidden(found, tree)
-            found |= _differing(files, hidden, hidden, began, self._store, self.progress, unread)
+            changed = _differing(files, tree, names, began, self._store, self.progress, unread)
+            hidden = self._hidden(changed, tree)
+            changed |= _differing(files, hidden, hidden, began, self._store, self.progress, unread)
             tree |= hidden
             first = self._first(listing, also or {}, tree)
-            known = [replace(each, id=self._store.save_call(each)) for each in calls]
-            moved = _moved(found, tree)
-            changes = [
-                FileChange(path=path, before=before, after=state, call=call, sure=sure)
-                for path, (state, _) in found.items()
-                if (before := first.get(path) or tree.get(path, (GONE, None))[0]) != state
-                for call, sure in [_owner(path, state, files, known, owned or {}, moved)]
-            ]
-            changes += self._folders_changed(files, found, known, owned or {})
-            taken = None
+            calls = [replace(call, id=self._store.save_call(call)) for call in calls]
+            moved = _moved(changed, tree)
+            changes = list[FileChange]()
+            for path, (state, _) in changed.items():
+                before = first.get(path) or tree.get(path, (GONE, None))[0]
+                if before != state:
+                    id, sure = _owner(path, state, files, calls, owned or {}, moved)
+                    changes.append(
+                        FileChange(path=path, before=before, after=state, call=id, sure=sure)
+                    )
+            changes += self._folders_changed(files, changed, calls, owned or {})
+            checkpoint = None
             if always or changes:
                 notes = (*notes, *listing.notes, *_unread_notes(unread))
-                taken = self._store.add_checkpoint(began, reason, run, session, notes, changes)
+                checkpoint = self._store.add_checkpoint(began, reason, run, session, notes, changes)
             if listing.whole or listing.index != self._store.index.current():
                 self._store.index.set_current(listing.index)
-            self._store.set_tree(found, listing.names)
-            if taken is not None and reason is Reason.PROMPT and TOO_MANY not in listing.notes:
-                self._store.set_uncovered(taken.id, encode_uncovered(self.uncovered()))
+            self._store.set_tree(changed, listing.names)
+            if checkpoint and reason is Reason.PROMPT and TOO_MANY not in listing.notes:
+                self._store.set_uncovered(checkpoint.id, encode_uncovered(self.uncovered()))
             spare = self._index_again(began) if renews_index else []
-        for path in spare:
-            path.unlink(missing_ok=True)
-        return taken
+        for old_index in spare:
+            old_index.unlink(missing_ok=True)
+        return checkpoint
 
     def uncovered(self) -> Uncovered:
         """Return what the project contains that its checkpoints don't cover."""
@@ -163,28 +165,29 @@ class Taker:
     def _folders_changed(
         self,
         files: ProjectFiles,
-        found: Tree,
+        changed_files: Tree,
         calls: Sequence[WritingCall],
         owned: Mapping[bytes, int],
     ) -> list[FileChange]:
         """Record the current modes of all folders; return the folders' changes.
 
-        `found`: the changed files. `calls`, `owned`: as in `take`. Returns [] if no checkpoint
-        contains folders yet, because then their former modes are unknown.
+        `calls`, `owned`: as in `take`. Returns [] if no checkpoint contains folders yet, because
+        then their former modes are unknown.
         """
-        known = self._store.folders()
-        there = {name for name, (state, _) in found.items() if state != GONE}
-        if not known:
-            there |= self._store.tree().keys()
-        now = folder_modes(self._root, (known.keys() | folders_above(there)) - self.foreseen)
-        changed = {name: mode for name, mode in now.items() if mode != known.get(name)}
+        former = self._store.folders()
+        files_now = {name for name, (state, _) in changed_files.items() if state != GONE}
+        if not former:
+            files_now |= self._store.tree().keys()
+        names = former.keys() | folders_above(files_now)
+        now = folder_modes(self._root, names - self.foreseen)
+        changed = {name: mode for name, mode in now.items() if mode != former.get(name)}
         self._store.set_folders(changed)
-        if not known:
+        if not former:
             return []
         above = {folder + b"/": call for name, call in owned.items() for folder in folders_of(name)}
         changes = []
         for name, mode in changed.items():
-            before, after = folder_state(known.get(name)), folder_state(mode)
+            before, after = folder_state(former.get(name)), folder_state(mode)
             if not owned:
                 call, sure = _owner(name[:-1], after, files, calls, {}, frozenset())
             else:
@@ -194,19 +197,18 @@ class Taker:
             changes.append(FileChange(path=name, before=before, after=after, call=call, sure=sure))
         return changes
 
-    def _hidden(self, found: Tree, tree: Tree) -> Tree:
+    def _hidden(self, changed: Tree, tree: Tree) -> Tree:
         """Return the files that were in folders which are no longer folders.
 
         If a file or link has replaced a folder, git wrongly lists the files that were in the folder
-        as unchanged. `found`: the changed files. `tree`: the former states that have already been
+        as unchanged. `changed`: the changed files. `tree`: the former states that have already been
         loaded.
         """
-        if not self._store.index.current():
-            return {}
-        new = [name for name, (state, _) in found.items() if state != GONE and name not in tree]
         below: Tree = {}
-        for name in new:
-            below |= self._store.files_under(name)
+        if self._store.index.current():
+            for name, (state, _) in changed.items():
+                if state != GONE and name not in tree:
+                    below |= self._store.files_under(name)
         return {name: below[name] for name in below.keys() - tree.keys() - self.foreseen}
 
     def _index_again(self, began: float) -> list[Path]:
@@ -221,15 +223,13 @@ class Taker:
             return []
         prefix = os.fsencode(os.path.relpath(self._root, os.fsdecode(index.top)))
         prefix = b"" if prefix == b"." else prefix + b"/"
-        data = encode_index(
-            (prefix + name, state, facts)
-            for name, state, facts in self._store.index.choose_before(before)
-        )
+        chosen = self._store.index.choose_before(before)
+        data = encode_index((prefix + name, state, facts) for name, state, facts in chosen)
         new = index._replace(number=index.number + 1, size=len(data))
         self._store.index.set_current(new)
-        write_whole(index_file(self._store.git, new.number), [data], durable=True)
-        used = index_file(self._store.git, new.number)
-        return [each for each in used.parent.glob("index-*") if each != used]
+        path = index_file(self._store.git, new.number)
+        write_whole(path, [data], durable=True)
+        return [old for old in path.parent.glob("index-*") if old != path]
 
     def _first(
         self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
@@ -239,26 +239,27 @@ class Taker:
         `listing`: the files that git lists. `also`: additional files, with their former states.
         `tree`: the files that earlier checkpoints contain.
         """
-        new = also.keys() - tree.keys() - listing.names - listing.ignored
-        return {
-            name: before
-            if isinstance(before, FileState)
-            else FileState(FILE, before[0], self._store.keep(before[1]))
-            for name, before in also.items()
-            if name in new
-        }
+        first: dict[bytes, FileState] = {}
+        for name in also.keys() - tree.keys() - listing.names - listing.ignored:
+            before = also[name]
+            if not isinstance(before, FileState):
+                mode, data = before
+                before = FileState(FILE, mode, self._store.keep(data))
+            first[name] = before
+        return first
 
 
-def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
+def _moved(changed: Tree, tree: Tree) -> frozenset[bytes]:
     """Return those changed files that were moved or renamed, not created.
 
     Such a file has the inode of a deleted file. Its times don't reveal the move if a folder above
-    it was renamed. `found`: the changed files. `tree`: their former states. A file that is not in
+    it was renamed. `changed`: the changed files. `tree`: their former states. A file that is not in
     `tree` has not necessarily been moved: git may have ignored it before.
     """
-    gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
-    new = (path for path in found if path not in tree)
-    return frozenset(path for path in new if found[path][1].inode in gone - {0})
+    gone = {tree[path][1].inode for path, (state, _) in changed.items() if state == GONE} - {0}
+    return frozenset(
+        path for path, (_, facts) in changed.items() if path not in tree and facts.inode in gone
+    )
 
 
 def _differing(
@@ -277,25 +278,29 @@ def _differing(
     list to which folders are added that can't be read.
     """
     late = int((began - _TICK) * 1e9)
-    found: Tree = {}
+    changed: Tree = {}
     for folder, inside in _by_folder(names).items():
         try:
             progress.done += len(inside)
-            with files.opened(folder) as place:
+            with files.opened(folder) as handle:
                 for name, last in inside:
                     old = tree.get(name)
-                    seen = facts_at(place, last)
+                    seen = facts_at(handle, last)
                     if old is not None and old[1] == seen:
                         continue
-                    state, facts = _read(files, place, last, store) if seen else (GONE, None)
-                    trusted = facts is not None and facts.ctime < late
+                    state, facts = _read(files, handle, last, store) if seen else (GONE, None)
+                    if facts is None:
+                        facts = UNTRUSTED
+                    elif facts.ctime >= late:
+                        # Read it again next time; the inode shows whether it has been moved.
+                        facts = UNTRUSTED._replace(inode=facts.inode)
                     if state != GONE or old is not None:
-                        found[name] = state, facts if facts and trusted else _untrusted(facts)
+                        changed[name] = state, facts
         except (FileNotFoundError, InTheWay):
-            found.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
+            changed.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
         except PermissionError:  # its files count as unchanged
             unread.append(folder)
-    return found
+    return changed
 
 
 def _unread_notes(folders: Iterable[bytes]) -> Iterator[str]:
@@ -314,21 +319,13 @@ def _read(
         return unkept(UNREADABLE, error.errno or 0), None
 
 
-def _untrusted(facts: Facts | None) -> Facts:
-    """Return facts changed to match no file, so that the file is read again next time.
-
-    The inode stays the same, because it shows whether the file has been moved.
-    """
-    return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
-
-
 def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
     """Map each folder to its files in `names`, as pairs of full name and base name."""
-    found: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    by_folder: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for name in names:
         folder, _, last = name.rpartition(b"/")
-        found.setdefault(folder, []).append((name, last))
-    return found
+        by_folder.setdefault(folder, []).append((name, last))
+    return by_folder
 
 
 def _owner(
@@ -352,15 +349,15 @@ def _owner(
     when = files.moved_at(path) if path in moved else files.changed_at(path)
     vague = state.kind in (ABSENT, FOLDER) or path in moved
     able = [
-        each
-        for each in calls
-        if each.path in (None, path)
-        and when >= each.began - _TICK
-        and (each.ended is None or vague or when <= each.ended + _TICK)
+        call
+        for call in calls
+        if call.path in (None, path)
+        and when >= call.began - _TICK
+        and (call.ended is None or vague or when <= call.ended + _TICK)
     ]
     if not able:
         return None, True
-    named = [each for each in able if each.path is not None]
+    named = [call for call in able if call.path is not None]
     owner = sorted(named or able, key=lambda call: call.began)[-1]  # prefer a subagent's call
     sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
     return owner.id, sure

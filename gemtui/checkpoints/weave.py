@@ -208,11 +208,11 @@ class Weave(Generic[OwnerT]):
 
 
 def _changed(
-    part: Sequence[_Line[OwnerT]], place: int, new: list[bytes], owner: OwnerT, revives: bool
+    part: Sequence[_Line[OwnerT]], start: int, new: list[bytes], owner: OwnerT, revives: bool
 ) -> list[_Line[OwnerT]]:
     """Return part of a weave, updated for a version that has the lines `new` there.
 
-    `part`: the lines so far, including those that were removed earlier. `place`: the index in
+    `part`: the lines so far, including those that were removed earlier. `start`: the index in
     `part` at which to insert new lines. `owner`, `revives`: as in `Weave.add`.
     """
     dead = [
@@ -222,26 +222,27 @@ def _changed(
     ]
     matched = _matches([part[at].text for at in dead], new)
     back = {dead[one]: other for one, other in matched}
-    result, given = list[_Line[OwnerT]](), 0
+    result, inserted = list[_Line[OwnerT]](), 0
 
-    def give(until: int) -> None:
-        nonlocal given
-        result.extend(_Line(text, owner) for text in new[given:until])
-        given = max(given, until)
+    def insert(until: int) -> None:
+        """Add the new lines up to this one, except those that have been added."""
+        nonlocal inserted
+        result.extend(_Line(text, owner) for text in new[inserted:until])
+        inserted = max(inserted, until)
 
     first = min(back, default=len(part))
     ends = [*sorted(back.values())[1:], len(new)]
     for at, line in enumerate(part):
-        if at == min(place, first) and not given:
-            give(back[first] if back else len(new))
+        if at == min(start, first) and not inserted:
+            insert(back[first] if back else len(new))
         if at in back:
-            give(back[at])
+            insert(back[at])
             result.append(line.back())
-            given = back[at] + 1
-            give(ends.pop(0))
+            inserted = back[at] + 1
+            insert(ends.pop(0))
         else:
             result.append(line.without(owner, again=revives))
-    give(len(new))
+    insert(len(new))
     return result
 
 
