@@ -128,8 +128,8 @@ def symbols(text: str) -> dict[str, None]:
     text = composed(text).lower()
     found: dict[str, None] = {}
     runs = text.encode(errors="surrogatepass").translate(_PUNCTUATION).split()
-    for run in dict.fromkeys(runs):
-        found.update(_pieces(run.decode()))
+    for pieces in map(_pieces, dict.fromkeys(runs)):
+        found.update(pieces)
     if not text.isascii():
         found.update(dict.fromkeys(_SIGN.findall(text)))
     for match in _joined_runs(text):
@@ -158,7 +158,8 @@ def _joined_runs(text: str) -> Iterator[re.Match[str]]:
 
 
 @lru_cache(maxsize=10_000)
-def _pieces(run: str) -> dict[str, None]:
+def _pieces(punctuation_run: bytes) -> dict[str, None]:
+    run = punctuation_run.decode()
     starts, lengths = range(min(len(run), _LONGEST_NAME)), range(1, _LONGEST_PIECE + 1)
     return dict.fromkeys(run[start : start + length] for start in starts for length in lengths)
 
