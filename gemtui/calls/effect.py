@@ -261,21 +261,24 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
         path = _path_of(str(arguments["file_path"]), context)
     except _FailsError as error:
         return replace(nothing, fails=str(error))
-    found = replace(nothing, path=path, arguments={**kept, "file_path": paths.cli_spelling(path)})
+    target = replace(nothing, path=path, arguments={**kept, "file_path": paths.cli_spelling(path)})
     try:
         file = _read(path)
-        was = "" if file.data is None else digest(file.data)
-        found = replace(
-            found, before=file.text, was=was, names=file.names, executable=file.executable
+        target = replace(
+            target,
+            before=file.text,
+            was="" if file.data is None else digest(file.data),
+            names=file.names,
+            executable=file.executable,
+            inode=file.inode,
         )
-        found = replace(found, inode=file.inode)
         if _lossy(path):
             raise _FailsError("its name is not UTF-8")
         if tool == WRITE:
-            return _written(found, file, context)
-        return _edited(found, file, context)
+            return _written(target, file, context)
+        return _edited(target, file, context)
     except _FailsError as error:
-        return replace(found, fails=str(error))
+        return replace(target, fails=str(error))
 
 
 def _path_of(path: str, context: CallContext) -> str:

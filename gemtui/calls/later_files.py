@@ -55,8 +55,8 @@ class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
     def pattern(self) -> re.Pattern[str]:
         """Return a pattern to be searched in a path whose case is folded."""
         exceptions = f"(?!{_any_of(self.exceptions)}{_END})" if self.exceptions else ""
-        known = _any_of(chain.from_iterable(self.files.values()))
-        return re.compile(rf"(?:\A|/){exceptions}{known}{_END}")
+        names = _any_of(chain.from_iterable(self.files.values()))
+        return re.compile(rf"(?:\A|/){exceptions}{names}{_END}")
 
     def start(self) -> re.Pattern[str]:
         """Return a pattern, like `pattern`, for the folders that begin the longer patterns."""
@@ -132,8 +132,8 @@ class _LaterFiles:
         Returns None for endings and names that are known, and for hidden files.
         """
         name, dot, ending = _folded(Path(path.name)).rpartition(".")
-        known = ending in (self._endings if dot else self._names)
-        return None if known or (dot and not name) else self._table.plain.why
+        is_listed = ending in (self._endings if dot else self._names)
+        return None if is_listed or (dot and not name) else self._table.plain.why
 
 
 @cache
@@ -283,7 +283,7 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
         folder = resolved(project / _PROJECT.sub(str(project), command.folder))
         if any(resolved(folder / name) == path for name in _names(command.words, project)):
             return "Gemini CLI's settings start it as a program"
-    if any(_git_starts(each, project, path) for each in programs_of(project)):
+    if any(_git_starts(git_program, project, path) for git_program in programs_of(project)):
         return "git runs it automatically, for example when you commit"
     return None
 
@@ -295,7 +295,9 @@ def is_program(path: Path, environ: Mapping[str, str]) -> bool:
     count, because no tool makes files executable. `path`: absolute, with links resolved.
     """
     folders = (entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/"))
-    return os.access(path, os.X_OK) and any(resolved(Path(each)) == path.parent for each in folders)
+    return os.access(path, os.X_OK) and any(
+        resolved(Path(folder)) == path.parent for folder in folders
+    )
 
 
 def _git_starts(named: GitProgram, project: Path, path: Path) -> bool:

@@ -31,7 +31,7 @@ PATH_ARGUMENTS = ("file_path", "absolute_path", "path")
 def asked_path(arguments: Mapping[str, Any]) -> str:
     """Return the file named in a call's arguments; "" if there is none."""
     named = (arguments.get(key) for key in PATH_ARGUMENTS)
-    return next((each for each in named if isinstance(each, str) and each), "")
+    return next((path for path in named if isinstance(path, str) and path), "")
 
 
 def absolute(folder: str, path: str) -> str:

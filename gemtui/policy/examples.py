@@ -79,22 +79,22 @@ def examples_of(text: str) -> tuple[Example, ...]:
 
 def _examples(text: str) -> Iterator[Example]:
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _LINE.match(line.strip()):
-            yield _example(found[1], number)
+        if match := _LINE.match(line.strip()):
+            yield _example(match[1], number)
 
 
 def _example(text: str, line: int) -> Example:
-    found = _FORM.fullmatch(text)
-    if found is None or found[1] not in _DECISIONS:
+    match = _FORM.fullmatch(text)
+    if match is None or match[1] not in _DECISIONS:
         return Example(line=line, problem=f"the example can't be read: write it as {FORM}")
     try:
-        args = loads(found[3].encode()) if found[3] else {}
-        mode = rule_mode(found[4]) if found[4] else ApprovalMode.DEFAULT
+        args = loads(match[3].encode()) if match[3] else {}
+        mode = rule_mode(match[4]) if match[4] else ApprovalMode.DEFAULT
     except orjson.JSONDecodeError as error:
         return Example(line=line, problem=f"its arguments are not valid JSON ({error.msg})")
     except OptionError as error:
         return Example(line=line, problem=str(error))
-    return Example(expected=_DECISIONS[found[1]], tool=found[2], args=args, mode=mode, line=line)
+    return Example(expected=_DECISIONS[match[1]], tool=match[2], args=args, mode=mode, line=line)
 
 
 def with_example(text: str, example: Example) -> str:
@@ -115,11 +115,11 @@ def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ..
     """Decide each example's call under the policy, in the same order."""
     engines: dict[ApprovalMode, Engine] = {}
     tried = []
-    for each in examples:
-        if each.problem:
-            tried.append(Tried(example=each))
+    for example in examples:
+        if example.problem:
+            tried.append(Tried(example=example))
             continue
-        engine = engines.setdefault(each.mode, Engine(policy, mode=each.mode))
-        outcome = engine.outcome(Call(each.tool, each.args))
-        tried.append(Tried(example=each, decision=outcome.decision, rule=outcome.rule))
+        engine = engines.setdefault(example.mode, Engine(policy, mode=example.mode))
+        outcome = engine.outcome(Call(example.tool, example.args))
+        tried.append(Tried(example=example, decision=outcome.decision, rule=outcome.rule))
     return tuple(tried)

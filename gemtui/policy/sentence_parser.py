@@ -360,20 +360,20 @@ def _closes_shell(rule: Rule) -> bool:
     return rule.decision is Decision.DENY and plain and bool({"*", _SHELL} & {*rule.tools})
 
 
-def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
+def _with_limits(sentence: Sentence, rules: Sequence[Rule]) -> Sentence:
     """Return the sentence with limits that depend on the other sentences' rules.
 
-    `every`: the rules of all sentences. They determine whether other commands are denied, and which
+    `rules`: those of all sentences. They determine whether other commands are denied, and which
     rules take precedence.
     """
-    closed = any(map(_closes_shell, every))
+    closed = any(map(_closes_shell, rules))
     more = []
     for rule in sentence.rules:
         command = command_patterns.allowed_command(rule.command_regex or "")
-        over = next((each for each in every if command and _hits(each, command)), None)
-        if over is not None:
-            more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
-        if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, every)):
+        over = [other for other in rules if command and _hits(other, command)]
+        if over:
+            more.append(f"Never applies, because “{sentence_of(over[0])}” takes precedence.")
+        if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, rules)):
             more.append(
                 "An agent that can't read files can do little; to let it read, write “allow read”."
             )
@@ -408,16 +408,15 @@ def sentence_completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str
     at = max(text.rfind(";"), text.rfind("\n")) + 1
     blanks = len(text) - at - len(text[at:].lstrip())
     front, last = text[: at + blanks], text[at + blanks :]
-    verb, blank, rest = last.partition(" ")
-    if not blank:
-        offered: Sequence[str] = [f"{word} " for word in ("allow", "ask", "deny")]
-        return tuple(front + each for each in offered if each.startswith(last))
-    paths = [f"{kind} {folder}/**" for kind in ("edit", "read") for folder in folders]
-    kinds = [kind for kind in _KINDS if kind not in ("write", "shell", "web")]
-    names = [tool.name for tool in TOOLS]
-    every = (*kinds, *paths, *OFFERED, _REST[0], *names)
+    verb, blank, _ = last.partition(" ")
+    sentences = ["allow ", "ask ", "deny "]
+    if blank:
+        if verb.lower() not in _VERBS:
+            return ()
+        objects = [kind for kind in _KINDS if kind not in ("write", "shell", "web")]
+        objects += [f"{kind} {folder}/**" for kind in ("edit", "read") for folder in folders]
+        objects += [*OFFERED, _REST[0], *(tool.name for tool in TOOLS)]
+        sentences = [f"{verb} {name}" for name in objects]
     return tuple(
-        f"{front}{verb} {each}"
-        for each in every
-        if each.startswith(rest) and each != rest and verb.lower() in _VERBS
+        front + sentence for sentence in sentences if sentence.startswith(last) and sentence != last
     )

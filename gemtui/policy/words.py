@@ -48,7 +48,7 @@ def condition_words(rule: Rule, most: int | None = LONG) -> Clean:
 
 def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
     if rule.command_prefixes:
-        prefixes = (f'"{visible_line(each[:most])}"' for each in rule.command_prefixes[:most])
+        prefixes = (f'"{visible_line(prefix[:most])}"' for prefix in rule.command_prefixes[:most])
         yield f"prefix {' or '.join(prefixes)}"
     if rule.command_regex is not None:
         command = allowed_command(rule.command_regex)

@@ -115,9 +115,9 @@ def _http(message: str, code: int | None) -> int | None:
     It is in the message, or is derived from an exit code that can only be an HTTP status modulo
     256.
     """
-    found = _HTTP_STATUS.search(message)
-    if found:
-        return int(found[1] or found[2])
+    match = _HTTP_STATUS.search(message)
+    if match:
+        return int(match[1] or match[2])
     return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None
 
 
@@ -179,11 +179,11 @@ def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
 
 def _delays(text: str) -> Iterator[float]:
     """Yield the delays mentioned in a message, in seconds, last one first."""
-    for found in reversed(list(_AFTER.finditer(text))):
-        parts = _PART.findall(found[1])
+    for match in reversed(list(_AFTER.finditer(text))):
+        parts = _PART.findall(match[1])
         yield sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    for found in reversed(list(_DELAY.finditer(text))):
-        yield float(found[1]) / 1000
+    for match in reversed(list(_DELAY.finditer(text))):
+        yield float(match[1]) / 1000
 
 
 def _midnight(now: datetime) -> datetime | None:

@@ -122,7 +122,7 @@ def policy_of_run(
     Raises OSError, OptionError.
     """
     environ, folder = {**environ, **request.environ}, Path(request.cwd)
-    found = effective_policy(
+    effective = effective_policy(
         [path for path in _paths(request, "--policy=") if path.name != GATE],
         alone=True,
         workspace=folder,
@@ -130,7 +130,7 @@ def policy_of_run(
         environ=environ,
     )
     chosen = (request.about or {}).get("approval_mode")
-    return found, ApprovalMode(chosen) if chosen else found.settings.default_run_mode
+    return effective, ApprovalMode(chosen) if chosen else effective.settings.default_run_mode
 
 
 def _paths(request: Request, flag: str) -> list[Path]:

@@ -174,7 +174,7 @@ class _Shown:
         """Record that the stored messages `stored` were shown in place of `message`."""
         text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
-        self._texts += [t for each in stored for t in _texts(each) if t not in text]
+        self._texts += [t for shown in stored for t in _texts(shown) if t not in text]
 
     def rest(self, message: Message) -> Message:
         """Return a message from the stream without contents that have already been shown.

@@ -81,8 +81,8 @@ class RecordedCalls:
         """
         self.read(session, ())
         for log in self._logs.values():
-            if found := tuple(_dropped(transcript_of(log, dropped=True, in_flight=False), since)):
-                return found
+            if calls := tuple(_dropped(transcript_of(log, dropped=True, in_flight=False), since)):
+                return calls
         return ()
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class RecordedCalls:
         if self._logs:
             return tuple(self._logs)
         places = session_files(Store(self._home), session)
-        return tuple(place.path for place in places if place.kind is SessionKind.MAIN)
+        return tuple(file.path for file in places if file.kind is SessionKind.MAIN)
 
     def _new_calls(self, path: Path, log: SessionLog) -> Iterator[ToolCall]:
         transcript, read = transcript_of(log, in_flight=False), self._read.setdefault(path, {})

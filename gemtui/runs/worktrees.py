@@ -78,10 +78,10 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     Raises OptionError for a session that belongs to another folder, WorktreeError, OSError.
     """
     folder = options.cwd or current_folder()
-    found = worktree_of(folder)
+    existing = worktree_of(folder)
     wanted = replace(options, worktree=False)
-    if found is not None:
-        return EnteredWorktree(found, wanted, is_new=False)
+    if existing is not None:
+        return EnteredWorktree(existing, wanted, is_new=False)
     if not options.worktree:
         return None
     require_new(options)
@@ -433,11 +433,11 @@ def apply_worktree(
             open_project(*repository, dry_run=dry_run, stop=stop) as project,
         ):
             wanted = {
-                each.path: each
-                for each in _changes(worktree, theirs)
-                if paths is None or each.name in paths
+                change.path: change
+                for change in _changes(worktree, theirs)
+                if paths is None or change.name in paths
             }
-            missing = set(paths or ()) - {each.name for each in wanted.values()}
+            missing = set(paths or ()) - {change.name for change in wanted.values()}
             if missing:
                 raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
 
@@ -445,8 +445,8 @@ def apply_worktree(
                 tree = project.store.tree()
                 _copy(theirs, project.store, wanted.values())
                 deltas = {
-                    path: [_backwards(each, tree[path][0] if path in tree else None)]
-                    for path, each in wanted.items()
+                    path: [_backwards(change, tree[path][0] if path in tree else None)]
+                    for path, change in wanted.items()
                 }
                 return plan_steps(project.store, tree, deltas)
 
@@ -471,8 +471,8 @@ def _copy(
 
     `source`: the worktree's checkpoints. `target`: the repository's.
     """
-    for each in changes:
-        for state in (each.before, each.after):
+    for change in changes:
+        for state in (change.before, change.after):
             if state.kind in (FILE, LINK):
                 with suppress(KeyError):  # if missing, the plan leaves the file alone
                     target.keep(source.content(state.content))
@@ -539,7 +539,7 @@ def losses_of(worktree: Worktree) -> Losses:
     """Return what would be lost if a worktree were removed. Never raises."""
     files = None
     with suppress(GemtuiError, OSError):
-        files = tuple(each.name for each in worktree_changes(worktree) if not each.is_applied)
+        files = tuple(change.name for change in worktree_changes(worktree) if not change.is_applied)
     if worktree.base is None or not worktree.exists:
         files = ()
     with suppress(GemtuiError, OSError):

@@ -229,8 +229,8 @@ class ProgramTable:
         row = self._file.only.get(program)
         if row is None or not row.unmarked or not words:
             return False
-        known = {*row.unmarked, *self.subcommands(program)}
-        return words[0] not in known and " ".join(words[:2]) not in known
+        subcommands = {*row.unmarked, *self.subcommands(program)}
+        return words[0] not in subcommands and " ".join(words[:2]) not in subcommands
 
     def reason(self, name: str) -> str:
         """Return the reason in the row of `never` with this name."""
@@ -424,8 +424,8 @@ def why_unknown(usage: ProgramUse, words: Sequence[PlainWord], place: CommandPla
 def _is_given(usage: ProgramUse, text: str) -> bool:
     """Return whether a word is one of the options that the program needs, or ends in one."""
     letters = text[1:] if re.match("-[A-Za-z]", text) else ""
-    known = letters[: len(letters) - len(letters.lstrip(usage.flags)) + 1]
-    return text.partition("=")[0] in usage.needs or any(f"-{each}" in usage.needs for each in known)
+    flags = letters[: len(letters) - len(letters.lstrip(usage.flags)) + 1]
+    return text.partition("=")[0] in usage.needs or any(f"-{each}" in usage.needs for each in flags)
 
 
 def _is_option(
@@ -497,9 +497,9 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | 
 
     `glob`: the index of the pattern's first special character. Returns None if it can't.
     """
-    known = word.text[:glob]
-    folder, slash, start = known.rpartition("/")
-    if not known or known.startswith(("-", "@")):
+    start_text = word.text[:glob]
+    folder, slash, start = start_text.rpartition("/")
+    if not start_text or start_text.startswith(("-", "@")):
         return f"`{_shown(word)}` could match a file whose name looks like an option"
     base = place.folder / (folder or slash)
     if "/" in word.text[glob:] or start.startswith(".") or place.is_outside(base):

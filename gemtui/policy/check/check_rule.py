@@ -40,8 +40,8 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
             way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
             text = f'"{value}" is not a valid decision; use {or_list(Decision)}; {WHOLE}'
             return FindingDraft(field, text, way_out)
-        case "modes", list() if value and all(isinstance(each, str) for each in value):
-            unknown = next(each for each in value if each not in MODES)
+        case "modes", list() if value and all(isinstance(mode, str) for mode in value):
+            unknown = next(mode for mode in value if mode not in MODES)
             near = _MODES.get(unknown.lower()) or _nearest(unknown, MODES)
             text = f'"{unknown}" is not a valid mode in a rule; use {", ".join(MODES)}; {WHOLE}'
             return FindingDraft(field, text, f'write "{near}"' if near else "")
@@ -101,10 +101,10 @@ def _ends_the_cli(rule: Rule) -> Iterator[FindingDraft]:
 
 
 def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
-    given = [key for key in ("commandPrefix", "commandRegex") if key in table]
-    if not given:
+    keys = [key for key in ("commandPrefix", "commandRegex") if key in table]
+    if not keys:
         return
-    field = given[0]
+    field = keys[0]
     if rule.tool_list or rule.tools != (SHELL,):
         yield FindingDraft(
             field,
@@ -112,7 +112,7 @@ def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft
             "CLI reports an error and searches for the text in the arguments of all these tools",
             f'write a separate rule for the shell, with toolName = "{SHELL}"',
         )
-    if len(given) == 2:
+    if len(keys) == 2:
         yield FindingDraft(
             "commandRegex",
             "commandRegex is ignored because the rule has a commandPrefix",
@@ -251,6 +251,6 @@ def _agent(name: str) -> str | None:
 
 
 def _nearest(word: str, words: tuple[str, ...]) -> str | None:
-    plain = {each.lower(): each for each in words}
+    plain = {name.lower(): name for name in words}
     near = get_close_matches(word.lower().replace("_", ""), plain, n=1)
     return plain[near[0]] if near else None

@@ -83,8 +83,8 @@ def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
 
 def _narrowed(tool: str) -> str | None:
     """Return PREFIX if a tool is given as `run_shell_command(PREFIX)`, otherwise None."""
-    found = _WITH_ARGUMENTS.fullmatch(tool)
-    return found[2] if found and found[1] in SHELL_NAMES else None
+    match = _WITH_ARGUMENTS.fullmatch(tool)
+    return match[2] if match and match[1] in SHELL_NAMES else None
 
 
 def _listed(
@@ -93,9 +93,9 @@ def _listed(
     for tool in tools:
         prefix = _narrowed(tool)
         if prefix is None:
-            found = _WITH_ARGUMENTS.fullmatch(tool)
+            match = _WITH_ARGUMENTS.fullmatch(tool)
             yield _rule(
-                _shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes
+                _shell(match[1] if match else tool), Decision.ALLOW, priority, source, modes
             )
         elif prefix:
             yield Rule(

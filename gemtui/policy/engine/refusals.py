@@ -132,8 +132,8 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
     if not path:
         return False
     path = percent_decoded(path.removeprefix("file://"))
-    here = Path(os.path.normpath(path if workspace is None else workspace / path))
-    name = _followed(here).name if workspace else here.name
+    target = Path(os.path.normpath(path if workspace is None else workspace / path))
+    name = _followed(target).name if workspace else target.name
     ending = Path(name).suffix.lower()
     prefixed = name.startswith(("Dockerfile.", "Containerfile."))
     return name in BUILD_FILES or prefixed or ending in BUILD_ENDINGS

@@ -81,26 +81,26 @@ class Registry:
         if not can_exist(name):
             return RegisteredTool(name=name, absent="no tool can have this name", impossible=True)
         name = ALIASES.get(name, name)
-        found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
-        if not found.absent and self._excluded.intersection((found.name, *found.also)):
-            return _absent(found, "tools.exclude in the settings disables it", "tools.exclude")
-        return found
+        tool = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
+        if not tool.absent and self._excluded.intersection((tool.name, *tool.also)):
+            return _absent(tool, "tools.exclude in the settings disables it", "tools.exclude")
+        return tool
 
     def _own(self, name: str) -> RegisteredTool:
-        found = RegisteredTool(name=name, also=(CLASSES.get(name, name),))
+        tool = RegisteredTool(name=name, also=(CLASSES.get(name, name),))
         if name not in CLASSES and not (name in TRACKER and self._tracker()):
-            return _absent(found, "this version of Gemini CLI does not have the tool here")
+            return _absent(tool, "this version of Gemini CLI does not have the tool here")
         if not self._in_core(name):
-            return _absent(found, "tools.core in the settings does not include it", "tools.core")
+            return _absent(tool, "tools.core in the settings does not include it", "tools.core")
         if name == "update_topic" and not self._topics():
-            return _absent(found, "the settings disable it")
+            return _absent(tool, "the settings disable it")
         if name.endswith("_plan_mode") and not self._plans():
-            return _absent(found, "general.plan in the settings disables plan mode")
+            return _absent(tool, "general.plan in the settings disables plan mode")
         planning = self._mode is ApprovalMode.PLAN
         if name == ("enter_plan_mode" if planning else "exit_plan_mode"):
             where = "inside" if planning else "outside"
-            return _absent(found, f"it does not exist {where} plan mode")
-        return found
+            return _absent(tool, f"it does not exist {where} plan mode")
+        return tool
 
     def _in_core(self, name: str) -> bool:
         """Return whether the setting `tools.core` permits the tool.
@@ -126,14 +126,14 @@ class Registry:
         server = tool.server if tool else self._server_of(name)
         prefix = valid_name(tool_prefix(server or ""))
         short = name.removeprefix(prefix) if name.startswith(prefix) else prefix + name
-        found = RegisteredTool(
+        registered = RegisteredTool(
             name=name,
             server=server,
             short=short,
             annotations=tool.annotations if tool else {},
             also=(MCP_CLASS, short),
         )
-        return _absent(found, self._why_not(server, name))
+        return _absent(registered, self._why_not(server, name))
 
     def _server_of(self, name: str) -> str | None:
         """Return the server of an MCP tool with this full name; None if the name includes none.

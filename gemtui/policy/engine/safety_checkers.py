@@ -150,13 +150,13 @@ def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[s
     """
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
-    for key, each in items:
+    for key, item in items:
         name = f"{above}{key}"
         if name in excluded:
             continue
-        if isinstance(each, str):
+        if isinstance(item, str):
             path_like = any(word in str(key) for word in _PATH_WORDS) or key in _PATH_KEYS
             if name in included or path_like:
-                yield each
-        elif isinstance(each, Mapping | list):
-            yield from _paths(each, config, f"{name}.")
+                yield item
+        elif isinstance(item, Mapping | list):
+            yield from _paths(item, config, f"{name}.")

@@ -47,12 +47,12 @@ def policy_entries(folder: Path) -> list[PolicyEntry]:
     the user may take such a file for a policy file. Raises OSError.
     """
     with os.scandir(folder) as entries:
-        found = [
+        policies = [
             PolicyEntry(folder / each.name, _skipped(each))
             for each in entries
             if each.name.lower().endswith(ENDING)
         ]
-    return sorted(found, key=lambda each: os.fsencode(each.path.name))
+    return sorted(policies, key=lambda each: os.fsencode(each.path.name))
 
 
 def _skipped(entry: os.DirEntry[str]) -> SkipReason | None:
@@ -126,9 +126,9 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")
     as_path = os.sep in wanted or wanted.endswith(ENDING)
-    for each in (path, *named) if as_path else (*named, path):
-        if is_file(each) or (folders and each == path and is_folder(each)):
-            return resolved(each)
+    for candidate in (path, *named) if as_path else (*named, path):
+        if is_file(candidate) or (folders and candidate == path and is_folder(candidate)):
+            return resolved(candidate)
     if wanted and path_exists(path):
         what = (
             "a folder: give the name of a file in it"

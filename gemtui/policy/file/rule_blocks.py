@@ -236,14 +236,14 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
     off = {
         at for body in bodies if body.kind is BlockKind.OFF for at in range(body.start, body.end)
     }
-    found: list[_Body] = []
+    extended: list[_Body] = []
     for body in bodies:
-        above = found[-1].end if found else 0
+        above = extended[-1].end if extended else 0
         start = body.start
         while start > above and _is_comment(lines[start - 1]):
             start -= 1
-        found.append(_Body(body.kind, start, _with_comments_below(lines, body.end, off)))
-    return tuple(_between(lines, found))
+        extended.append(_Body(body.kind, start, _with_comments_below(lines, body.end, off)))
+    return tuple(_between(lines, extended))
 
 
 def comment_out(text: str) -> str:

@@ -57,15 +57,15 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     table = {OLD_KEYS.get(key, key): value for key, value in table.items() if key in OLD_KEYS} | {
         key: value for key, value in table.items() if key not in OLD_KEYS
     }
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     unread: set[str] = set()
     for key, value in table.items():
         if key in KEYS:
             arguments = _argument(key, value)
-            found.update(arguments)
+            fields.update(arguments)
             unread |= set() if arguments else {key}
-    found["more"] = {key: value for key, value in table.items() if key not in KEYS}
-    return found, unread
+    fields["more"] = {key: value for key, value in table.items() if key not in KEYS}
+    return fields, unread
 
 
 def read_rule(table: Mapping[str, Any]) -> Rule | None:
@@ -80,13 +80,13 @@ def read_rule(table: Mapping[str, Any]) -> Rule | None:
 def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
     """Return the checker that a valid `[[safety_checker]]` table defines."""
     arguments, _unread = readable({"priority": 0, **table, "decision": Decision.DENY.value})
-    said = table["checker"]
-    context = said.get("required_context")
+    checker = table["checker"]
+    context = checker.get("required_context")
     return SafetyChecker(
         rule=Rule(**arguments),
-        name=said["name"],
-        external=said["type"] == "external",
-        config=said.get("config", {}),
+        name=checker["name"],
+        external=checker["type"] == "external",
+        config=checker.get("config", {}),
         context=None if context is None else tuple(context),
     )
 
@@ -233,10 +233,10 @@ def list_text(old: str, values: Sequence[str]) -> str:
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]
         assert isinstance(array, Array)
-        for each in [each for each in array if each not in values]:
-            array.remove(each)
-        for each in [each for each in values if each not in array]:
-            array.append(each)
+        for item in [item for item in array if item not in values]:
+            array.remove(item)
+        for item in [item for item in values if item not in array]:
+            array.append(item)
     except (TOMLKitError, ValueError):
         return value_to_toml(values)
     return array.as_string() if list(array) == list(values) else value_to_toml(values)

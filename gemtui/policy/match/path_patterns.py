@@ -149,7 +149,7 @@ def projects_of(pattern: str) -> tuple[str, ...]:
     if not front or not starts:
         return ()
     inside = starts[0][1:-1]
-    roots = (_unescaped(each) for each in _alternatives(inside) if each not in ("", r"\./"))
+    roots = (_unescaped(path) for path in _alternatives(inside) if path not in ("", r"\./"))
     return tuple(root.rstrip("/") for root in roots)
 
 
@@ -195,8 +195,8 @@ def _beginnings(rest: str) -> list[str]:
 
 
 def _made_here(rest: str) -> str | None:
-    folder, found, tail = rest.partition("/(?!")
-    if found:
+    folder, separator, tail = rest.partition("/(?!")
+    if separator:
         fits = tail == _TAIL and _PLAIN.fullmatch(folder)
         return f"files below {_unescaped(folder)}/" if fits else None
     if not rest.startswith("(") or _END.fullmatch(rest[rest.rfind(")") + 1 :]) is None:

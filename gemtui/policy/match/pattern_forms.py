@@ -53,8 +53,8 @@ def anywhere_pattern(prefixes: Sequence[str]) -> str:
 
     A command is found if all its words occur in this order, possibly with other words in between.
     """
-    found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
-    inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
+    sequences = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
+    inside = sequences[0] if len(sequences) == 1 else f"(?:{'|'.join(sequences)})"
     return f'"command":"{WITHIN}{inside}'
 
 
@@ -80,16 +80,16 @@ def path_in(pattern: str) -> tuple[str, str] | None:
     The value is returned as the pattern spells it. Returns None if the pattern doesn't concern a
     path.
     """
-    found = _PATH.search(pattern)
-    return (found[1], found[2]) if found and found[2] else None
+    match = _PATH.search(pattern)
+    return (match[1], match[2]) if match and match[2] else None
 
 
 def exact_path(pattern: str) -> bool:
     """Return whether a pattern matches complete paths only, without wildcards."""
-    found = path_in(pattern)
-    if found is None:
+    path = path_in(pattern)
+    if path is None:
         return False
-    parts = found[1].partition('"')
+    parts = path[1].partition('"')
     return bool(parts[1]) and not re.search(r"(?<!\\)[.*+\[{]", parts[0])
 
 
@@ -99,8 +99,8 @@ def inside_folder(pattern: str) -> str | None:
     The new pattern rejects paths that leave the folder by `..`. Returns None if the pattern isn't
     of this form.
     """
-    found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
-    return folder_pattern(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None
+    match = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
+    return folder_pattern(re.sub(r"\\(.)", r"\1", match[1]), ()) if match else None
 
 
 def all_spellings_pattern(pattern: str) -> str:

@@ -87,9 +87,9 @@ def serve(parent: Parent) -> None:
         pattern, text, seconds = question
         regex = compiled(pattern)
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        found = regex.find(text) is not None
+        matches = regex.find(text) is not None
         signal.setitimer(signal.ITIMER_PROF, 0)
-        return found
+        return matches
 
     parent.send("ready")
     parent.answer(search)

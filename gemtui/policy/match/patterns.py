@@ -78,11 +78,11 @@ class Pattern:
         if self._rest == PREFIX_END:
             return self._regex.find(text) is not None
         seconds = max(LIMIT / (1 + self._stopped), _LEAST)
-        found = pattern_process.found(self._rewritten, text, seconds)
-        if found is None:
+        matches = pattern_process.found(self._rewritten, text, seconds)
+        if matches is None:
             self._stopped += 1
             raise PatternTimeout(self.source, seconds)
-        return found
+        return matches
 
     def is_slow(self) -> bool:
         """Return whether the pattern was slow with a short text made of its own characters."""

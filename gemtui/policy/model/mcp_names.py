@@ -99,5 +99,5 @@ def matches_some_tool(name: str) -> bool:
     """
     if is_valid_name(name):
         return True
-    inner = (found.start() for found in re.finditer(f"_(?={MCP_PREFIX})", name))
+    inner = (match.start() for match in re.finditer(f"_(?={MCP_PREFIX})", name))
     return any(is_name_of_server(name[at + 1 :], name[len(MCP_PREFIX) : at]) for at in inner)

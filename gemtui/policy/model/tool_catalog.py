@@ -169,6 +169,6 @@ def nearest(name: str) -> str | None:
     if former := FORMER.get(name) or _FORMER_ANY_CASE.get(name.lower()):
         return former
     names = (*_BY_NAME, *AGENTS)
-    plain = {each.replace("_", ""): each for each in names}
+    plain = {known_name.replace("_", ""): known_name for known_name in names}
     near = get_close_matches(name, names, n=1, cutoff=0.7)
     return near[0] if near else plain.get(name.replace("_", "").replace("-", "").lower())

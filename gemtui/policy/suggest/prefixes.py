@@ -82,12 +82,12 @@ def _words(text: str) -> list[str]:
 
     Returns [] if the command begins with an assignment to a variable.
     """
-    found: list[str] = []
+    plain: list[str] = []
     for word in text.split(" "):
-        if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
+        if not _PLAIN.fullmatch(word) or (not plain and _ASSIGNED.match(word)):
             break
-        found.append(word)
-    return found
+        plain.append(word)
+    return plain
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
@@ -139,10 +139,10 @@ def _started(words: list[str], at: int) -> Prefix | NoPrefix:
     """
     if at >= len(words) or words[at].startswith("-"):
         return _no(words[:at], _why("runs"))
-    found = _prefix(words, at)
-    if isinstance(found, NoPrefix):
-        return found
-    return Prefix(text=found.text, opens=_CODE)
+    prefix = _prefix(words, at)
+    if isinstance(prefix, NoPrefix):
+        return prefix
+    return Prefix(text=prefix.text, opens=_CODE)
 
 
 def _python(words: list[str], at: int) -> Prefix | NoPrefix:

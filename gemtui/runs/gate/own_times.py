@@ -23,7 +23,9 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.REFUSED)
 def waits_of(questions: Iterable[Question]) -> Waits:
     """Return when a run waited for the user, judging by its settled questions."""
     asked = (
-        (each.request.asked, each.settled.at) for each in questions if each.settled is not None
+        (question.request.asked, question.settled.at)
+        for question in questions
+        if question.settled is not None
     )
     merged: list[tuple[int, int]] = []
     for start, end in sorted(asked):
