@@ -91,7 +91,7 @@ def _own_folder(kind: str, usual: str, library: str) -> Path:
     It is in `$XDG_<kind>_HOME` if that is an absolute path, or else in the home folder: in `usual`,
     or on macOS in `Library/<library>`.
     """
-    chosen = os.environ.get(f"XDG_{kind}_HOME", "").strip()
+    chosen = os.environ.get(f"XDG_{kind}_HOME", "")
     if os.path.isabs(chosen):  # noqa: PTH117
         return Path(chosen, _APP)
     inside = f"Library/{library}" if sys.platform == "darwin" else usual

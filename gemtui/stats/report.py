@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import deepcopy
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
 from itertools import chain
@@ -49,10 +48,11 @@ _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if statu
 class PricedAnswers(NamedTuple):
     """A model's answers within a time slot, and their cost.
 
-    `cost`: in US dollars; None if the model has no price.
+    `has_price`: whether the model has one. `cost`: in US dollars; None if it is unknown.
     """
 
     model: str
+    has_price: bool
     cost: float | None
     answers: Answers
 
@@ -83,19 +83,17 @@ class Sums(Struct):
     priced: bool = False
     unpriced: set[str] = field(default_factory=set)
 
-    def add_answers(self, answers: Sequence[PricedAnswers]) -> None:
+    def add_answers(self, answers: Collection[PricedAnswers]) -> None:
         """Add answers to sums that have none."""
-        all_answers = [priced.answers for priced in answers]
-        kept = [one for one in all_answers if not one.dropped]
-        self.answers = sum(one.count for one in kept)
-        self.unknown = sum(one.unknown for one in kept)
+        kept = [priced.answers for priced in answers if not priced.answers.dropped]
+        dropped = [priced.answers for priced in answers if priced.answers.dropped]
+        self.answers = sum([one.count for one in kept])
+        self.unknown = sum([one.unknown for one in kept])
         self.usage = usage_sum([one.usage for one in kept])
-        self.dropped = usage_sum([one.usage for one in all_answers if one.dropped])
-        for model, cost, one in answers:
-            if cost is None:
-                self.unpriced.add(model)
-            elif one.usage != _UNKNOWN:
-                self.cost, self.priced = self.cost + cost, True
+        self.dropped = usage_sum([one.usage for one in dropped])
+        costs = [priced.cost for priced in answers if priced.cost is not None]
+        self.cost, self.priced = sum(costs), bool(costs)
+        self.unpriced = {priced.model for priced in answers if not priced.has_price}
 
     @property
     def dollars(self) -> str:
@@ -168,10 +166,10 @@ class _Part(NamedTuple):
     """
 
     session: str
-    prompts: int = 0
-    answers: Sequence[PricedAnswers] = ()
-    calls: Sequence[ToolCallCount] = ()
-    files: Sequence[str] = ()
+    prompts: int
+    answers: Sequence[PricedAnswers]
+    calls: Sequence[ToolCallCount]
+    files: Sequence[str]
 
 
 class Tally:
@@ -207,7 +205,7 @@ class Tally:
         self._projects[session.group].append(whole)
         self._slots[part.slot].append(whole)
         for priced in answers:
-            self._models[priced.model].append(_Part(session.id, answers=(priced,)))
+            self._models[priced.model].append(_Part(session.id, 0, (priced,), (), ()))
         for call in part.calls:
             tool = self._tools[call.tool]
             tool.sessions.add(session.id)
@@ -239,17 +237,17 @@ class Tally:
             projects=projects,
             models=_sums_by(self._models),
             days=_sums_by(days),
-            tools=deepcopy(self._tools),
+            tools={tool: _total([sums]) for tool, sums in self._tools.items()},
             hours=_sums_by(hours),
             week=week,
         )
 
 
 def _priced(answers: Answers, prices: Prices | None) -> PricedAnswers:
-    cost = None
-    if prices is not None:
-        cost = prices.cost(answers.model, answers.usage, long=answers.long)
-    return PricedAnswers(answers.model or UNKNOWN_MODEL, cost, answers)
+    model, usage = answers.model, answers.usage
+    cost = None if prices is None else prices.cost(model, usage, long=answers.long)
+    known = None if usage == _UNKNOWN else cost
+    return PricedAnswers(model or UNKNOWN_MODEL, cost is not None, known, answers)
 
 
 def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Sums]:
@@ -257,15 +255,11 @@ def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Sums]:
 
 
 def _sums(parts: Sequence[_Part]) -> Sums:
-    sums = Sums(
-        sessions={part.session for part in parts},
-        prompts=sum(part.prompts for part in parts),
-        files=set(chain.from_iterable(part.files for part in parts)),
-    )
-    sums.add_answers([priced for part in parts for priced in part.answers])
-    for part in parts:
-        for call in part.calls:
-            sums.calls[call.ended] += call.count
+    sessions, prompts, answers, calls, files = zip(*parts, strict=True)
+    sums = Sums(sessions=set(sessions), prompts=sum(prompts), files=set(chain(*files)))
+    sums.add_answers(list(chain(*answers)))
+    for call in chain(*calls):
+        sums.calls[call.ended] += call.count
     return sums
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -32,10 +33,8 @@ class Usage(Struct, frozen=True, gc=False):
 
 def usage_sum(usages: Iterable[Usage | None]) -> Usage:
     """Return the sum of the known values for each token count, skipping None."""
-    counted = [usage for usage in usages if usage is not None]
-    totals: dict[str, int] = {}
-    for name in Usage.__struct_fields__:
-        counts = [count for usage in counted if (count := getattr(usage, name)) is not None]
-        if counts:
-            totals[name] = sum(counts)
-    return Usage(**totals)
+    totals: list[int | None] = []
+    for column in zip(*(astuple(usage) for usage in usages if usage is not None), strict=True):
+        counts = [count for count in column if count is not None]
+        totals.append(sum(counts) if counts else None)
+    return Usage(*totals)
