@@ -2,7 +2,8 @@
 
 See assets/gemini-cli.md#args-text. The package `regress` runs the expressions. It backtracks and
 can't be interrupted, so patterns are run in a separate process, which is killed after `LIMIT`
-seconds. Only literal text and command prefixes, which can't take long, are matched here.
+seconds. Only what can't take long is matched here: literal text, command prefixes, and patterns
+with one repetition in short texts.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ LIMIT: Final = 2.0
 Each time the same pattern exceeds its limit, the limit becomes smaller.
 """
 _LEAST: Final = 0.05
+_SHORT: Final = 2000
+"""Maximum length of a text in which a pattern with one repetition is searched for here.
+
+The search tries at most each beginning with each end, which takes a few milliseconds.
+"""
 _PROBE_LENGTHS: Final = (28, 1000)
 _PROBE_SECONDS: Final = 0.1
 _MOST_PROBES: Final = 40
@@ -65,6 +71,7 @@ class Pattern:
         if not alternatives(source):
             self.prefix, rest = _split_literal(source)
         self._rest = rest
+        self._is_simple = _is_simple(source)
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
@@ -75,7 +82,7 @@ class Pattern:
             return False
         if not self._rest:
             return True
-        if self._rest == PREFIX_END:
+        if self._rest == PREFIX_END or (self._is_simple and len(text) <= _SHORT):
             return self._regex.find(text) is not None
         seconds = max(LIMIT / (1 + self._stopped), _LEAST)
         matches = pattern_process.found(self._rewritten, text, seconds)
@@ -95,6 +102,12 @@ class Pattern:
                 if pattern_process.found(at_the_beginning, text, _PROBE_SECONDS) is None:
                     return True
         return False
+
+
+def _is_simple(pattern: str) -> bool:
+    """Return whether a pattern has no groups, no alternatives, and at most one repetition."""
+    symbols = [token for token in tokens(pattern) if token in "()|*+?{"]
+    return len(symbols) < 2 and not {"(", "|"}.intersection(symbols)
 
 
 _in_halves = lru_cache(maxsize=2)(in_halves)

@@ -109,14 +109,26 @@ def test_a_pattern_that_ends_is_answered_by_the_process() -> None:
         (r'\x00"file_path":"a\.py"\0', '{\0"file_path":"a.py"\0}', True),
         (r'"command":"git\ push(?:[\s"]|\\")', '{\0"command":"git push -f"\0}', True),
         ("git (push|pull)", "npm test", False),
+        (r'"src/[^"]*\.py"', '{\0"file_path":"src/a/b.py"\0}', True),
+        (r'"src/[^"]*\.py"', '{\0"file_path":"src/a.txt","old":"b.py"\0}', False),
     ],
 )
-def test_literal_text_and_command_prefixes_need_no_process(
-    pattern: str, text: str, matches: bool
-) -> None:
+def test_what_is_found_quickly_needs_no_process(pattern: str, text: str, matches: bool) -> None:
     pattern_process.end()
     assert compile_pattern(pattern).matches(text) is matches
     assert pattern_process._PROCESS._worker is None
+
+
+@each_row(
+    "pattern, text",
+    [("a*b*c", "aac"), ("(ab)*c", "abc"), ("a(b)", "ab"), ("a|b", "b"), ("a*c", "a" * 2000 + "c")],
+)
+def test_what_may_take_long_is_left_to_the_process(
+    pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pattern_process, "found", lambda *_: None)
+    with pytest.raises(PatternTimeout):
+        compile_pattern(pattern).matches(text)
 
 
 def test_a_process_that_died_is_started_anew() -> None:
