@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tools.bench.measure import Cost, Row
-from tests.tools.bench.record import beside, figures, line, record, recorded
+from tests.tools.bench.record import beside, figures, line, record, recorded, table
 
 
 def row(seconds: float, what: str = "start") -> Row:
@@ -38,3 +38,14 @@ def test_figures_take_the_place_of_those_of_the_same_line(tmp_path: Path) -> Non
         ("end", 300),
         ("new", 400),
     ]
+
+
+def test_lines_of_smaller_stores_are_ratios_beside_the_largest(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    sizes = {"100": 0.11, "1,000": 0.12, "10,000": 0.3}
+    commands = [row(time, what=f"gemtui doctor, {size} sessions") for size, time in sizes.items()]
+    record(map(figures, [row(0.4, what="another"), *commands]), path)
+    first, second = [text for text in table(path) if "50 MB" in text]
+    assert first.startswith("| gemtui doctor, 10,000 sessions | 300 ms | app | 100 ms | 3.0 |")
+    assert " | 1.2 | 1.1 | " in first
+    assert second.startswith("| another | 400 ms |")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.tools.bench import (
     checkpointing,
+    commands,
     editing,
     hooks,
-    listing,
     opening,
     policies,
     reading,
@@ -28,7 +28,7 @@ from tests.tools.bench.record import HEAD, beside, figures, line, record, record
 PARTS = (
     "start",
     "rest",
-    "list",
+    "commands",
     "stores",
     "search",
     "session",
@@ -67,8 +67,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from starting.rows(stores, wanted.sessions, wanted.repeat)
     if "rest" in wanted.parts:
         yield from starting.resting(stores, wanted.sessions, min(wanted.repeat, 3))
-    if "list" in wanted.parts:
-        yield from listing.rows(stores, wanted.sessions, wanted.repeat)
+    if "commands" in wanted.parts:
+        yield from commands.rows(stores, wanted.sessions, wanted.repeat)
     if "stores" in wanted.parts:
         yield from reading.stores(stores, wanted.sessions, wanted.repeat)
     if "search" in wanted.parts:
@@ -106,8 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sessions",
         type=lambda words: [int(word) for word in words.split(",")],
-        default=[200, 2_000, 10_000],
-        help="sizes of the stores, such as 200,2000",
+        default=[100, 1_000, 10_000],
+        help="sizes of the stores, such as 100,1000",
     )
     parser.add_argument(
         "--folder",

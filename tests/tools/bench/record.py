@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -78,19 +79,52 @@ def line(of: Figures) -> str:
     return f"| {of['what']} | {time} | {of['floor']} | {least} | {of['ratio']:.1f} | {memory} |"
 
 
-def table() -> Iterator[str]:
-    """The table of assets/benchmarks.md, with the date and the version of its lines."""
-    lines = recorded()
-    for date, gemtui, python, textual in dict.fromkeys(map(_when, lines)):
-        yield f"Measured on {date}: gemtui {gemtui}, Python {python}, Textual {textual}."
-        yield from ("", HEAD, _RULE)
-        yield from (line(each) for each in lines if _when(each) == (date, gemtui, python, textual))
-        yield ""
+def table(path: Path = FILE) -> Iterator[str]:
+    """The table of assets/benchmarks.md: the machine's floors, then what gemtui does.
+
+    Lines that differ only in the number of sessions are one line, which shows the largest store.
+    """
+    lines = sorted(recorded(path), key=_rank)
+    newest = max(lines, key=lambda each: each["date"])
+    of_program = f"gemtui {newest['version']}, Python {newest['python']}"
+    yield f"Measured until {newest['date']}: {of_program}, Textual {newest['textual']}."
+    yield from ("", "| floor | time |", "| --- | ---: |")
+    floors = {each["floor"]: each["floor_ms"] for each in lines if each["floor_ms"]}
+    for floor in SHARED:
+        if floor in floors:
+            yield f"| {floor} | {milliseconds(floors[floor] / 1000)} |"
+    yield from ("", f"{HEAD} at 1,000 | at 100 | measured |", f"{_RULE} ---: | ---: | --- |")
+    by_task: dict[tuple[str, str], list[Figures]] = {}
+    for each in lines:
+        by_task.setdefault((_SIZE.sub("", each["what"]), each["floor"]), []).append(each)
+    for same in by_task.values():
+        ratios = {_sessions(each): f"{each['ratio']:.1f}" for each in same}
+        largest = max(same, key=_sessions)
+        smaller = [ratios.get(size, "") if len(same) > 1 else "" for size in (1_000, 100)]
+        yield f"{line(largest)} {' | '.join((*smaller, largest['date']))} |"
+
+
+SHARED = (
+    'python -c "import click"',
+    "minimal Textual app",
+    "orjson over all lines",
+    "read all bytes",
+)
+"""The floors that the table names first."""
+_TASKS = ("gemtui ", "summaries ", "search index", "start ", "search ", "memory ")
+"""How the lines of the table begin, in their order; others follow."""
+_SIZE = re.compile(r"([0-9,]+) sessions(, [0-9,]+ MB)?")
+
+
+def _sessions(of: Figures) -> int:
+    size = _SIZE.search(of["what"])
+    return 0 if size is None else int(size[1].replace(",", ""))
+
+
+def _rank(of: Figures) -> int:
+    starts = (number for number, task in enumerate(_TASKS) if of["what"].startswith(task))
+    return next(starts, len(_TASKS))
 
 
 def _key(of: Figures) -> tuple[str, str]:
     return of["what"], of["floor"]
-
-
-def _when(of: Figures) -> tuple[str, str, str, str]:
-    return of["date"], of["version"], of["python"], of["textual"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -30,7 +29,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from tests.terminal import Terminal
 from tests.tools.bench import minimal
-from tests.tools.bench.listing import LOOK
+from tests.tools.bench.commands import FLOOR, cpu
 from tests.tools.bench.make_store import make_session, store_in
 from tests.tools.bench.measure import Cost, Row, alone, medians, resident
 from tests.tools.bench.reading import parse_lines, read_bytes
@@ -180,21 +179,14 @@ def _replay(path: Path) -> None:
 
 
 def _command(home: Path, name: str, repeat: int) -> Iterator[Row]:
-    look = ("-c", LOOK, str(home / ".gemini" / "tmp"))
     asked = ("a rare word", "a common word")
     words = [("-m", "gemtui", "search", "--everywhere", "--json", QUERIES[each]) for each in asked]
-    _process(words[0], home)
-    runs = [[_process(each, home) for each in (look, *words)] for _ in range(repeat)]
+    cpu(words[0], home)
+    runs = [[cpu(each, home) for each in (FLOOR, *words)] for _ in range(repeat)]
     floor, *costs = medians(runs)
     for what, cost in zip(asked, costs, strict=True):
         what = f"gemtui search, {name}: {what}"
-        yield Row(what=what, cost=cost, floor="stat of all files", least=floor.seconds)
-
-
-def _process(words: tuple[str, ...], home: Path) -> Cost:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, *words], env=environ(home), capture_output=True, check=True)
-    return Cost(seconds=time.perf_counter() - began, memory=0)
+        yield Row(what=what, cost=cost, floor='python -c "import click"', least=floor.seconds)
 
 
 # --- in the app ----------------------------------------------------------------------------------
