@@ -141,30 +141,37 @@ def existing_folder_here() -> Path:
 def session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete a session's id, or a file if no id matches."""
+    """Complete a session's id by its beginning, or by words of the title, name or tags.
+
+    Only sessions of the current folder's project are offered, if it has any. If none match, a file
+    is completed.
+    """
     from gemtui.errors import GemtuiError, MarksUnreadable
     from gemtui.marks import Mark, Marks
-    from gemtui.paths import cache_dir, gemini_home
+    from gemtui.paths import cache_dir, current_folder, gemini_home
     from gemtui.sessions.catalog.index import Index
     from gemtui.sessions.catalog.selection import LATEST, listed_sessions
     from gemtui.sessions.catalog.summary import named
     from gemtui.text import clean_line
 
-    offered: list[tuple[str, str]] = []
+    offered: list[CompletionItem] = []
     with suppress(GemtuiError, OSError):
         with closing(Index(gemini_home(), cache=cache_dir())) as index:
             snapshot = index.quick(project=None, limit=_COMPLETED)
-        sessions = listed_sessions(snapshot, project=None, hidden=False)
-        offered = [(LATEST, "the newest session")]
+        sessions = list(listed_sessions(snapshot, project=current_folder(), hidden=False))
+        sessions = sessions or list(listed_sessions(snapshot, project=None, hidden=False))
+        offered = completions([(LATEST, "the newest session")], incomplete)
         marks: dict[str, Mark] = {}
         with suppress(MarksUnreadable):
             marks = Marks().all()
-        offered += [
-            (session.id, clean_line(named(session, marks).title))
-            for session in sessions
-            if _PLAIN_ID.fullmatch(session.id)
-        ]
-    return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
+        begun = incomplete.lower()
+        for session in sessions:
+            title, mark = clean_line(named(session, marks).title), marks.get(session.id)
+            tags = () if mark is None else mark.tags
+            words = (session.id, *title.lower().split(), *tags)
+            if _PLAIN_ID.fullmatch(session.id) and any(word.startswith(begun) for word in words):
+                offered.append(CompletionItem(session.id, help=title))
+    return offered or [CompletionItem(incomplete, type="file")]
 
 
 def policy_names(

@@ -150,9 +150,13 @@ def test_completion_offers_commands_and_ids(store: Path) -> None:
     assert complete("bash", "gemtui --session lat") == ["plain,latest"]
     assert complete("bash", "gemtui show nothing-like-it") == ["file,nothing-like-it"]
     assert complete("bash", "gemtui ./some") == ["dir,./some"]
+    assert f"plain,{full}" in complete("bash", "gemtui show greeting")
+    assert start("mark", full, "--name", "Hallo", "--tag", "work").returncode == 0
+    assert complete("bash", "gemtui show hal") == complete("bash", "gemtui show wor")
+    assert complete("bash", "gemtui show hal") == [f"plain,{full}"]
     offered = complete("zsh", "gemtui show 70")
     assert offered[:2] == ["plain", full]
-    assert offered[2].startswith("Change the greeting from hello to bye")
+    assert offered[2].startswith("Hallo")
 
 
 def test_completion_says_nothing_where_there_is_no_store(home: Path) -> None:

@@ -40,7 +40,7 @@ F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
 async def test_a_dialog_answers_once_and_a_key_pressed_twice_opens_one(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("down")
-        for opens, shows in ((F2, "enter apply"), ("?", "Keys"), ("e", "Export")):
+        for opens, shows in ((F2, "enter apply"), ("D", "Go to a day"), ("e", "Export")):
             for keys in ("\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"):
                 await me.burst(opens)
                 await me.sees(shows)
@@ -148,6 +148,8 @@ FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"
 DIALOGS: list[tuple[AnsweringScreen[Any], list[str], object]] = [
     (ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
     (ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
+    (ChooseScreen("Which?", (), (FIRST, SECOND), filters=True), [*"sec", "enter"], "second"),
+    (ChooseScreen("Which?", (), (FIRST, SECOND), filters=True), ["down", "enter"], "second"),
     (RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
     (RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
     (CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),

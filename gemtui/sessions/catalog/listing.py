@@ -409,13 +409,24 @@ class Listing:
     """
 
     def __init__(self, project: Path | None = None) -> None:
-        self.project = None if project is None else str(project)
-        self._folders = None if project is None else ProjectFolders(project)
+        self.limit(project)
         self._labels: dict[str, Clean] = {}
         self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
         self._prepared: _Prepared | None = None
+
+    def limit(self, project: Path | None) -> None:
+        """Use another folder to which the list can be limited; None for no such folder."""
+        self._folders = None if project is None else ProjectFolders(project)
+
+    def projects(self) -> Mapping[str, int]:
+        """Return the folders of all projects that are known, and how many sessions each has.
+
+        Hidden sessions don't count. The project that was used last comes first.
+        """
+        open_entries = (entry for entry in self._entries.values() if not entry.hidden)
+        return Counter(entry.group for entry in open_entries if entry.summary.project is not None)
 
     def prepare(self, sessions: Sequence[Summary]) -> None:
         """Do most of the work of the next `replace_all`, if it gets these same sessions.

@@ -166,12 +166,14 @@ def _ranked(
 
     `alike`: whether a word of a command, the first argument, matches a typed word.
     """
-    ranked: list[tuple[bool, int, int, Key]] = []
+    typed = " ".join(words)
+    ranked: list[tuple[bool, bool, int, int, Key]] = []
     for number, key in enumerate(keys):
         distances = [_distance(word, key, alike) for word in words]
         if (max if every else min)(distances) < _MISSING:
-            other_name = key.label.lower().split() != words
-            ranked.append((other_name, sum(distances), number, key))
+            name = key.label.lower()
+            apart = name != typed, not name.startswith(typed)
+            ranked.append((*apart, sum(distances), number, key))
     return [key for *_, key in sorted(ranked)]
 
 

@@ -33,6 +33,7 @@ from gemtui.ui.kit.clean_widgets import (
     OptionList,
     Static,
 )
+from gemtui.ui.kit.filtering import matcher
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
@@ -55,15 +56,22 @@ class ChooseScreen(DialogScreen[str]):
     """A dialog that returns the id of the chosen option, or None.
 
     `about`: lines of text to show above the options. `at`: the index of the option on which the
-    cursor starts.
+    cursor starts. `filters`: whether a field above the options filters them while the user types.
     """
 
     BINDINGS = bindings(Where.DIALOG)
 
     def __init__(
-        self, question: str, about: Sequence[str], choices: Sequence[Choice], *, at: int = 0
+        self,
+        question: str,
+        about: Sequence[str],
+        choices: Sequence[Choice],
+        *,
+        at: int = 0,
+        filters: bool = False,
     ) -> None:
         super().__init__()
+        self._filters, self._text = filters, ""
         self.asked = Message().time
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
@@ -71,13 +79,52 @@ class ChooseScreen(DialogScreen[str]):
         with Dialog(self._question, "enter choose   esc close"):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, ""))))
-            yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
+            if self._filters:
+                yield Horizontal(Static("/"), Input(), classes="search")
+            id = "filtered" if self._filters else None
+            yield OptionList(*self._options(self._choices), id=id)
+
+    def _options(self, choices: Sequence[Choice]) -> list[Option]:
+        return [Option(_row(choice), id=choice.id) for choice in choices]
+
+    @property
+    def _offered(self) -> OptionList:
+        return self.query_one(OptionList)
 
     def on_mount(self) -> None:
-        """Focus the options, so that the arrow keys work right away."""
-        offered = self.query_one(OptionList)
-        offered.highlighted = self._at
-        offered.focus()
+        """Focus the field or the options, so that keys work right away."""
+        self._offered.highlighted = self._at
+        self.query_one(Input if self._filters else OptionList).focus()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._filter(event.value)
+
+    def _filter(self, text: str) -> None:
+        if text == self._text:
+            return
+        self._text = text
+        matches = matcher(text)
+        matching = [choice for choice in self._choices if matches(" ".join(choice[1:]))]
+        self._offered.set_options(self._options(matching))
+        self._offered.highlighted = 0 if matching else None
+
+    def on_key(self, event: events.Key) -> None:
+        """Move the cursor of the options while the field has the focus."""
+        pages = {"pagedown": 1, "pageup": -1}
+        if self._offered.has_focus:
+            return
+        if event.key == "down":
+            self._offered.action_cursor_down()
+        elif event.key == "up":
+            self._offered.action_cursor_up()
+        elif event.key in pages:
+            self._offered.action_page(pages[event.key])
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        self._filter(event.value)  # the message about the change may still be on its way
+        self._offered.action_select()
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

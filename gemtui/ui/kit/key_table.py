@@ -202,7 +202,7 @@ UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
 TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.APP: (
         ("help", "question_mark,f1", APP, "Keys", "Show the keys for this screen"),
-        ("command_palette", "ctrl+p", APP, "Commands", "Find a command by name"),
+        ("command_palette", "ctrl+p,colon", APP, "Commands", "Find a command by name"),
         ("back", "q", APP, "Back or quit", "Go back, or quit gemtui"),
         ("quit", "ctrl+q", APP, "Quit", "Quit gemtui"),
         ("suspend_process", "ctrl+z", APP, "Suspend", "Suspend gemtui; type fg to return"),
@@ -250,6 +250,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("select", "space", CHANGE, "Select", "Select this session for e, E, d, m, p or A"),
         ("select_to", "v", CHANGE, "Select to here", "Extend the selection to this session"),
         ("scope", "a", VIEW, "All projects", "Switch between this project and all projects"),
+        ("projects", "", VIEW, "Projects", "Choose the project whose sessions to list"),
         ("sort", "s", VIEW, "Sort", "Choose the sort order"),
         ("reverse", "S", VIEW, "Reverse", "Reverse the sort order"),
         ("days", "D", MOVE, "Days", "Go to a day"),
@@ -726,7 +727,8 @@ SYNONYMS = {
     "list.clear": "reset cancel deselect unselect",
     "list.select": "multiple choose check all",
     "list.select_to": "range",
-    "list.scope": "cd folder directory cwd everywhere global workspace filter mode repository repo",
+    "list.scope": "directory cwd everywhere global filter mode",
+    "list.projects": "switch project folder cd recent repos repository workspace namespace",
     "list.sort": "order newest oldest duration",
     "list.reverse": "order oldest ascending descending",
     "list.days": "date calendar today yesterday week month time history",

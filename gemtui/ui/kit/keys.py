@@ -99,6 +99,7 @@ _NAMES = {
     "slash": "/",
     "full_stop": ".",
     "comma": ",",
+    "colon": ":",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "left_curly_bracket": "{",

@@ -28,7 +28,7 @@ from gemtui.sessions.catalog.listing import (
     days_of,
 )
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.text import clean_line, counted
+from gemtui.text import clean_line, counted, short_path
 from gemtui.ui.draw.lines import Line, Piece, Pieces, strip_of, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of, look_of
 from gemtui.ui.kit.filtering import FilterBar
@@ -209,6 +209,16 @@ class SessionList(
     def scope(self, *, everywhere: bool) -> None:
         """List the sessions of all projects, or only of the list's own project."""
         self.rearrange(replace(self.view, everywhere=everywhere or self.project is None))
+
+    def go_to_project(self, folder: Path) -> None:
+        """List only the sessions of this project from now on."""
+        self.project = folder
+        self._listing.limit(folder)
+        self.scope(everywhere=False)
+
+    def projects(self) -> Mapping[str, int]:
+        """Return the folders of all projects, and how many sessions each has."""
+        return self._listing.projects()
 
     def highlight(self, summary: Summary) -> bool:
         """Move the cursor to a session; return False if it isn't listed."""
@@ -554,6 +564,26 @@ class ViewKeys(KeyPart):
     def action_scope(self) -> None:
         self._list.scope(everywhere=not self._list.view.everywhere)
 
+    def action_projects(self) -> None:
+        """Let the user choose the project whose sessions to list."""
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
+        counts = self._list.projects()
+        choices = [
+            Choice(folder, short_path(Path(folder)), counted(count, "session"))
+            for folder, count in counts.items()
+        ]
+        everything = counted(sum(counts.values()), "session")
+        choices.insert(0, Choice("", clean_line("All projects"), everything))
+
+        def chosen(folder: str | None) -> None:
+            if folder:
+                self._list.go_to_project(Path(folder))
+            elif folder is not None:
+                self._list.scope(everywhere=True)
+
+        self._list.app.push_screen(ChooseScreen("Projects", (), choices, filters=True), chosen)
+
     def action_sort(self) -> None:
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
@@ -609,7 +639,8 @@ def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> Choos
         Choice(each.first, _day(each.day, today), counted(each.count, "session")) for each in days
     ]
     places = {each.day: place for place, each in enumerate(days)}
-    return ChooseScreen("Go to a day", (), choices, at=places.get(at or today, 0))
+    at_place = places.get(at or today, 0)
+    return ChooseScreen("Go to a day", (), choices, at=at_place, filters=True)
 
 
 def _day(day: date, today: date) -> str:

@@ -234,6 +234,7 @@ class SessionsScreen(SessionsPane):
     @on(SessionList.Arranged)
     def _arranged(self) -> None:
         self._search.follow_list()
+        self._update_header()
         self.update_status()
 
     @on(SessionList.HitOpened)
@@ -306,7 +307,7 @@ class SessionsScreen(SessionsPane):
 
     def _update_header(self) -> None:
         left = self.gemtui.tabs("app.sessions")
-        project = self.start.project
+        project = self.sessions.project
         folder = "all projects" if project is None else self._short(project)
         store = "demo" if self.start.demo else self._short(self.store.home)
         right = [Content.styled(store, "dim"), Content(folder)]

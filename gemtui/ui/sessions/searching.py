@@ -41,8 +41,8 @@ class SessionSearch(SessionsPart):
         self._feed = self._feed_of(screen.store.home)
         self._state: SearchState | None = None
         self._hits = HitFeed(screen, lambda _first: self._show_hits())
-        self._asked: tuple[str, bool] = ("", True)
-        self._scope: tuple[Snapshot, bool, Sequence[Summary]] | None = None
+        self._asked: tuple[str, Path | None] = ("", None)
+        self._scope: tuple[Snapshot, Path | None, Sequence[Summary]] | None = None
 
     def _feed_of(self, home: Path) -> SearchFeed:
         return SearchFeed(home, self.screen.start.cache, self._show_progress)
@@ -92,15 +92,15 @@ class SessionSearch(SessionsPart):
 
     def follow_list(self) -> None:
         """Search inside the sessions for what the list of titles is searched for."""
-        view = self.screen.sessions.view
-        asked = view.query.strip(), view.everywhere
+        view, project = self.screen.sessions.view, self.screen.sessions.project
+        asked = view.query.strip(), None if view.everywhere else project
         if asked != self._asked:
             self._asked = asked
             self._find_hits()
 
     @background("hits", exclusive=True)
     async def _find_hits(self) -> None:
-        screen, (text, everywhere) = self.screen, self._asked
+        screen, (text, project) = self.screen, self._asked
         reading, snapshot = screen.begin_reading("hits"), screen.store.snapshot
         if not text or snapshot is None:
             self._hits.clear()
@@ -110,17 +110,16 @@ class SessionSearch(SessionsPart):
         self._hits.begin()
         self._show_hits()
         await asyncio.sleep(PREVIEW_DELAY)
-        await asyncio.to_thread(self._look, text, everywhere, snapshot, reading)
+        await asyncio.to_thread(self._look, text, project, snapshot, reading)
 
-    def _look(self, text: str, everywhere: bool, snapshot: Snapshot, reading: Reading) -> None:
+    def _look(self, text: str, project: Path | None, snapshot: Snapshot, reading: Reading) -> None:
         """Search for the hits of the list. Blocking: call this on a background thread."""
         from gemtui.sessions.catalog.selection import listed_sessions
 
         scope, screen = self._scope, self.screen
-        if scope is None or scope[0] is not snapshot or scope[1] is not everywhere:
-            project = None if everywhere else screen.start.project
+        if scope is None or scope[0] is not snapshot or scope[1] != project:
             sessions = tuple(listed_sessions(snapshot, project=project, hidden=True))
-            self._scope = scope = snapshot, everywhere, sessions
+            self._scope = scope = snapshot, project, sessions
         query = text_query(text, screen.gemtui.clock())
         marks = screen.marks.marks
         self._hits.look(self._feed.search(), query, scope[2], reading, limit=_MOST, marks=marks)
@@ -161,7 +160,7 @@ class SessionSearch(SessionsPart):
             SearchScreen(
                 search,
                 snapshot,
-                screen.start.project,
+                screen.sessions.project,
                 self._state,
                 home=screen.store.home,
                 indexing=self._feed.progress,
@@ -219,7 +218,7 @@ class WrittenFiles(SessionsPart):
             return
         if self._state is None:
             self._state = FilesState(everywhere=screen.sessions.view.everywhere)
-        project, marks = screen.start.project, screen.marks.marks
+        project, marks = screen.sessions.project, screen.marks.marks
         shown = FilesScreen(store.snapshot, store.home, marks, project, self._state)
         await self._read_write(shown, self.action_files)
 

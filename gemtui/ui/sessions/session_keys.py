@@ -117,7 +117,7 @@ class SessionKeys(SessionsPart):
     def action_stats(self) -> None:
         from gemtui.ui.sessions.stats_screen import StatsScreen
 
-        store, project = self.screen.store, self.screen.start.project
+        store, project = self.screen.store, self.screen.sessions.project
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:

@@ -96,7 +96,7 @@ class BlockKeys(KeyPart):
                 self._view.page.jump(Cursor(place, None), outlines[place].id, at_top=True)
                 self._view.refresh_page()
 
-        self._view.app.push_screen(ChooseScreen("Prompts", (), rows, at=at), jump)
+        self._view.app.push_screen(ChooseScreen("Prompts", (), rows, at=at, filters=True), jump)
 
     def action_open_file(self) -> None:
         """Open an attached image in a viewer, or a tool call's file in the editor."""

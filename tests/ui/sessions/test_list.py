@@ -211,6 +211,24 @@ async def test_clicks_highlight_two_open_and_the_wheel_leaves_the_cursor() -> No
         assert app.highlighted == "m0"
 
 
+async def test_a_project_is_chosen_by_a_part_of_its_name_and_stays_the_lists_own() -> None:
+    async with showing() as (app, pilot):
+        app.sessions.action_projects()  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert app.state["days"] == [
+            "All projects 4 sessions",
+            f"{GEMTUI} 2 sessions",
+            f"{API} 2 sessions",
+        ]
+        await pilot.press(*"api", "enter")
+        await pilot.pause()
+        assert app.listed == ["s2", "s4"]
+        await pilot.press("a")
+        assert len(app.listed) == 4
+        await pilot.press("a")
+        assert app.listed == ["s2", "s4"]
+
+
 async def test_a_chosen_day_stands_at_the_top_with_its_heading() -> None:
     async with showing(MANY) as (app, pilot):
         await pilot.press("D", "down", "enter")
