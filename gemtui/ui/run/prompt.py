@@ -30,6 +30,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.run.prompt_sources import (
     OWN,
+    SENT_AT_ONCE,
     History,
     Offer,
     matching_paths,
@@ -96,7 +97,7 @@ class PromptArea(TextArea):
     class CompletionKey(Message):
         """Posted when a key was pressed that acts on the list of completions.
 
-        `what`: "up", "down", "take" or "close".
+        `what`: "up", "down", "take", "enter" or "close".
         """
 
         what: str
@@ -138,7 +139,7 @@ class PromptArea(TextArea):
 
     def action_send(self) -> None:
         if self.offering and self._typed() is not None and not self._is_whole():
-            self.post_message(self.CompletionKey("take"))
+            self.post_message(self.CompletionKey("enter"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
 
@@ -356,6 +357,10 @@ class PromptBox(Vertical):
                 self._offer.action_cursor_down()
             case "take":
                 self._take()
+            case "enter":
+                self._take()
+                if self.area.text.strip() in SENT_AT_ONCE:
+                    self.post_message(PromptArea.Submitted(self.area.text))
             case _:
                 self._close()
 

@@ -229,6 +229,8 @@ OWN = (
     _own("worktrees", "app.worktrees"),
 )
 _BY_NAME = {each.name: each for each in OWN}
+SENT_AT_ONCE = {f"/{command.name}" for command in OWN} - {"/mode", "/model"}
+"""Commands that enter completes and sends in one step; the others are followed by a word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,12 +91,14 @@ async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
         await me.ended()
         await me.ask("/retry")
         await me.all_ended(2)
-        for command, kind, keys in (
-            ("review", ReviewScreen, ("escape",)),
-            ("theme", ThemeScreen, ("escape",)),
-            ("stats", StatsScreen, ("escape", "2")),
+        for typed, command, kind, keys in (
+            ("/review", "/review", ReviewScreen, ("escape",)),
+            ("/them", "/theme", ThemeScreen, ("escape",)),
+            ("/stat", "/stats", StatsScreen, ("escape", "2")),
         ):
-            await me.ask(f"/{command}")
+            await me.type(typed)
+            await me.sees(f"{command} ")
+            await me.press("enter")
             await me.until(partial(_shows, me, kind))
             await me.press(*keys)
             await me.until(lambda: me.app.screen is me.pane)
