@@ -116,6 +116,13 @@ class GemtuiApp(AppBase):
         known = config.theme in self.available_themes
         self._begin_with("ansi-dark" if no_color else config.theme if known else Config().theme)
 
+    def use_colors_of_terminal(self) -> None:
+        """Use a theme of the terminal's own colours, light or dark like the current one.
+
+        A terminal with 16 colours can't draw any other theme.
+        """
+        self._begin_with("ansi-dark" if self.current_theme.dark else "ansi-light")
+
     def _begin_with(self, theme: str) -> None:
         if self.available_themes[theme].ansi:
             self.theme = theme
@@ -405,6 +412,8 @@ def run_app(start: Start, config: Config) -> int:
     terminal = terminal_attributes()
     exit_immediately(terminal)
     app = GemtuiApp(start, config, terminal=terminal)
+    if app.console.color_system == "standard":
+        app.use_colors_of_terminal()
     try:
         app.run(mouse=config.mouse)
     finally:

@@ -21,7 +21,7 @@ HUGE = (200, 50)
 
 
 async def sessions(me: Person) -> None:
-    await me.does("down", "Gemini")
+    await me.does("down", "Here is another.")
 
 
 async def run(me: Person) -> None:

@@ -43,6 +43,8 @@ class Role(StrEnum):
     CODE = "code"
     BORDER = "border"
     CURSOR = "cursor"
+    CHOSEN = "chosen"
+    """The background of a list's row under the cursor; none in themes as for `ADDED_LINE`."""
     MATCH = "match"
     MATCH_CURRENT = "match_current"
     ADDED = "added"
@@ -308,6 +310,7 @@ def _truecolor(variables: Mapping[str, str]) -> dict[Role, Style]:
         Role.BORDER: faded(0.3),
         Role.MATCH: ground("warning", 0.3) + UNDERLINE,
         Role.MATCH_CURRENT: ink("warning") + ground("warning", 0.0) + REVERSE + BOLD,
+        Role.CHOSEN: ground("accent", 0.12),
         Role.ADDED_LINE: ground("success", 0.07),
         Role.REMOVED_LINE: ground("error", 0.07),
         Role.ADDED_WORD: ground("success", 0.16) + BOLD + UNDERLINE,
@@ -337,6 +340,7 @@ def _roles(
         Role.CODE: model,
         Role.BORDER: DIM,
         Role.CURSOR: user,
+        Role.CHOSEN: Style.null(),
         Role.MATCH: warning + UNDERLINE,
         Role.MATCH_CURRENT: warning + REVERSE + BOLD,
         Role.ADDED: success,

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -359,7 +360,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         lines = self._drawn[place]
         inside = line - self._places.top(place) if self._places else line
         strip = lines[inside] if inside < len(lines) else Strip([])
-        return strip.adjust_cell_length(look.width).apply_style(self.rich_style)
+        chosen = place == self._cursor and self.active and self._places.stops(place)
+        ground = look[Role.CHOSEN] if chosen else Style.null()
+        return strip.adjust_cell_length(look.width).apply_style(self.rich_style + ground)
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
         """Return the lines of the row at this index, with the cursor if it is there."""

@@ -37,7 +37,7 @@ from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart
 from gemtui.ui.sessions.hits import HitRow, HitsHeading
-from gemtui.ui.sessions.row import RowContext, draw_row, row_height
+from gemtui.ui.sessions.row import ONE_LINE_FROM, RowContext, draw_heads, draw_row, row_height
 from gemtui.ui.sessions.scoped_screen import scope_label
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ class SessionList(
         self._searched = ""
         self._opens_next = False
         self._live: Mapping[str, LiveState] = {}
-        self._undoable: frozenset[str] = frozenset()
         self.selection = ListSelection(self)
         self.add_parts(self.selection, ViewKeys(self))
 
@@ -255,15 +254,6 @@ class SessionList(
             self._live = live
             self.refresh()
 
-    def update_undoable(self, sessions: frozenset[str]) -> None:
-        """Show which sessions have checkpoints.
-
-        `sessions`: their ids.
-        """
-        if sessions != self._undoable:
-            self._undoable = sessions
-            self.refresh()
-
     def sees(self, session: str) -> bool:
         """Return whether the session with this id is in the visible part of the list."""
         place = self.find(session)
@@ -354,8 +344,17 @@ class SessionList(
             selected=row.key in self.selection.keys,
             focused=self.has_focus,
             live=None if session is None or copied else self._live.get(session.id),
-            undoable=session is not None and session.id in self._undoable,
         )
+
+    def column_heads(self, look: Look) -> Pieces:
+        """Return the headings of the columns; none if rows have two lines, or there are no rows.
+
+        `look`: that of the line above the list.
+        """
+        place = next((at for at, row in enumerate(self.items) if isinstance(row, SessionRow)), None)
+        if place is None or self._width < ONE_LINE_FROM:
+            return ()
+        return draw_heads(look.narrowed(look.width - self._width), self._around(place))
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
         """Return lines that explain why there are no rows."""

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gemtui.extension.live import LiveSession
-from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, strip_of, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, strip_of, two_ended, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.filtering import FilterBar
@@ -23,36 +23,37 @@ from gemtui.ui.sessions.marks import complete_tag, tags_in_use
 
 
 class Crumbs(Widget):
-    """A one-line description of the list; parts that don't fit are cut or left out."""
+    """A one-line description of the list, and the headings of its columns.
+
+    Parts that don't fit are cut or left out.
+    """
 
     DEFAULT_CSS = "Crumbs { height: 1; }"
 
-    words: tuple[str, ...] = ()
-
-    def show(self, words: tuple[str, ...]) -> None:
-        """Set the parts of the description."""
-        if words != self.words:
-            self.words = words
-            self.refresh()
+    def __init__(self, rows: SessionList) -> None:
+        super().__init__()
+        self._rows = rows
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
         """Return the strip with the description."""
         look = look_of(self.app, self.size.width)
-        line = Line(cut(self._pieces(look), look))
-        strip = strip_of(line, look.width).adjust_cell_length(look.width)
+        heads = self._rows.column_heads(look)
+        scroll_bar = Piece(" ", look[Role.MUTED])
+        line = two_ended(self._pieces(look, width_of(heads)), (*heads, scroll_bar), look)
+        strip = strip_of(Line(line), look.width).adjust_cell_length(look.width)
         return strip.apply_style(self.rich_style)
 
-    def _pieces(self, look: Look) -> Pieces:
-        """Return the longest form of the description that fits.
+    def _pieces(self, look: Look, taken: int) -> Pieces:
+        """Return the longest form of the description that fits beside `taken` cells.
 
         If there is too little room, the heading "Sessions" is left out first.
         """
         title = Piece("Sessions ", look[Role.HEADING])
-        *forms, shortest = _shorter(self.words)
+        *forms, shortest = _shorter(self._rows.crumbs)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
         lines = [_joined(words, look) for words in forms]
         lines = [(title, *lines[0]), *lines]
-        fitting = (line for line in lines if width_of(line) < look.width - 1)
+        fitting = (line for line in lines if width_of(line) < look.width - taken - 1)
         return (_BLANK, *next(fitting, lines[-1]))
 
 
@@ -76,6 +77,8 @@ def _shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     yield words
     words = tuple(word.removesuffix(" first") for word in words)
     yield words
+    words = tuple(word for word in words if word != "newest")  # the usual order
+    yield words
     yield tuple(_SHORT.get(word, word) for word in words)
 
 
@@ -93,7 +96,7 @@ class SessionPane(Vertical):
         self.list = SessionList(self.bar, project)
         self._live = BarLine(id="live", mark="", gives_way="left")
         self._live.display = False
-        self._crumbs = Crumbs()
+        self._crumbs = Crumbs(self.list)
 
     def compose(self) -> ComposeResult:
         yield self._crumbs
@@ -116,7 +119,7 @@ class SessionPane(Vertical):
 
     @on(SessionList.Arranged)
     def _say(self) -> None:
-        self._crumbs.show(self.list.crumbs)
+        self._crumbs.refresh()
         if not self.list.view.query and not self.bar.typing:
             self.bar.close()
 

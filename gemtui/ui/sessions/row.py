@@ -1,8 +1,8 @@
 """Rendering of the session list's rows as one or two lines (pure functions).
 
 If the list is a narrow pane, a row has two lines: title and age, then the facts. If the list is
-wide enough, a row is a single line with columns. What doesn't fit is left out in a fixed order, but
-never the symbol, the title or a failure.
+wide enough, a row is a single line with columns, whose headings are above the list. What doesn't
+fit is left out in a fixed order, but never the symbol, the title or a failure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ from gemtui.ui.sessions.live import STATE_WORDS, live_glyph
 
 ONE_LINE_FROM = 64
 """Width in cells from which the list shows each session on one line, with columns."""
-ALL_COLUMNS_FROM = 110
+TOOLS_FROM, ALL_COLUMNS_FROM = 84, 110
+LEAST_TITLE = 20
+"""Width in cells of the title that a row's states leave free."""
 MATCH_ROOM = 32
 """Maximum width in cells of a match shown in addition to the row's usual contents."""
 IN_FLIGHT = "tool active"
@@ -60,8 +62,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     `sort`: the property that the rows are sorted by, which every row shows. `days`: the names of
     days if the list has day headings, or None. `chosen`: whether the cursor is on the row.
     `selected`: whether the row is selected. `focused`: whether the list has the focus. `live`: what
-    the session is doing, or None if unknown. `undoable`: whether the session has checkpoints of its
-    files.
+    the session is doing, or None if unknown.
     """
 
     query: ListQuery
@@ -72,7 +73,6 @@ class RowContext(Struct, frozen=True, kw_only=True):
     selected: bool = False
     focused: bool = False
     live: LiveState | None = None
-    undoable: bool = False
 
 
 def row_height(row: object, width: int) -> int:
@@ -162,17 +162,15 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     return (*selected, *((pin,) if row.entry.pinned else ()), *title)
 
 
-def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
+def _age(row: SessionRow, look: Look, around: RowContext) -> str:
     """Return how long ago a session was used.
 
     If the list is sorted by start time, this is how long ago it was started.
     """
-    summary, began = row.entry.summary, around.sort is Sort.STARTED
-    when = summary.started if began else summary.when
+    summary = row.entry.summary
+    when = summary.started if around.sort is Sort.STARTED else summary.when
     apart = row.depth or row.entry.pinned  # may not belong to the heading's day
-    days = None if apart else around.days
-    said = "?" if when is None else _moment(when, look, days)
-    return (Piece(f"{'began ' if began else ''}{said:>{width}}", look[Role.MUTED]),)
+    return "?" if when is None else _moment(when, look, None if apart else around.days)
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
@@ -187,7 +185,9 @@ def _moment(when: datetime, look: Look, days: Days | None) -> str:
 
 def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
     front = _front(row, look, around, _sign(row.entry.summary, look, around.live))
-    return _line((*front, *_title(row, look, around)), (_GAP, *_age(row, look, around, 3)), look)
+    began = "began " if around.sort is Sort.STARTED else ""
+    age = Piece(f"  {began}{_age(row, look, around):>3}", look[Role.MUTED])
+    return _line((*front, *_title(row, look, around)), (age,), look)
 
 
 class RowFact(Struct, frozen=True):
@@ -252,8 +252,6 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         facts.append(RowFact(0, "archived", look[Role.MODEL]))
     if summary.kind is not SessionKind.MAIN:
         facts.append(RowFact(0, summary.kind.value, look[Role.MODEL]))
-    if around.undoable:
-        facts.append(RowFact(3, f"{look.glyphs.undo} undo", look[Role.MUTED]))
     if told := STATE_WORDS.get(around.live) if around.live else None:
         facts.append(RowFact(0, told[0], look[told[1]]))
     for flag, role in _FLAG_ROLES.items():
@@ -333,13 +331,15 @@ def _count(column: Column, summary: Summary, look: Look, around: RowContext) -> 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
     """Return a row as a single line: states after the title, columns on the right."""
     right = _right_columns(row, look, around)
-    states: list[Piece] = []
-    for fact in _states(row.entry, look, around):
-        states += [_GAP, *_marked(fact.text, fact.style, around, look)]
+    title = _title(row, look, around)
     front = _front(row, look, around, _sign(row.entry.summary, look, around.live))
-    room = look.width - width_of((*front, *states, *right)) - 1
-    title = cut(_title(row, look, around), look, max(0, room))
-    tags = _tags(row.entry, room - width_of(title), look, around)
+    room = max(0, look.width - width_of((*front, *right)) - 1)
+    states: Pieces = ()
+    for fact in _states(row.entry, look, around):
+        states += (_GAP, *_marked(fact.text, fact.style, around, look))
+    states = cut(states, look, max(0, room - min(LEAST_TITLE, width_of(title))))
+    title = cut(title, look, room - width_of(states))
+    tags = _tags(row.entry, room - width_of((*title, *states)), look, around)
     return _line((*front, *title, *states, *tags), right, look)
 
 
@@ -357,40 +357,66 @@ def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces
 def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     entry = row.entry
     pieces: list[Piece] = []
-    if around.projects or around.sort is Sort.PROJECT:
-        pieces += _word(entry.project, 10 if look.width < 90 else 16, look, around)
+    if _names_projects(around):
+        pieces += _word(entry.project, _project_room(look), look, around)
     if look.width >= ALL_COLUMNS_FROM:
-        pieces += _word(_models(entry), 14, look, around)
-        failures_last = sorted(COLUMNS, key=lambda column: column.failures)
-        shown = [(column, len(column.words[1])) for column in failures_last]
-    else:
-        shown = list(zip(_two_columns(entry.summary, around.sort), (7, 6), strict=True))
-    for column, letters in shown:
-        pieces += _number(*_count(column, entry.summary, look, around), letters)
-    return (*pieces, _GAP, *_age(row, look, around, 3 if around.days is None else 6))
+        pieces += _word(_models(entry), _MODEL_ROOM, look, around)
+    for column in _columns_of(look.width, around.sort):
+        text, style = _count(column, entry.summary, look, around)
+        pieces.append(Piece(f"{text.partition(' ')[0]:>{_room_of(column)}}", style))
+    age = f"{_age(row, look, around):>{_age_room(around)}}"
+    return (*pieces, Piece(age, look[Role.MUTED]))
 
 
-def _two_columns(summary: Summary, sort: Sort) -> tuple[Column, Column]:
-    """Return the two columns that matter most: one for the order, and failures if there are any."""
-    column = sorted_by(sort)
-    failed = bool(summary.failed_calls) or column is FAILURES
-    if column is None or column is FAILURES:
-        return PROMPTS, FAILURES if failed else TOOLS
-    return FAILURES if failed else PROMPTS, column
+def draw_heads(look: Look, around: RowContext) -> Pieces:
+    """Return the headings of the columns on the right of single-line rows.
+
+    `around`: the context of any row.
+    """
+    heads = [f"  {'project':<{_project_room(look)}}"] if _names_projects(around) else []
+    if look.width >= ALL_COLUMNS_FROM:
+        heads.append(f"  {'model':<{_MODEL_ROOM}}")
+    for column in _columns_of(look.width, around.sort):
+        heads.append(f"{column.words[1]:>{_room_of(column)}}")
+    heads.append(f"{'began' if around.sort is Sort.STARTED else 'used':>{_age_room(around)}} ")
+    return (Piece("".join(heads), look[Role.MUTED]),)
+
+
+_MODEL_ROOM = 14
+
+
+def _names_projects(around: RowContext) -> bool:
+    return around.projects or around.sort is Sort.PROJECT
+
+
+def _project_room(look: Look) -> int:
+    return 10 if look.width < 90 else 16
+
+
+def _room_of(column: Column) -> int:
+    return len(column.words[1]) + 2
+
+
+def _age_room(around: RowContext) -> int:
+    return 7 if around.days is None else 8
+
+
+def _columns_of(width: int, sort: Sort) -> list[Column]:
+    """Return the columns for which a list has room; always the one it is sorted by."""
+    by = sorted_by(sort)
+    columns: tuple[Column, ...] = (
+        COLUMNS if width >= ALL_COLUMNS_FROM else (PROMPTS, TOOLS, FAILURES)
+    )
+    if by is not None and by not in columns:
+        columns = (PROMPTS, by, FAILURES)
+    if width < TOOLS_FROM:
+        columns = (PROMPTS if by in (None, FAILURES) else by, FAILURES)
+    return sorted(columns, key=lambda column: column.failures)
 
 
 def _word(text: str, width: int, look: Look, around: RowContext) -> Pieces:
     marked = _marked(text, look[Role.MUTED], around, look)
     return (_GAP, *spread(cut(marked, look, width), (), width, _MARGIN))
-
-
-def _number(text: str, style: Style, letters: int) -> Pieces:
-    """Return a count and its noun, padded so that the digits of all rows are aligned.
-
-    `letters`: the width of the noun.
-    """
-    number, _, noun = text.partition(" ")
-    return (Piece(f" {number:>4} {noun:<{letters}}", style),)
 
 
 # --- headings --------------------------------------------------------------------------------

@@ -287,7 +287,6 @@ class Continuing(SessionsPart):
             self._report_interrupted_undo()
         if found is not None:
             self._checkpointed = found
-            self.screen.sessions.update_undoable(found.sessions)
             self.screen.pane.update_undoable(found.sessions)
 
     @background("interrupted")

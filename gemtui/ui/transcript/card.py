@@ -309,7 +309,7 @@ def _closing(call: ToolCall, body: Body, look: Look, *, folded: bool) -> str:
     repeats = folded and f'"{flat(target(call)[:_LONG_TARGET])}"' in body.note
     note = "" if repeats else body.note
     parts = [part for part in (approval_words(call), _unwritten(call), _rest(body) or note) if part]
-    if not parts and not folded and call.time is not None:
+    if not parts and not folded and not call.status.failed and call.time is not None:
         parts.append(time_of_day(call.time, look))
     if call.checkpoint:
         parts.append(f"{look.glyphs.undo} checkpoint")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
@@ -26,7 +27,7 @@ from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line
 from gemtui.transcript.usage import Usage
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look
-from gemtui.ui.sessions.row import RowContext, draw_row, row_height
+from gemtui.ui.sessions.row import RowContext, draw_heads, draw_row, row_height
 from tests.rows import each_row, table
 from tests.sessions.summaries import NOW, summary
 
@@ -108,6 +109,38 @@ def test_a_row_is_drawn_as_promised(
         "facts starts": lines[-1].strip()[: len(expected.get("facts starts", ""))],
     }
     assert {name: shown[name] for name in expected} == expected, promise
+
+
+@pytest.mark.parametrize(
+    ("width", "sort", "heads"),
+    [
+        (64, "updated", "project prompts failed used"),
+        (64, "tokens", "project tokens failed used"),
+        (80, "updated", "project prompts failed used"),
+        (84, "updated", "project prompts tools failed used"),
+        (84, "tokens", "project prompts tokens failed used"),
+        (84, "started", "project prompts tools failed began"),
+        (130, "failures", "project model prompts tools tokens failed used"),
+    ],
+)
+def test_columns_have_headings_above_their_numbers(width: int, sort: str, heads: str) -> None:
+    around = RowContext(query=ListQuery(""), sort=Sort(sort))
+    drawn = "".join(piece.text for piece in draw_heads(look(width), around))
+    assert drawn.split() == heads.split()
+    made = session({"prompts": 41, "tool_calls": 7, "failed_calls": 3})
+    (strip,) = draw_row(row_of(made), look(width), around, 1)
+    line, offset = strip.text, width - len(drawn)
+    for head, number in (("prompts", "41"), ("tools", "7"), ("failed", "3")):
+        if head in drawn:
+            end = offset + drawn.index(head) + len(head)
+            assert line[:end].endswith(f" {number}")
+
+
+@pytest.mark.parametrize("width", [64, 80, 130])
+def test_states_leave_room_for_the_beginning_of_the_title(width: int) -> None:
+    made = session({"flags": [Flag.TORN, Flag.BURIED, Flag.GHOST, Flag.EMPTY, Flag.NOT_RESUMABLE]})
+    (strip,) = draw_row(row_of(made), look(width), PLAIN, 1)
+    assert PARSER.title[:19] in strip.text
 
 
 def test_what_belongs_to_the_row_above_is_indented() -> None:

@@ -93,8 +93,8 @@ async def test_the_project_of_the_folder_comes_first_and_the_lines_around_it_say
         assert "enter open" in lines[-1]
         assert lines[-1].rstrip().endswith("? keys  ^p commands")
         await me.press("enter")
-        await me.until(lambda: "space fold" in me.text.splitlines()[-1])
-        for words in ("/ find", "y copy", "esc back", "e export", "? keys"):
+        await me.until(lambda: "esc back" in me.text.splitlines()[-1])
+        for words in ("/ find", "y copy", "{ } prompt", "? keys"):
             assert words in me.text.splitlines()[-1]
 
         await me.does("escape a", "Rename add to put")
