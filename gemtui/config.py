@@ -58,10 +58,10 @@ class Config(Struct, frozen=True, kw_only=True):
     theme: Annotated[str, "Colour theme; F2 in the app previews all themes."] = "gemtui-dark"
     ascii: Annotated[bool, "Draw with ASCII characters only, as --ascii does."] = False
     mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
-    scope: Annotated[Scope, "Sessions shown at startup: the current folder's project, or all."] = (
-        Scope.PROJECT
-    )
-    sort: Annotated[Sort, "Sort order of the list at startup."] = Sort.UPDATED
+    scope: Annotated[
+        Scope, "Sessions shown at the first start in a folder: its project's, or all."
+    ] = Scope.PROJECT
+    sort: Annotated[Sort, "Sort order of the list at the first start in a folder."] = Sort.UPDATED
     group: Annotated[bool, "Group the list by project at startup."] = False
     fold_thoughts: Annotated[bool, "Show thoughts as one line until you expand them."] = True
     see_files: Annotated[

@@ -143,6 +143,11 @@ def state_dir() -> Path:
     return _own_folder("STATE", ".local/state", "Application Support")
 
 
+def left_off_file() -> Path:
+    """Return the file with the places where the user left sessions and lists."""
+    return state_dir() / "left-off.json"
+
+
 def failed_commands_dir() -> Path:
     """Return the folder that records failures of the user's own commands."""
     return state_dir() / "failed-commands"

@@ -292,6 +292,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("open", "enter", OPEN, "Open", "Open a subagent or an image, or unfold this block"),
         ("fold", "space", VIEW, "Fold", "Fold or unfold this block"),
         ("fold_all", "f", VIEW, "Fold all", "Fold or unfold everything"),
+        ("thoughts = fold_kind('thoughts')", "T", VIEW, "Thoughts", "Unfold or fold all thoughts"),
+        ("outputs = fold_kind('outputs')", "O", VIEW, "Outputs", "Unfold or fold all tool calls"),
         ("dropped", "full_stop", VIEW, "Rewound", "Show or hide rewound and failed messages"),
         ("find", "slash", SEARCH, "Find", "Find in this transcript"),
         ("next_match = match(1)", "n", SEARCH, "Match", "Go to the next match"),

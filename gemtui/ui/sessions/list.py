@@ -103,6 +103,7 @@ class SessionList(
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
         self._wanted: object = None
+        self._left: object = None
         self._moved = False
         self._told: object = None
         self._hits: Sequence[HitRow] = ()
@@ -153,17 +154,22 @@ class SessionList(
 
         Sessions that no longer exist are deselected. While the store is still being loaded, newer
         sessions may appear at the top. Until it is complete, the cursor is therefore kept on the
-        first session, unless the user has moved it.
+        row of `return_to` or on the first session, unless the user has moved it.
         """
         reading = self._snapshot is None or not self._snapshot.complete
         at_start = reading and not self._moved
         if at_start:
-            self._wanted = None
+            self._wanted = self._left
         self._snapshot = snapshot
         self._listing.replace_all(snapshot.sessions)
         self.rearrange(self.view, typed=at_start)
         if snapshot.complete:
             self.selection.keys = self._listing.known(self.selection.keys)
+
+    def return_to(self, view: View, row: str) -> None:
+        """Show the list as it was left, with the cursor on the row with this key."""
+        self._left = row
+        self.rearrange(view)
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Prepare `show_sessions` for this snapshot. Blocking: call this from a worker thread."""

@@ -36,6 +36,7 @@ from gemtui.ui.draw.theme import glyphs_of, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
+from gemtui.ui.sessions.left_off import LeftOff
 from gemtui.ui.sessions.live import STATE_WORDS, state_words
 from gemtui.ui.sessions.marks import NO_MARKS
 from gemtui.ui.sessions.notice import NoticePane
@@ -69,6 +70,7 @@ class SessionLoader:
 
     def __init__(self, path: Path, project: str | None = None) -> None:
         self.dropped = False
+        self.path = path
         self.lost: Mapping[Dropped, int] = {}
         self.gone = False
         self._wanted: bool | None = None
@@ -167,8 +169,9 @@ class ReadPane(Vertical):
     class SessionChanged(Message):
         """Posted when the pane shows a different session, or a newer state of the session."""
 
-    def __init__(self, *, open_thoughts: bool, id: str) -> None:
+    def __init__(self, left_off: LeftOff, *, open_thoughts: bool, id: str) -> None:
         super().__init__(id=id, classes="pane")
+        self._left_off = left_off
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
@@ -179,6 +182,8 @@ class ReadPane(Vertical):
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
         self._wanted: Callable[[Transcript], Cursor | None] | None = None
+        self._unfolds = False
+        """Whether the wanted block is unfolded."""
         self._marked: tuple[str, re.Pattern[str] | None] | None = None
         self._news = asyncio.Event()
         self._undoable: frozenset[str] = frozenset()
@@ -208,13 +213,30 @@ class ReadPane(Vertical):
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
-            self._wanted = self._marked = None
+            self._marked = None
+            self._unfolds = False
+            self._wanted = self._place_left(summary)
             if not deeper:
                 self._leave()
             elif before is not None and self._shown is not None:
                 self._left.append(_Left(summary=before, reader=self._shown, page=self.view.page))
             self._read(SessionLoader(summary.path, summary.project))
         self._say_heading()
+
+    def _place_left(self, summary: Summary) -> Callable[[Transcript], Cursor | None] | None:
+        """Return what finds the place at which the user left a session; None for its start."""
+        place = self._left_off.blocks.get(summary.id)
+        if place is None or Flag.LIVE in summary.flags:
+            return None
+        return lambda transcript: place_of_message(transcript, *place)
+
+    def remember_place(self) -> None:
+        """Remember the cursor's place in the session on screen, unless it is still being loaded."""
+        reader, summary, page = self._shown, self.summary, self.view.page
+        if reader is None or summary is None or reader.path != summary.path:
+            return
+        if self._wanted is None and len(page.transcript):
+            self._left_off.leave(summary.id, page.transcript, page.cursor)
 
     def back(self) -> bool:
         """Go back to the session this one was opened from; return False if there is none."""
@@ -264,7 +286,7 @@ class ReadPane(Vertical):
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
     def _go_to(self, wanted: Callable[[Transcript], Cursor | None]) -> None:
-        self._wanted = wanted
+        self._wanted, self._unfolds = wanted, True
         self._look_for_wanted()
 
     @work(exclusive=True, group="go")
@@ -275,17 +297,25 @@ class ReadPane(Vertical):
             return
         found = await asyncio.to_thread(wanted, transcript)
         await self.view.laid_out.wait()  # delayed on a narrow screen
-        if found is None and self._may_be_dropped(transcript):
+        moved = page.cursor.message > 0 or page.top > 0
+        if not self._unfolds and (moved or (found is None and self._is_loaded)):
+            self._wanted = None
+        elif found is None and self._may_be_dropped(transcript):
             self._toggle_dropped()
         elif found is not None and transcript is self.view.page.transcript:
             self._wanted, marked = None, self._marked
             page.go(found, at_top=True)
-            page.fold(False)
+            if self._unfolds:
+                page.fold(False)
             self.view.refresh_page()
             if marked is not None:
                 self._marked = None
                 self.view.close_find()
                 self.view.find(*marked)
+
+    @property
+    def _is_loaded(self) -> bool:
+        return self._shown is not None and self._shown.complete
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
         """Return whether the message to go to may be one of the dropped messages.
@@ -376,7 +406,9 @@ class ReadPane(Vertical):
         if self._shown is not reader:
             transcript = await asyncio.to_thread(_read_first, reader)
             self._take_over(reader)
-            self.view.show(transcript, fresh=True, loading=not reader.complete)
+            live = self.summary is not None and Flag.LIVE in self.summary.flags
+            at_end = live and self._wanted is None
+            self.view.show(transcript, fresh=True, end=at_end, loading=not reader.complete)
             self._in_front(self.view)
         newer = await asyncio.to_thread(_rest, reader)
         if newer is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,7 +18,7 @@ from textual.events import DescendantFocus, Resize, ScreenResume
 
 from gemtui.config import Config, Scope
 from gemtui.files import is_folder
-from gemtui.paths import marks_file, typed_path
+from gemtui.paths import left_off_file, marks_file, typed_path
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import named
 from gemtui.sessions.store.store import StoreState
@@ -33,6 +36,7 @@ from gemtui.ui.kit.messages import (
 )
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.sessions.keeping import SessionKeeping
+from gemtui.ui.sessions.left_off import LeftOff
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live_sessions import LiveSessions
@@ -66,6 +70,7 @@ class SessionsScreen(SessionsPane):
         super().__init__()
         self.start, self._config = start, config
         self._seen = False
+        self._left_off = LeftOff() if start.demo else LeftOff.read(left_off_file())
         self.store = OpenStore(start, show=self._take, changed=self._changed)
         self.marks = MarksFeed(marks_file(), self._take_marks)
         self.done = UndoStack()
@@ -99,7 +104,7 @@ class SessionsScreen(SessionsPane):
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
             open_thoughts = not self._config.fold_thoughts
-            yield ReadPane(open_thoughts=open_thoughts, id="read-pane")
+            yield ReadPane(self._left_off, open_thoughts=open_thoughts, id="read-pane")
         yield EmptyStore()
         yield StatusLine(gives_way="left")
         yield FooterLine()
@@ -116,6 +121,7 @@ class SessionsScreen(SessionsPane):
         self.sessions.group(config.group)
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
+        self._return_to_list()
         self.gemtui.signs_changed.subscribe(self, lambda _: self._update_header())
         start_worker(self, self.marks.run, group="marks")
         self._keeping.follow()
@@ -128,9 +134,30 @@ class SessionsScreen(SessionsPane):
         self.call_after_refresh(self.update_node_styles)
 
     async def on_unmount(self) -> None:
-        """Close the files used by the search, and wait until all marks have been saved."""
+        """Close the files used by the search, and wait until everything has been saved."""
         self._search.close()
         await self.marks.close()
+        if not self.start.demo:
+            with suppress(OSError):
+                await asyncio.to_thread(self._left_off.save, left_off_file())
+
+    def _return_to_list(self) -> None:
+        """Show the list as the user left it when the app was started in this folder."""
+        left = self._left_off.lists.get(str(self.start.project))
+        if left is not None:
+            view = replace(
+                self.sessions.view,
+                everywhere=left.everywhere or self.start.project is None,
+                sort=left.sort,
+                reverse=left.reverse,
+            )
+            self.sessions.return_to(view, left.row)
+
+    def _remember_place(self) -> None:
+        self.pane.remember_place()
+        row = self.sessions.chosen_key
+        if isinstance(row, str):
+            self._left_off.leave_list(str(self.start.project), self.sessions.view, row)
 
     # --- the store -----------------------------------------------------------------------------
 
@@ -321,7 +348,8 @@ class SessionsScreen(SessionsPane):
     @on(ReadPane.SessionChanged)
     @on(TranscriptMoved)
     def update_status(self) -> None:
-        """Update the status line and the window title."""
+        """Update the status line and the window title, and remember the place."""
+        self._remember_place()
         words, position = [*self._store_words()], [""]
         if self.reading or self.side_by_side:
             words += self.pane.words

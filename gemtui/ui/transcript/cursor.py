@@ -112,15 +112,15 @@ class Folds:
     """
 
     def __init__(self, *, open_thoughts: bool) -> None:
-        self.open_thoughts = open_thoughts
         self.all: bool | None = None
+        self._open: set[type[Block]] = {Thought} if open_thoughts else set()
         self._choices: dict[str, dict[int, bool]] = {}
 
     def of(self, message: Message, block: int) -> bool | None:
         """Return whether a block is folded, or None if the default rules apply."""
         choice = self._choices.get(message.id, {}).get(block, self.all)
-        open = self.open_thoughts and isinstance(message.blocks[block], Thought)
-        return False if choice is None and open else choice
+        is_open = type(message.blocks[block]) in self._open
+        return False if choice is None and is_open else choice
 
     def choose(self, key: str, block: int, *, folded: bool) -> None:
         """Fold or unfold one block of the message with id `key`."""
@@ -136,3 +136,13 @@ class Folds:
         self.all = after[self.all]
         self._choices.clear()
         return self.all
+
+    def turn_kind(self, kind: type[Block]) -> bool:
+        """Unfold all blocks of one kind, or apply the default rules to them again.
+
+        Returns whether they are now unfolded.
+        """
+        self.all = None
+        self._open ^= {kind}
+        self._choices.clear()
+        return kind in self._open

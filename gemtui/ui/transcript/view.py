@@ -12,7 +12,7 @@ from textual.geometry import Offset, Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.transcript.model import ToolCall, Transcript
+from gemtui.transcript.model import Block, Thought, ToolCall, Transcript
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
@@ -37,6 +37,7 @@ from gemtui.ui.transcript.row_strip import (
 from gemtui.ui.transcript.search import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
 
+_KINDS: dict[str, type[Block]] = {"thoughts": Thought, "outputs": ToolCall}
 READING = 112
 """Maximum width of a line in cells.
 
@@ -324,6 +325,13 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         folded = self.page.fold_everything()
         outcome = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
         self.word = outcome
+        self.refresh_page()
+
+    def action_fold_kind(self, kind: str) -> None:
+        """Unfold all thoughts or outputs, or apply the default folding to them again."""
+        self._unselect()
+        unfolded = self.page.fold_kind(_KINDS[kind])
+        self.word = f"{kind}: {'all unfolded' if unfolded else 'default folding'}"
         self.refresh_page()
 
     def action_open(self) -> None:

@@ -392,9 +392,18 @@ class Viewport:
         places = map(self.row, range(self.height))
         parts = (part for place in places if place is not None for part in place.drawn.parts)
         folded = self.folds.turn(folded=any(part.folded for part in parts))
+        self._redraw_all()
+        return folded
+
+    def fold_kind(self, kind: type[Block]) -> bool:
+        """Unfold all blocks of one kind, or fold them as by default; return which."""
+        unfolded = self.folds.turn_kind(kind)
+        self._redraw_all()
+        return unfolded
+
+    def _redraw_all(self) -> None:
         if len(self.sheet):
             self._redraw(self.sheet.forget_all)
-        return folded
 
     def _redraw(self, change: Callable[[], None]) -> None:
         """Apply a change to the rendering, keeping the block under the cursor on its row."""
