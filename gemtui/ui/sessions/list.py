@@ -357,10 +357,12 @@ class SessionList(
 
         `look`: that of the line above the list.
         """
-        place = next((at for at, row in enumerate(self.items) if isinstance(row, SessionRow)), None)
-        if place is None or self._width < ONE_LINE_FROM:
+        if self._width < ONE_LINE_FROM:
             return ()
-        return draw_heads(look.narrowed(look.width - self._width), self._around(place))
+        for place, row in enumerate(self.items):
+            if isinstance(row, SessionRow):
+                return draw_heads(look.narrowed(look.width - self._width), self._around(place, row))
+        return ()
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
         """Return lines that explain why there are no rows."""
