@@ -186,7 +186,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
     return SearchAnswer(results, where, scope.ids)
 
 
-def _listed(index: Index, project: Path) -> Iterator[Summary]:
+def _listed(index: Index, project: Path | None) -> Iterator[Summary]:
     """Yield the sessions of a folder that lists show, like `listed_sessions`, as they are read."""
     for file in newest_files_first(index.files(project)):
         yield from (session for session in index.sessions_in([file]) if not session.hidden)

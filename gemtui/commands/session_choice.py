@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 
+from gemtui.calls.paths import recorded_path
 from gemtui.commands.output import note
-from gemtui.errors import MarksUnreadable, SessionAmbiguous, SessionNotFound
+from gemtui.errors import GemtuiError, MarksUnreadable, SessionAmbiguous, SessionNotFound
 from gemtui.marks import Mark, Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.catalog.index import Index, find_session
 from gemtui.sessions.catalog.summary import Summary, id_start, named
-from gemtui.text import clean_line, relative
+from gemtui.text import clean_line, relative, short_path
 
 _CANDIDATES = 20
 _NEWEST = 5
@@ -95,12 +97,34 @@ def project_in_use(
 
     `listed`: yields the sessions of a folder, given as `project`, that a list would show.
     `project`: the folder that the user named. If it is None, the current folder is used if it has
-    such sessions, and otherwise all folders. `everywhere`: use all folders.
+    such sessions, and otherwise all folders. `everywhere`: use all folders. Raises GemtuiError if
+    the user named neither a folder nor, as the list shows it, one project.
     """
-    if project is not None or everywhere:
-        return project
+    if everywhere:
+        return None
+    if project is not None:
+        return _folder_named(project, listed)
     folder = folder_here()
     return folder if folder and next(listed(project=folder), None) else None
+
+
+def _folder_named(name: Path, listed: Callable[..., Iterator[Summary]]) -> Path:
+    """Return the folder that the user named by its path, or by the end of a project's path."""
+    if name.is_absolute() or name.exists():
+        return name
+    folders = {
+        session.project: recorded_path(session.project).parts
+        for session in listed(project=None)
+        if session.project is not None
+    }
+    named = [folder for folder, parts in folders.items() if parts[-len(name.parts) :] == name.parts]
+    if len(named) == 1:
+        return Path(named[0])
+    similar = get_close_matches(name.name, [parts[-1] for parts in folders.values()])
+    likely = named or [folder for folder, parts in folders.items() if parts[-1] in similar]
+    words = " or ".join(short_path(Path(folder)) for folder in sorted(likely)[:_CANDIDATES])
+    hint = f": did you mean {words}?" if likely else ""
+    raise GemtuiError(clean_line(f"no folder or project “{name}”{hint}"))
 
 
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:

@@ -103,6 +103,11 @@ def since_option(help: str) -> Callable[..., Any]:
     return click.option("--since", metavar="DATE", type=Moment(), help=help)
 
 
+def until_option(help: str) -> Callable[..., Any]:
+    """Return the option `--until DATE`, which includes a day, month or year that is named."""
+    return click.option("--until", metavar="DATE", type=Moment(end=True), help=help)
+
+
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
     """Raise click.UsageError if two options are given that can't be combined.
 

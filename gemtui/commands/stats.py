@@ -1,4 +1,4 @@
-"""`gemtui stats`: print usage by project, model, day and tool."""
+"""`gemtui stats`: print usage by project, model, month, day and tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.session_choice import index_of_user, project_in_use
-from gemtui.commands.shared_options import json_option, project_options, since_option
+from gemtui.commands.shared_options import json_option, project_options, since_option, until_option
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
@@ -34,9 +34,16 @@ _NAME = 36
 @click.command()
 @project_options("Use only the sessions of this folder and its git worktrees.")
 @since_option("Leave out everything before DATE, such as 2026-11-20 or 7d.")
+@until_option("Leave out everything after DATE; a day, month, or year is included.")
 @json_option
-def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
-    """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
+def stats(
+    project: Path | None,
+    everywhere: bool,
+    since: datetime | None,
+    until: datetime | None,
+    as_json: bool,
+) -> int:
+    """Show tokens, prompts, tool calls, and files by project, model, month, day, and tool.
 
     By default, the sessions of the current folder's project are counted, or all sessions if it has
     none. Costs are estimated from list prices, which a file prices.toml next to the settings file
@@ -46,7 +53,7 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     with index_of_user() as index:
         where, sessions = _counted(index, project, everywhere=everywhere)
         home, places = index.home, {file.name: file for file in index.files()}
-    tally = Tally(prices, since=since, zone=None)
+    tally = Tally(prices, since=since, until=until, zone=None)
     for session, activity in activities(
         sessions,
         home=home,
@@ -60,7 +67,7 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
             tally.add(session, activity)
     usage = tally.stats()
     if as_json:
-        json_to_stdout({"project": where, "since": since, **usage.to_dict()})
+        json_to_stdout({"project": where, "since": since, "until": until, **usage.to_dict()})
     else:
         lines_to_stdout(_lines(usage))
     if not usage.total.sessions:
@@ -104,6 +111,8 @@ def _lines(stats: Stats) -> Iterator[str]:
     days = {str(day): stats.days[day] for day in sorted(stats.days, reverse=True)}
     yield from _table("PROJECT", _by_tokens(projects), _COLUMNS)
     yield from _table("MODEL", _by_tokens(stats.models), _MODEL_COLUMNS)
+    months = {f"{day:%Y-%m}": stats.months[day] for day in sorted(stats.months, reverse=True)}
+    yield from _table("MONTH", months, _COLUMNS)
     yield from _table("DAY", days, _COLUMNS)
     calls = sorted(stats.tools.items(), key=lambda pair: -pair[1].calls.total())
     yield from _table("TOOL", dict(calls), _TOOL_COLUMNS)

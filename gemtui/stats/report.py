@@ -4,6 +4,7 @@ context.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
@@ -133,7 +134,7 @@ class Stats(Struct, kw_only=True):
     """Sums over sessions, by group.
 
     `prices`: None if they are unknown. `week`: the number of answers by weekday (0 is Monday) and
-    hour.
+    hour. `months`: by the first day of each.
     """
 
     prices: Prices | None
@@ -141,6 +142,7 @@ class Stats(Struct, kw_only=True):
     projects: dict[str, Sums]
     models: dict[str, Sums]
     days: dict[date, Sums]
+    months: dict[date, Sums]
     tools: dict[str, Sums]
     hours: dict[int, Sums]
     week: Counter[tuple[int, int]]
@@ -153,6 +155,7 @@ class Stats(Struct, kw_only=True):
             "projects": _rows("project", self.projects),
             "models": _rows("model", self.models),
             "days": _rows("day", {str(day): sums for day, sums in self.days.items()}),
+            "months": _rows("month", {f"{day:%Y-%m}": sums for day, sums in self.months.items()}),
             "tools": _rows("tool", self.tools),
             "hours": _rows("hour", self.hours),
             "prices": prices and {"date": str(prices.date), "models": sorted(prices.models)},
@@ -176,15 +179,23 @@ class Tally:
     """Collects the activity of sessions for statistics.
 
     Call `add` for each session; `stats` returns the sums so far. `prices`: None if they are
-    unknown. `since`: ignore earlier activity, and activity without a known time. `zone`: the time
-    zone for days and hours.
+    unknown. `since`, `until`: ignore activity before and from then on, and activity without a
+    known time. `zone`: the time zone for days and hours.
     """
 
     def __init__(
-        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
+        self,
+        prices: Prices | None,
+        *,
+        since: datetime | None,
+        until: datetime | None = None,
+        zone: tzinfo | None,
     ) -> None:
         self._prices, self._zone = prices, zone
-        self._first = UNKNOWN_TIME if since is None else int(-(-since.timestamp() // SLOT))
+        self._first = UNKNOWN_TIME if since is None and until is None else UNKNOWN_TIME + 1
+        if since is not None:
+            self._first = int(-(-since.timestamp() // SLOT))
+        self._end = math.inf if until is None else until.timestamp() / SLOT
         self._projects: defaultdict[str, list[_Part]] = defaultdict(list)
         self._models: defaultdict[str, list[_Part]] = defaultdict(list)
         self._tools: defaultdict[str, Sums] = defaultdict(Sums)
@@ -194,7 +205,8 @@ class Tally:
         """Add a session's activity."""
         for part in activity:
             prompts = 0 if session.is_subagent else part.prompts
-            if part.slot >= self._first and (prompts or part.answers or part.calls or part.writes):
+            inside = self._first <= part.slot < self._end
+            if inside and (prompts or part.answers or part.calls or part.writes):
                 self._add(session, part, prompts)
 
     def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
@@ -214,6 +226,7 @@ class Tally:
     def stats(self) -> Stats:
         """Return the sums over all sessions that have been added."""
         days: defaultdict[date, list[_Part]] = defaultdict(list)
+        months: defaultdict[date, list[_Part]] = defaultdict(list)
         hours: defaultdict[int, list[_Part]] = defaultdict(list)
         week: Counter[tuple[int, int]] = Counter()
         for slot, parts in self._slots.items():
@@ -221,6 +234,7 @@ class Tally:
                 continue
             time = datetime.fromtimestamp(slot * SLOT, self._zone)
             days[time.date()] += parts
+            months[time.date().replace(day=1)] += parts
             hours[time.hour] += parts
             answers = sum(
                 priced.answers.count
@@ -237,6 +251,7 @@ class Tally:
             projects=projects,
             models=_sums_by(self._models),
             days=_sums_by(days),
+            months=_sums_by(months),
             tools={tool: _total([sums]) for tool, sums in self._tools.items()},
             hours=_sums_by(hours),
             week=week,

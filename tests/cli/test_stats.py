@@ -47,6 +47,35 @@ def test_its_tables(gemtui: Gemtui) -> None:
     assert "COST" in answer.out
 
 
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("on", "no folder or project “on”: did you mean /src/one?"),
+        ("elsewhere", "no folder or project “elsewhere”"),
+        ("src", "no folder or project “src”"),
+    ],
+)
+def test_a_name_that_is_no_project_is_answered_by_similar_ones(
+    gemtui: Gemtui, name: str, complaint: str
+) -> None:
+    answer = gemtui(f"stats --project {name}")
+    assert answer.code
+    assert answer.complaint.strip().endswith(complaint)
+
+
+def test_a_project_is_named_as_the_list_names_it(gemtui: Gemtui) -> None:
+    for name in ("one", "src/one"):
+        assert gemtui.json(f"stats --project {name}")["project"] == "/src/one"
+
+
+def test_months_and_an_end_of_the_period(gemtui: Gemtui) -> None:
+    report = gemtui.json("stats")
+    (month,) = values(report["months"], "month")
+    assert gemtui.json(f"stats --until {month}")["totals"] == report["totals"]
+    assert f"\n{month} " in gemtui("stats").out
+    gemtui("stats --until 2020").fails("no sessions to count")
+
+
 def test_nothing_to_count(gemtui: Gemtui) -> None:
     gemtui("stats --since 1h").fails("no sessions to count")
 

@@ -27,9 +27,9 @@ PRICES = load_prices()
 
 
 def stats_of(
-    home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC
+    home: Path, *, cache: Path | None = None, zone: Any = UTC, **period: datetime
 ) -> Stats:
-    tally = Tally(PRICES, since=since, zone=zone)
+    tally = Tally(PRICES, **({"since": None} | period), zone=zone)
     sessions = counted_sessions(read(home).sessions, None)
     for counted, found in activities(sessions, home=home, cache=cache):
         assert not isinstance(found, Problem)
@@ -61,6 +61,8 @@ def test_tokens_by_model_day_and_hour(tmp_path: Path) -> None:
     assert (stats.total.prompts, stats.total.answers, stats.total.unknown) == (1, 3, 1)
     assert set(stats.models) == {"gemini-2.5-pro", "mystery"}
     assert list(stats.days) == [date(2026, 11, 20), date(2026, 11, 21)]
+    assert list(stats.months) == [date(2026, 11, 1)]
+    assert stats.months[date(2026, 11, 1)] == stats.total
     assert sorted(stats.hours) == [0, 23]
     assert stats.week == {(4, 23): 1, (5, 0): 2}
     price = PRICES.models["gemini-2.5-pro"]
@@ -113,6 +115,9 @@ def test_since(tmp_path: Path) -> None:
     late = stats_of(tmp_path, since=logs.START + timedelta(hours=1)).total
     assert (late.prompts, late.answers) == (1, 0)
     assert stats_of(tmp_path, since=datetime(2027, 1, 1, tzinfo=UTC)).total.sessions == set()
+    early = stats_of(tmp_path, until=logs.START + timedelta(hours=1)).total
+    assert early.answers + late.answers == stats_of(tmp_path).total.answers
+    assert stats_of(tmp_path, until=datetime(2025, 1, 1, tzinfo=UTC)).total.sessions == set()
 
 
 def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

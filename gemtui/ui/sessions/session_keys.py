@@ -118,7 +118,10 @@ class SessionKeys(SessionsPart):
         from gemtui.ui.sessions.stats_screen import StatsScreen
 
         store, project = self.screen.store, self.screen.sessions.project
-        self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
+        everywhere = self.screen.sessions.view.everywhere
+        self.screen.app.push_screen(
+            StatsScreen(store.sessions, store.home, project, everywhere=everywhere)
+        )
 
     def action_problems(self) -> None:
         """Show what couldn't be read in the store, with the file and line of each problem."""

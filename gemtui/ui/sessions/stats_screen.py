@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -50,15 +50,17 @@ class StatsScreen(FullScreen[None]):
     """A screen with usage statistics, which shows partial results while reading.
 
     `home`: Gemini CLI's folder. `project`: the project that the statistics can be limited to, or
-    None.
+    None. `everywhere`: whether they begin with all projects.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
 
-    def __init__(self, sessions: Sequence[Summary], home: Path, project: Path | None) -> None:
+    def __init__(
+        self, sessions: Sequence[Summary], home: Path, project: Path | None, *, everywhere: bool
+    ) -> None:
         super().__init__()
         self._sessions, self._home, self._project = sessions, home, project
-        self._everywhere = project is None or not counted_sessions(sessions, project)
+        self._everywhere = everywhere or project is None
         self._span = 0
 
     def compose(self) -> ComposeResult:
@@ -168,6 +170,8 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
     projects = {_project(key): each for key, each in stats.projects.items()}
     usual = (_TOKENS, _COST, _SESSIONS, _PROMPTS, _CALLS, _FAILED)
     yield from _table("Days", _days(stats), usual, look, _tokens, rows=_DAYS)
+    months = {f"{day:%B %Y}": stats.months[day] for day in sorted(stats.months, reverse=True)}
+    yield from _table("Months", months, usual, look, _tokens)
     yield from _hours(stats, look)
     yield from _table("Projects", _most(projects, _tokens), usual, look, _tokens)
     models = (_TOKENS, _CACHED, _COST, _ANSWERS, _SESSIONS)
@@ -200,19 +204,8 @@ def _project(key: str) -> str:
 
 
 def _days(stats: Stats) -> dict[str, Sums]:
-    """Return the totals of the last days, including days without activity.
-
-    The keys are the names of the days.
-    """
-    if not stats.days:
-        return {}
-    last = max(stats.days)
-    days = [
-        last - timedelta(days=back)
-        for back in range(_DAYS)
-        if last - timedelta(back) >= min(stats.days)
-    ]
-    return {_day(day): stats.days.get(day, Sums()) for day in days}
+    """Return the totals of the last days with activity, by the days' names."""
+    return {_day(day): stats.days[day] for day in sorted(stats.days, reverse=True)}
 
 
 def _day(day: date) -> str:
