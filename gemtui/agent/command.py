@@ -138,7 +138,7 @@ def rerun_line(request: Request, folder: RunFolder) -> Clean:
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     ours = ("--session-id=", "--resume=")
     argv = [word for word in _without_gate(request.argv) if not word.startswith(ours)]
-    if request.about and request.about.get("approval_mode") == ApprovalMode.DEFAULT:
+    if request.about.get("approval_mode") == ApprovalMode.DEFAULT:
         named = f"--approval-mode={ApprovalMode.DEFAULT}"
         argv += [named] if named not in argv else []
     stdin = str(folder.prompt) if request.stdin else "/dev/null"

@@ -147,7 +147,7 @@ class GeminiRun:
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
         """Yield all events of the run from the first one; `done` comes after all output."""
-        about = self.request.about or {}
+        about = self.request.about
         stream = Stream(
             cwd=self.request.cwd,
             model=about.get("model"),
@@ -194,7 +194,7 @@ class GeminiRun:
     @property
     def asks(self) -> bool:
         """Whether the run asks the user; if so, `gate` has the questions."""
-        return bool((self.request.about or {}).get("ask"))
+        return bool(self.request.about.get("ask"))
 
     @property
     def gate(self) -> GateFolder:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -156,7 +156,7 @@ class Request:
     idle_timeout: float | None = None
     turn_limit: int | None = None
     grace: float = GRACE
-    about: About | None = None
+    about: About = field(default_factory=About)
 
     def hides(self, tool: str) -> str | None:
         """Return the rule that hides one of the CLI's tools; None if it isn't hidden.
@@ -164,7 +164,7 @@ class Request:
         "" means that the approval mode hides the tool. Raises KeyError if the run did not record
         which tools it hides.
         """
-        hidden = (self.about or {})["hidden"]
+        hidden = self.about["hidden"]
         if tool in hidden:
             return hidden[tool]
         for pattern, message in hidden.items():

@@ -246,7 +246,7 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
     If this fails or is cancelled, the run is ended.
     """
-    for remark in (run.request.about or {}).get("notes", ()):
+    for remark in run.request.about.get("notes", ()):
         show.note(remark)
     show.set_request(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
@@ -457,7 +457,7 @@ async def _run_all(
 
 def _worktree_name(run: GeminiRun) -> str:
     """Return the name of the worktree in which the run works."""
-    about = (run.request.about or {}).get("worktree") or {}
+    about = run.request.about.get("worktree") or {}
     return about.get("name", Path(run.request.cwd).name)
 
 

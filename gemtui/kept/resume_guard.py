@@ -186,7 +186,7 @@ class ResumeGuard:
         delete their sessions. Raises OSError, which keeps the run from starting.
         """
         settle_abandoned(folder.path.parent)
-        resumed = string((request.about or {}).get("resume"))
+        resumed = string(request.about.get("resume"))
         if resumed:
             home = gemini_home({**environ, **request.environ})
             run_copies.keep_before(folder, home, resumed)

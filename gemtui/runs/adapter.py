@@ -102,14 +102,12 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         If the policy can't be read, the tools are left out.
         """
         if (day := _day_budget()) is not None:
-            request = replace(request, about={**(request.about or {}), "day_budget": day})
-        if (request.about or {}).get("ask"):
-            request = replace(
-                request, about={**(request.about or {}), "answer_within": _answer_within()}
-            )
+            request = replace(request, about={**request.about, "day_budget": day})
+        if request.about.get("ask"):
+            request = replace(request, about={**request.about, "answer_within": _answer_within()})
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
-            return replace(request, about={**(request.about or {}), "hidden": hidden})
+            return replace(request, about={**request.about, "hidden": hidden})
         return request
 
 

@@ -113,7 +113,7 @@ class RunBudget:
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
-        about = request.about or {}
+        about = request.about
         self._limit, self._day = about.get("budget"), about.get("day_budget")
         self._prices = load_prices()
         self._home = gemini_home({**os.environ, **request.environ})

@@ -129,7 +129,7 @@ def policy_of_run(
         include_directories=_paths(request, "--include-directories="),
         environ=environ,
     )
-    chosen = (request.about or {}).get("approval_mode")
+    chosen = request.about.get("approval_mode")
     return effective, ApprovalMode(chosen) if chosen else effective.settings.default_run_mode
 
 
@@ -178,7 +178,7 @@ class RunPolicy:
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> Self:
         """Load a run's policy. Raises OSError, OptionError."""
-        asks = bool((request.about or {}).get("ask"))
+        asks = bool(request.about.get("ask"))
         return cls(*policy_of_run(request, environ), asks=asks)
 
     def is_older_than(self, time: datetime) -> bool:

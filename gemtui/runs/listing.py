@@ -456,7 +456,7 @@ def _run(folder: RunFolder) -> Run | None:
     request, exit, made = folder.request(), folder.exit(), _made(folder)
     if request is None or made is None:
         return None
-    about = request.about or {}
+    about = request.about
     stream = Stream(
         cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
     )

@@ -197,7 +197,7 @@ class RunProgress:
 
     def _current_prompt(self) -> str:
         """Return the first line of the prompt that the run is working on; "" if unknown."""
-        about = {} if self.request is None else self.request.about or {}
+        about = {} if self.request is None else self.request.about
         return excerpt(self._prompt or about.get("prompt", ""))
 
     def read_dropped(self, recorded: RecordedCalls) -> None:
@@ -288,7 +288,7 @@ class RunProgress:
         elif result.status is ResultStatus.ERROR:
             self._fail(result.tool_use_id, tool)
             # An MCP server's tool may exist, but be hidden, unless the run recorded what it hides.
-            knows_hidden = self.request is not None and "hidden" in (self.request.about or {})
+            knows_hidden = self.request is not None and "hidden" in self.request.about
             if _NOT_FOUND.match(output) and (knows_hidden or not tool.startswith("mcp_")):
                 self.missing[tool] = None
 

@@ -33,7 +33,7 @@ def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
-    if not (request.about or {}).get("resume"):
+    if not request.about.get("resume"):
         return None
     from gemtui.kept.resume_guard import SessionKeeper
     from gemtui.kept.run_copies import backup_of
@@ -75,7 +75,7 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
 
     Returns None if the run doesn't ask for approval.
     """
-    if not (request.about or {}).get("ask"):
+    if not request.about.get("ask"):
         return None
     from gemtui.runs.gate.gate import Gate
 
@@ -92,7 +92,7 @@ def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:
 
     Each call for the same run returns the same object.
     """
-    about = request.about or {}
+    about = request.about
     limits = about.get("budget"), about.get("day_budget")
     return None if limits == (None, None) else _budget(folder.path)
 

@@ -93,7 +93,7 @@ def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     assert (found.code, run.exit and run.exit.limit) == (79, "budget")
     request = run.folder.request()
     assert request is not None
-    assert (request.about or {})["day_budget"] == 9
+    assert request.about["day_budget"] == 9
     assert (error["code"], error["message"]) == (
         "GEMINI_BUDGET",
         "This run has cost $0.60 of $0.50",

@@ -121,7 +121,7 @@ class Gate:
         self._folder, self._request = folder, request
         self._files = GateFolder.of(folder)
         self._clock, self._may_prompt = clock, may_prompt
-        self._away = Away((request.about or {}).get("away") or Away.WAIT)
+        self._away = Away(request.about.get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
         """How many allowed calls have no result yet, for each tool and arguments."""
@@ -136,7 +136,7 @@ class Gate:
         self._server: GateServer | None = None
         self._granted = Granted(Path(request.cwd))
         self._came, self._session = False, ""
-        about = request.about or {}
+        about = request.about
         answerer = about.get("answerer")
         self._answerer = None if answerer is None else ProcessId(**answerer)
         self._answer_within = about.get("answer_within", ANSWER_WITHIN)

@@ -181,7 +181,7 @@ class RunCheckpoints:
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
-        about = request.about or {}
+        about = request.about
         self._run, self._asks = request.id, bool(about.get("ask"))
         self._session = string(about.get("resume")) or string(about.get("session_id"))
         self._place, self._root, self._without = project_of(Path(request.cwd))

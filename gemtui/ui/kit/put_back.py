@@ -133,7 +133,7 @@ def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[Las
 
 def _prompt(folder: RunFolder) -> str:
     request = folder.request()
-    about = {} if request is None else request.about or {}
+    about = {} if request is None else request.about
     return excerpt(str(about.get("prompt") or "(no prompt)"))
 
 

@@ -175,7 +175,7 @@ class LiveRun:
         ours: bool = True,
         past: bool = False,
     ) -> None:
-        about = run.request.about or {}
+        about = run.request.about
         self.run, self.prompt, self.began = run, prompt, began
         self.ours, self.past = ours, past
         self.model: str | None = about.get("model")
@@ -382,7 +382,7 @@ class LiveRun:
     @property
     def away(self) -> Away:
         """The way to treat this run's questions while no gemtui is open to answer them."""
-        away = (self.run.request.about or {}).get("away")
+        away = self.run.request.about.get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
     # --- questions -----------------------------------------------------------------------------
@@ -496,7 +496,7 @@ class LiveRun:
 
         None if the run's options don't ask for that, or if the quota isn't used up.
         """
-        wanted = (self.run.request.about or {}).get("wait_for_quota")
+        wanted = self.run.request.about.get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
     @property
@@ -576,7 +576,7 @@ class LiveRun:
     @property
     def resumes(self) -> str | None:
         """The id of the session that the run continued, or None if it started a new one."""
-        return (self.run.request.about or {}).get("resume")
+        return self.run.request.about.get("resume")
 
     @property
     def can_continue(self) -> bool:
@@ -587,7 +587,7 @@ class LiveRun:
     @property
     def planned(self) -> bool:
         """Whether the run has successfully made a plan that can now be carried out."""
-        mode = (self.run.request.about or {}).get("approval_mode")
+        mode = self.run.request.about.get("approval_mode")
         is_done = self.outcome is not None and self.outcome.status.is_done
         return mode == ApprovalMode.PLAN and is_done and self.can_continue
 

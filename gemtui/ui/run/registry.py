@@ -177,7 +177,7 @@ class RunRegistry:
         for record in await self.find():
             if record.state is RunState.ENDED and record.undelivered and record.id not in ids:
                 request = await asyncio.to_thread(record.folder.request)
-                if request is not None and (request.about or {}).get("wait_for_quota"):
+                if request is not None and request.about.get("wait_for_quota"):
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:

@@ -182,7 +182,7 @@ async def start_run(
         except (GemtuiError, OSError) as error:
             app.show_message(f"The run was not started: {message_of(error)}", problem=True)
             return None
-        about = run.run.request.about or {}
+        about = run.run.request.about
         if "worktree" in about and about["notes"]:
             app.show_message(f"Run started: {'; '.join(about['notes'])}.")
         return run
