@@ -322,13 +322,10 @@ def _fakes() -> list[tuple[str, str]]:
         found.append((shape.replace("<V>", word), word.rstrip("!$")[:9]))
     found += [(text, key) for key, text in _MORE_TOKENS]
     phrase = "witch collapse practice feed shame open despair creek road again ice least"
-    for name, mark, make in (
-        ("keys", "<K>", lambda: _some(32)),
-        ("codes", "<C>", lambda: str(_RANDOM.randrange(10**5, 10**6))),
-        ("phrases", "<P>", lambda: phrase),
-    ):
+    for name, mark in (("keys", "<K>"), ("codes", "<C>"), ("phrases", "<P>")):
         for shape in table("redact/shapes.json")[name]:
-            secret = make()
+            code = str(_RANDOM.randrange(10**5, 10**6))
+            secret = {"keys": _some(32), "codes": code, "phrases": phrase}[name]
             found.append((shape.replace(mark, secret), secret))
     return found
 

@@ -41,6 +41,9 @@ NameFinding = tuple[FindingDraft, Rule | None]
 """A finding, and a corrected rule; None if no correction can be derived."""
 _AGENT_NAME = re.compile(r"[a-z0-9_-]+")
 """The names that Gemini CLI accepts for agents; rules may use them instead of a tool's name."""
+_ELSEWHERE = re.compile(
+    r"mcp__([A-Za-z0-9-][A-Za-z0-9.-]*(?:_[A-Za-z0-9.-]+)*)__(\*|[A-Za-z0-9].*)"
+)
 _RENAME_SERVER = (
     "rename the server in the settings of Gemini CLI, with at most 25 letters, "
     'digits, "-" and ".", or name each tool'
@@ -91,7 +94,9 @@ def _full(server: str, name: str) -> str:
 def _full_name(name: str, rule: Rule) -> Iterator[NameFinding]:
     if name in ("", "*"):
         return
-    if "*" in name:
+    if elsewhere := _ELSEWHERE.fullmatch(name):
+        yield _as_elsewhere(name, elsewhere[1], elsewhere[2], rule)
+    elif "*" in name:
         yield from _wildcard(name, rule)
     elif name.startswith(MCP_PREFIX):
         yield from _mcp_name(name, rule)
@@ -101,6 +106,13 @@ def _full_name(name: str, rule: Rule) -> Iterator[NameFinding]:
         yield _never("toolName", text, _write(meant)), _renamed(rule, name, meant, None)
     elif tool(name) is None and name not in AGENTS and not name.startswith(DISCOVERED):
         yield from _unknown_name(name, rule)
+
+
+def _as_elsewhere(name: str, server: str, short: str, rule: Rule) -> NameFinding:
+    """Return the finding for a name such as `mcp__server__tool`, as other programs write it."""
+    meant = _full(server, short)
+    text = f'"{name}" matches no tool of the server "{server}"'
+    return _never("toolName", text, _write(meant)), _renamed(rule, name, meant, None)
 
 
 def _mcp_name(name: str, rule: Rule) -> Iterator[NameFinding]:
@@ -262,6 +274,8 @@ def same_names(
     for server in table_at(settings, "mcpServers"):
         servers[tool_prefix(server)][server] = None
     for index, rule in enumerate(rules):
+        if cases := [*_other_cases(rule, table_at(settings, "mcpServers"))]:
+            drafts_by_rule[index] += cases
         for pair in _tools_in_rule(rule):
             for other in tools[cli_name(*pair)]:
                 if other != pair:
@@ -272,6 +286,21 @@ def same_names(
                 drafts_by_rule[index].append(_same_server(rule.mcp_name, server))
                 break
     return {index: tuple(drafts) for index, drafts in drafts_by_rule.items()}
+
+
+def _other_cases(rule: Rule, servers: Iterable[str]) -> Iterator[FindingDraft]:
+    """Yield a finding for each server that a rule names in another case than the settings."""
+    names = [rule.mcp_name] if rule.mcp_name else []
+    names += [name for name in rule.tools if not names and name.startswith(MCP_PREFIX)]
+    starts = {server: server if rule.mcp_name else tool_prefix(server) for server in servers}
+    for name in names:
+        if any(name.startswith(start) for start in starts.values()):
+            continue
+        for server, start in starts.items():
+            if name[: len(start)].casefold() == start.casefold():
+                field = "mcpName" if rule.mcp_name else "toolName"
+                text = f'"{name}" doesn\'t match the server "{server}" of the settings'
+                yield _never(field, text, f'write "{server}" in the same case', Severity.WARNING)
 
 
 def _tools_in_rule(rule: Rule) -> Iterator[tuple[str, str]]:

@@ -247,11 +247,25 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
     marked = forms.with_marks(pattern)
     if marked != pattern:
         message = (
-            "the pattern expects plain JSON, but each argument has a NUL before and after it, "
-            "so it never matches"
+            "the pattern expects plain JSON, but the arguments have no blanks, and each has a NUL "
+            "before and after it, so it never matches"
         )
         way_out = f"write {value_to_toml(marked)}"
         yield warned("argsPattern", message, way_out), replace(rule, args_pattern=marked)
+
+
+def _quotes(rule: Rule) -> Iterator[Pitfall]:
+    message = 'a quote in an argument is compared as \\", so the pattern never matches'
+    regex = "" if rule.command_prefixes else rule.command_regex or ""
+    escaped = forms.with_escaped_quotes(regex, "x")
+    if escaped != regex:
+        way_out = f"write {value_to_toml(escaped)}"
+        yield warned("commandRegex", message, way_out), replace(rule, command_regex=escaped)
+    pattern = forms.with_marks(_arguments(rule))
+    escaped = forms.with_escaped_quotes(pattern)
+    if escaped != pattern:
+        way_out = f"write {value_to_toml(escaped)}"
+        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=escaped)
 
 
 def _path(rule: Rule) -> Iterator[Pitfall]:
@@ -370,6 +384,7 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
     _regex,
     _deny_by_regex,
     _plain_json,
+    _quotes,
     _path,
     _description,
     _build_files,

@@ -28,24 +28,58 @@ def without_anchors(pattern: str) -> str:
     return "".join({"^": "", "$": '"'}.get(token, token) for token in tokens(pattern))
 
 
-def never_anchored(pattern: str) -> bool:
-    """Return whether a pattern never matches: it begins with `^"` or ends with `"$`.
+_WRONG_START = re.compile(r"\A\^(?=(?:[\"\w /~-]|\\[./~-])(?![*?{]))")
+_WRONG_END = re.compile(r'(?:(?<!\\["\w /])(?<=["\w /])|(?<=\\[./]))\$\Z')
 
-    The engine searches a JSON object, which begins with `{` and ends with `}`, not with a quote.
+
+def never_anchored(pattern: str) -> bool:
+    """Return whether a pattern never matches, such as `^"a`, `^rm` or `push$`.
+
+    The engine searches a JSON object, which begins with `{` and ends with `}`.
     """
-    return bool(re.match(r'\^"', pattern)) or bool(re.search(r'"\$$', pattern))
+    return bool(_WRONG_START.search(pattern) or _WRONG_END.search(pattern))
 
 
 def without_outer_anchors(pattern: str) -> str:
-    """Remove `^` before a quote at the start, and `$` after a quote at the end."""
-    return re.sub(r'"\$$', '"', re.sub(r'^\^"', '"', pattern))
+    """Remove a wrong `^`, and replace a wrong `$` with the quote that ends an argument."""
+    pattern = _WRONG_END.sub("" if pattern.endswith('"$') else '"', pattern)
+    return _WRONG_START.sub("", pattern)
 
 
 def with_marks(pattern: str) -> str:
-    """Insert the NULs of the engine's string into a pattern written for plain JSON."""
+    """Insert the NULs of the engine's string into a pattern written for plain JSON.
+
+    Blanks after a colon, which this string doesn't have, are removed.
+    """
+    pattern = re.sub(r'": +"', '":"', pattern)
+    if pattern.startswith('"') and "[" not in pattern:
+        pattern = re.sub(r'",$', r'"\\x00,', pattern)
     pattern = re.sub(r'^(\^?)(\\?\{)"', r'\1\2\\x00"', pattern)
     pattern = re.sub(r'(["\d\]}e]),"(?=[A-Za-z_]+":)', r'\1\\x00,\\x00"', pattern)
     return re.sub(r'"(\\?\}\$?)$', r'"\\x00\1', pattern)
+
+
+_PLAIN = re.compile(r"[\w /=-]|\\[./-]")
+_REPEATS = re.compile(r"[*?{].*", re.DOTALL)
+_ESCAPED, _MAYBE_ESCAPED = r'\\"', r'\\?"'
+
+
+def with_escaped_quotes(pattern: str, before: str = "") -> str:
+    """Escape the quotes of a command or text as JSON has them, if the pattern never matches else.
+
+    A quote between two plain characters is not one of JSON's own; those after it may be. `before`:
+    the character that the pattern is joined to.
+    """
+    made: list[str] = []
+    parts = [before, *tokens(pattern), "", ""]
+    for last, part, after, then in zip(parts, parts[1:], parts[2:], parts[3:], strict=False):
+        if part not in ('"', '\\"'):
+            made.append(part)
+        elif _PLAIN.fullmatch(last) and _PLAIN.fullmatch(after) and not _REPEATS.match(then):
+            made.append(_ESCAPED)
+        else:
+            made.append(_MAYBE_ESCAPED if _ESCAPED in made else part)
+    return "".join(made)
 
 
 def anywhere_pattern(prefixes: Sequence[str]) -> str:

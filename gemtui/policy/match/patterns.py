@@ -37,7 +37,7 @@ _LONGEST: Final = 2048
 PREFIX_END: Final = r'(?:[\s"]|\\")'
 """The end of the pattern that the CLI makes of a commandPrefix."""
 
-_TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_TOKEN = re.compile(r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _LITERAL = re.compile(
     r"(?:(?:\\x00|\\0(?![0-9])|\\[^0-9A-Za-z]|[^\\^$.*+?()\[\]{}|])(?![*+?{]))*", re.DOTALL
 )

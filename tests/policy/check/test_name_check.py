@@ -120,3 +120,18 @@ def test_two_tools_with_one_name_are_told_where_the_settings_name_them(
 ) -> None:
     ((draft,),) = same_names((rule,), {"mcpServers": settings}).values()
     assert (draft.kind, draft.severity) == (FindingKind.SAME_NAME, Severity.WARNING)
+
+
+@each_row(
+    "rule, field",
+    [
+        (Rule(tools=("x",), mcp_name="Docs", decision=Decision.DENY, priority=1), "mcpName"),
+        (Rule(tools=("mcp_DOCS_x",), decision=Decision.DENY, priority=1), "toolName"),
+    ],
+)
+def test_a_server_that_the_settings_write_in_another_case_is_told(rule: Rule, field: str) -> None:
+    ((draft,),) = same_names((rule,), {"mcpServers": {"docs": {}}}).values()
+    assert draft.field == field
+    assert '"docs"' in draft.way_out
+    assert same_names((rule,), {"mcpServers": {"docs": {}, "Docs": {}, "DOCS": {}}}) == {}
+    assert same_names((rule,), {"mcpServers": {"other": {}}}) == {}
