@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
+from gemtui.files import path_exists, resolved
 from gemtui.jsonout import encode, encode_array
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
+from gemtui.text import short_path
 from gemtui.transcript.model import with_project
 
 if TYPE_CHECKING:
@@ -59,6 +62,14 @@ def pieces(
             yield from encode_array((message.to_dict() for message in unified_of(log)), tail=b"\n")
         case _:
             assert_never(format)
+
+
+def repository_note(path: Path) -> str:
+    """Return a warning if a file that is about to be exported would be in a git repository."""
+    for folder in resolved(path).parents:
+        if path_exists(folder / ".git"):
+            return f"{short_path(folder)} is a git repository: take care not to commit this."
+    return ""
 
 
 def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gemtui.commands.output import lines_to_stdout, note, stdout_encoding, to_fi
 from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import force_option, output_option, project_option, session_ids
 from gemtui.errors import SessionNotFound
-from gemtui.export_formats import Format, pieces
+from gemtui.export_formats import Format, pieces, repository_note
 from gemtui.paths import gemini_home
 from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
@@ -90,6 +90,8 @@ def show(
         else:
             data = pieces(log, summary, chosen, dropped=dropped, redactor=redactor)
             to_file(output, data, keep=(gemini_home(), *summary.files), force=force)
+            if words := repository_note(output):
+                note(clean_line(words))
         if redactor is not None:
             _report_replaced(redactor)
         if chosen is not Format.JSON:

@@ -16,7 +16,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from gemtui.errors import GemtuiError, message_of
-from gemtui.export_formats import Format, pieces
+from gemtui.export_formats import Format, pieces, repository_note
 from gemtui.files import resolved, write_new, write_whole
 from gemtui.paths import current_folder
 from gemtui.redact.redactor import Replaced
@@ -33,6 +33,7 @@ from gemtui.ui.kit.text_view import show_text
 if TYPE_CHECKING:
     from gemtui.marks import Mark
     from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.sessions.left_off import LeftOff
 
 
 class Export(NamedTuple):
@@ -73,7 +74,7 @@ class ExportScreen(FieldScreen[Export]):
     suggested file name without its suffix. `previews`: functions that return the preview of each
     session; they read the session and may raise GemtuiError or OSError. `forbidden`: Gemini CLI's
     folder, where gemtui must not write. `folder`: whether to export to a folder, which may already
-    exist; a single file must not exist yet.
+    exist; a single file must not exist yet. `redact`: whether redaction is chosen at first.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -86,8 +87,10 @@ class ExportScreen(FieldScreen[Export]):
         previews: Sequence[Callable[[], Preview]],
         forbidden: Path,
         folder: bool = False,
+        redact: bool = False,
     ) -> None:
         super().__init__(subject=stem)
+        self._redact = redact
         self._previews = previews
         self._searched = ""
         self._heading, self._stem, self._forbidden = title, stem, forbidden
@@ -109,6 +112,9 @@ class ExportScreen(FieldScreen[Export]):
                 replaced.display = False
                 yield Static(id="replaced-words")
             yield Label(id="problem")
+
+    def on_mount(self) -> None:
+        self.query_one(Tick).value = self._redact
 
     @on(OptionList.OptionHighlighted)
     def _other_form(self, event: OptionList.OptionHighlighted) -> None:
@@ -160,8 +166,10 @@ class ExportScreen(FieldScreen[Export]):
         self._stem = stem
 
     def _say_problem(self) -> None:
-        problem = self._searched or self._problem(self.query_one(Input).value)
-        self.query_one("#problem", Label).update(problem)
+        name = self.query_one(Input).value
+        problem = self._searched or self._problem(name)
+        words = problem or clean_line(repository_note(new_file_path(name)))
+        self.query_one("#problem", Label).update(words)
 
     @on(OptionList.OptionSelected)
     def action_take(self) -> None:
@@ -187,13 +195,18 @@ def _replaced_line(each: Replaced) -> str:
 
 
 async def export_sessions(
-    app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
+    app: AppBase,
+    sessions: Sequence[Summary],
+    home: Path,
+    marks: Mapping[str, Mark],
+    left_off: LeftOff,
 ) -> None:
     """Ask for a format and a file, and export the sessions.
 
     Several sessions are exported to a folder, one file each. `home`: Gemini CLI's folder, where
     gemtui must not write. `marks`: the user's marks by session id. If a mark contains a name, it
     becomes the session's title, except in exported JSON records, which stay as they are stored.
+    `left_off`: whether the user redacted the last export.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -205,10 +218,12 @@ async def export_sessions(
         previews=[partial(_preview, each) for each in titled],
         forbidden=resolved(home),
         folder=many,
+        redact=left_off.redact,
     )
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return
+    left_off.redact = chosen.redact
     if chosen.format is not Format.JSON:
         sessions = titled
     with app.reporting("Nothing was exported"):

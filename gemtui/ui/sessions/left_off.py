@@ -1,4 +1,4 @@
-"""Where the user left off: the place in each session, and each folder's list of sessions."""
+"""Where the user left off: the place in each session, each folder's list, the last export."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class LeftOff:
     """The places that the user has left, which are kept between starts.
 
     `blocks`: the message's id and the index of the block, by the session's id. `lists`: by the
-    folder that the app was started in.
+    folder that the app was started in. `redact`: whether the last export was redacted.
     """
 
     blocks: dict[str, tuple[str, int]] = field(default_factory=dict)
     lists: dict[str, ListPlace] = field(default_factory=dict)
+    redact: bool = False
 
     @classmethod
     def read(cls, path: Path) -> LeftOff:
@@ -52,7 +53,7 @@ class LeftOff:
     def save(self, path: Path) -> None:
         """Store the newest places in a file that only the user can read. Raises OSError."""
         make_private(path)
-        write_again(path, LeftOff(_newest(self.blocks), _newest(self.lists)), _SIZE)
+        write_again(path, LeftOff(_newest(self.blocks), _newest(self.lists), self.redact), _SIZE)
 
     def leave(self, session: str, transcript: Transcript, cursor: Cursor) -> None:
         """Record the cursor's place in a session; a session is left at its start by default."""

@@ -17,6 +17,7 @@ from gemtui.ui.sessions.store_feed import OpenStore
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
+    from gemtui.ui.sessions.left_off import LeftOff
 
 
 class Undoable(Protocol):
@@ -67,12 +68,14 @@ class SessionsPane(FullScreen[None]):
     """The sessions pane.
 
     `start`: the options the app was started with. `done`: the user's actions that can be undone.
+    `left_off`: what is kept for the next start.
     """
 
     start: Start
     store: OpenStore
     marks: MarksFeed
     done: UndoStack
+    left_off: LeftOff
     navigation: Navigation
     reading: reactive[bool] = reactive(False, init=False)
     """Whether the transcript has the focus; a narrow terminal then shows nothing else."""

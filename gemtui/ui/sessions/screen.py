@@ -70,7 +70,7 @@ class SessionsScreen(SessionsPane):
         super().__init__()
         self.start, self._config = start, config
         self._seen = False
-        self._left_off = LeftOff() if start.demo else LeftOff.read(left_off_file())
+        self.left_off = LeftOff() if start.demo else LeftOff.read(left_off_file())
         self.store = OpenStore(start, show=self._take, changed=self._changed)
         self.marks = MarksFeed(marks_file(), self._take_marks)
         self.done = UndoStack()
@@ -104,7 +104,7 @@ class SessionsScreen(SessionsPane):
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
             open_thoughts = not self._config.fold_thoughts
-            yield ReadPane(self._left_off, open_thoughts=open_thoughts, id="read-pane")
+            yield ReadPane(self.left_off, open_thoughts=open_thoughts, id="read-pane")
         yield EmptyStore()
         yield StatusLine(gives_way="left")
         yield FooterLine()
@@ -139,11 +139,11 @@ class SessionsScreen(SessionsPane):
         await self.marks.close()
         if not self.start.demo:
             with suppress(OSError):
-                await asyncio.to_thread(self._left_off.save, left_off_file())
+                await asyncio.to_thread(self.left_off.save, left_off_file())
 
     def _return_to_list(self) -> None:
         """Show the list as the user left it when the app was started in this folder."""
-        left = self._left_off.lists.get(str(self.start.project))
+        left = self.left_off.lists.get(str(self.start.project))
         if left is not None:
             view = replace(
                 self.sessions.view,
@@ -157,7 +157,7 @@ class SessionsScreen(SessionsPane):
         self.pane.remember_place()
         row = self.sessions.chosen_key
         if isinstance(row, str):
-            self._left_off.leave_list(str(self.start.project), self.sessions.view, row)
+            self.left_off.leave_list(str(self.start.project), self.sessions.view, row)
 
     # --- the store -----------------------------------------------------------------------------
 

@@ -66,7 +66,9 @@ class SessionKeys(SessionsPart):
 
         screen = self.screen
         if wanted := screen.targets:
-            await export_sessions(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
+            await export_sessions(
+                screen.gemtui, wanted, screen.store.home, screen.marks.marks, screen.left_off
+            )
 
     def action_patch(self) -> None:
         from gemtui.sessions.catalog.selection import sessions_with_calls

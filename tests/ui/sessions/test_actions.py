@@ -84,6 +84,14 @@ async def test_a_redacted_export_shows_before_what_it_replaces(store: Path) -> N
         (path,) = Path().glob("*.md")
         assert token[:12] not in path.name + path.read_text()
         assert "[redacted:email-1]" in path.read_text().replace("\\", "")
+        await me.does("e", "[x] Redact")
+        await me.does("tab tab space", "[ ] Redact")
+
+
+async def test_an_export_into_a_git_repository_is_not_without_a_word(store: Path) -> None:
+    Path(".git").mkdir()
+    async with person(store, NARROW) as me:
+        await me.does("e", "is a git repository: take care not to commit this.")
 
 
 async def test_a_file_that_is_gone_and_that_there_is_no_editor_are_said(
