@@ -176,7 +176,6 @@ async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(store: Path
         pytest.param("/", id="filter"),
         pytest.param("j\r/", id="find"),
         pytest.param("je\t", id="export"),
-        pytest.param("?", id="help"),
         pytest.param("2", id="prompt"),
         pytest.param("2\x0f", id="options"),
         pytest.param("2\x07", id="prompt-file"),
@@ -200,9 +199,10 @@ async def test_a_long_paste_is_cut_with_a_word(store: Path, opens: str) -> None:
         await me.is_told("fit here")
 
 
-async def test_a_long_paste_names_no_command(store: Path) -> None:
+@pytest.mark.parametrize("opens", ["ctrl+p", "question_mark"])
+async def test_a_long_paste_names_no_command(store: Path, opens: str) -> None:
     async with person(store, WIDE) as me:
-        await me.press("ctrl+p")
+        await me.press(opens)
         await me.burst(f"\x1b[200~{'x' * 20_000}\x1b[201~")
         assert isinstance(me.app.focused, Input)
         assert len(me.app.focused.value) <= 2_000
