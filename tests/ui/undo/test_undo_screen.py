@@ -112,7 +112,7 @@ async def test_calls_whose_changes_are_in_a_checkpoint_are_marked(project: Path)
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
         await me.sees("↶ checkpoint")
-        (marked,) = [line for line in me.text.splitlines() if "↶ checkpoint ─" in line]
+        (marked,) = [line for line in me.text.splitlines() if "│ ↶ checkpoint" in line]
         above = me.text[: me.text.index(marked)]
         assert above.rindex("moon.py") > above.rindex("Draw the moon.")
         assert "sea.py" not in above
