@@ -24,7 +24,7 @@ from gemtui.kept.deletion import (
 from gemtui.kept.run_copies import forget_copies
 from gemtui.kept.vault import is_on
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.text import clean, clean_line, counted, short_path, size
+from gemtui.text import clean, clean_line, counted, ellipsis, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.text_view import show_text
@@ -40,6 +40,8 @@ _ONLY_KEPT = (
 )
 _NO_TRASH = "It can't be moved to the system's trash, so it would be deleted permanently."
 _LIVE = "It is still being written, so Gemini CLI may be using it."
+_TITLE = 40
+"""Maximum width in cells of a session's title in a message."""
 _LISTED = 500
 """Maximum number of sessions whose files are listed in a question."""
 _BUSY = "A run is using this session. Stop the run first."
@@ -67,7 +69,7 @@ class Deleting:
     def __init__(self, app: AppBase, home: Path) -> None:
         self.gone: list[DeletedSession] = []
         self._app, self._home = app, home
-        self._done: list[Deleted] = []
+        self._done: list[tuple[Summary, Deleted]] = []
         self._problems: list[tuple[Summary, str]] = []
 
     @property
@@ -168,7 +170,7 @@ class Deleting:
                     refused.append((rest, error.left[0][1]))
             else:
                 going.whole = True
-                self._done.append(done)
+                self._done.append((deletion.session, done))
                 await self._forget(deletion.session)
         return refused
 
@@ -248,20 +250,16 @@ class Deleting:
     # --- texts ---------------------------------------------------------------------------------
 
     def _say(self, wanted: int) -> None:
-        words = [
-            str(Deleted(paths=paths, trashed=trashed))
-            for trashed in (True, False)
-            if (
-                paths := tuple(
-                    path for each in self._done if each.trashed is trashed for path in each.paths
-                )
-            )
-        ]
-        if words:
-            many = f"{len(self._done):,} sessions: " if len(self._done) > 1 else ""
+        if self._done:
+            lasting = sum(len(deleted.paths) for _, deleted in self._done if not deleted.trashed)
+            what = f"{len(self._done):,} sessions"
+            if len(self._done) == 1:
+                mark = self._app.glyphs.ellipsis
+                what = f"“{ellipsis(self._done[0][0].title, _TITLE, mark=mark)}”"
+            forever = f", {counted(lasting, 'path')} permanently" if lasting else ""
             known = any(each.trash.is_known for each in self.gone)
-            undo = f", {BY_ID['sessions.undo'].footer()} to undo" if known else ""
-            self._app.show_message(f"{many}{', '.join(words)}{undo}")
+            undo = f" – {BY_ID['sessions.undo'].footer()} to undo" if known else ""
+            self._app.show_message(f"Deleted {what}{forever}{undo}")
         if wanted == 1 and self._problems:
             self._app.show_message(self._problems[0][1], problem=True)
         elif self._problems:

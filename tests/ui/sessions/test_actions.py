@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.config import Config
+from gemtui.config import Config, load_config
+from gemtui.paths import config_file
 from gemtui.ui.kit.messages import FileRequested
 from tests.terminal import Terminal
 from tests.ui.people import NARROW, STORE, WIDE, copy_store, keys, person
@@ -105,6 +106,11 @@ async def test_a_file_that_is_gone_and_that_there_is_no_editor_are_said(
         await me.is_told("no longer exists")
         me.home.post_message(FileRequested(str(store / "projects.json")))
         await me.is_told("no editor is set")
+        await me.command("settings")
+        await me.hears("no editor is set", 2)
+        assert "# theme = " in config_file().read_text()
+        assert load_config(config_file()) == Config()
+        await me.does("ctrl+p 'doctor enter", "gemtui doctor", "settings")
 
 
 @contextmanager

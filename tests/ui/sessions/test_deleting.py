@@ -53,7 +53,7 @@ async def test_a_deletion_asks_first_and_several_are_undone_one_after_the_other(
             await me.press(answer)
             assert content(store) == before
         await confirmed(me)
-        await me.is_told("2 paths moved to the trash, u to undo")
+        await me.is_told(f"Deleted “{first.title}” – u to undo")
         await me.lacks(first.title)
         assert content(store) == {
             name: file for name, file in before.items() if Path(name) not in first.files
@@ -91,7 +91,7 @@ async def test_several_are_deleted_at_once_and_brought_back_at_once(
         await me.does("d", "Delete 2 sessions?", *(session.title for session in chosen))
         await me.sees(*(path.name for session in chosen for path in session.files))
         await me.press("y")
-        await me.is_told("2 sessions: ")
+        await me.is_told("Deleted 2 sessions – ")
         await me.is_told("u to undo")
         await me.until(lambda: gone(chosen))
         await me.lacks("selected")
@@ -187,7 +187,7 @@ async def test_where_the_trash_takes_nothing_a_deletion_for_good_is_asked_about(
         await me.sees("Delete 2 sessions permanently?", "The system reported: there is no trash")
         assert not any(gone([session]) for session in chosen)
         await me.press("D")
-        await me.is_told("deleted permanently")
+        await me.is_told(" permanently")
         assert gone(chosen)
         assert not any("undoes" in message for message in me.said)
 
