@@ -136,12 +136,12 @@ class SessionList(
         )
         words = [amount, "all projects" if view.everywhere else "this project"]
         if snapshot is not None and not snapshot.complete:
-            words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
+            words.append(f"checking {counted(snapshot.total, 'file')}")
         words.append(view.order)
         if view.hidden:
             words.append("including hidden")
         elif rows.concealed:
-            words.append(f"{rows.concealed:,} hidden")
+            words.append(f"{rows.concealed:,} hidden ({_key('hidden')})")
         return tuple(words)
 
     @property

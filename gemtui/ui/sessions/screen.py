@@ -371,7 +371,7 @@ class SessionsScreen(SessionsPane):
         if selection := self.sessions.selection.words:
             yield selection
         if not snapshot.complete:
-            yield f"reading {snapshot.done:,} of {snapshot.total:,}"
+            yield f"{snapshot.done:,} of {counted(snapshot.total, 'file')} checked"
         if snapshot.unreadable:
             files = counted(len(snapshot.unreadable), "file")
             yield f"{self.gemtui.glyphs.warning} {files} can't be read"

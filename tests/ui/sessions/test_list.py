@@ -302,7 +302,7 @@ async def test_reading_is_said_and_the_list_works_meanwhile() -> None:
         app.show((), complete=False)
         assert app.lines[1] == "   Reading…"
         app.show(FEW[:3], complete=False)
-        assert app.sessions.crumbs[2] == "reading 3 of 412"
+        assert app.sessions.crumbs[2] == "checking 412 files"
         await pilot.press("down")
         assert app.highlighted == "s2"
 
