@@ -27,6 +27,7 @@ _UNSAFE = re.compile(
 )
 _UNSEEN = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _DEEPEST = 1100
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = "[\ud800-\udfff]"
 
 
@@ -47,6 +48,8 @@ def json_value(value: Any) -> Any:
     `iso` returns, a path its text, and a member of an enum its value. Sequences become lists; other
     values stay as they are.
     """
+    if type(value) in _PLAIN:
+        return value
     if hasattr(value, "to_dict"):
         return value.to_dict()
     match value:
