@@ -89,9 +89,8 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
     with suppress(OSError):  # if this fails, the report is shown again
-        if not before_run_report(
-            options
-        ).is_news:  # the user has already agreed to the same settings
+        # the user has already agreed to the same settings
+        if not before_run_report(options).is_news:
             before_run_report(entered).remember()
     return EnteredWorktree(
         made,
@@ -120,9 +119,7 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 
     `folder`: the original folder. Returns notes for the user.
     """
-    if trust_of(worktree.folder) is FolderTrust.CLI:
-        return ()
-    if not trust_of(folder).is_trusted:
+    if trust_of(worktree.folder) is FolderTrust.CLI or not trust_of(folder).is_trusted:
         return ()
     with suppress(OSError, OptionError):  # if this fails, the CLI refuses to work there
         remember(worktree.folder)
@@ -176,13 +173,8 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     uncommitted = repository.uncommitted(commit, made.private)
     if uncommitted:
         files = counted(uncommitted, "uncommitted file")
-        notes = (
-            *notes,
-            (
-                f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the "
-                "worktree"
-            ),
-        )
+        verb = "is" if uncommitted == 1 else "are"
+        notes = (*notes, f"{files} of {repository.top} {verb} not in the worktree")
     return made, notes
 
 
@@ -424,44 +416,44 @@ def apply_worktree(
             raise UndoError(
                 f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
             )
-    words = ["gemtui", "worktrees", "apply", worktree.name]
-    command = shlex.join([*words, *(word for path in paths or () for word in ("--path", path))])
+    command = ["gemtui", "worktrees", "apply", worktree.name]
+    for name in paths or ():
+        command += ["--path", name]
     repository = project_of(worktree.repository)
     try:
         with (
             _store_of(worktree) as theirs,
             open_project(*repository, dry_run=dry_run, stop=stop) as project,
         ):
-            wanted = {
-                change.path: change
-                for change in _changes(worktree, theirs)
-                if paths is None or change.name in paths
-            }
-            missing = set(paths or ()) - {change.name for change in wanted.values()}
-            if missing:
-                raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
+            changes = list(_changes(worktree, theirs))
+            if paths is not None:
+                changes = [change for change in changes if change.name in paths]
+                missing = set(paths) - {change.name for change in changes}
+                if missing:
+                    raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
 
             def planned() -> list[Step]:
-                tree = project.store.tree()
-                _copy(theirs, project.store, wanted.values())
-                deltas = {
-                    path: [_backwards(change, tree[path][0] if path in tree else None)]
-                    for path, change in wanted.items()
-                }
+                tree, deltas = project.store.tree(), dict[bytes, list[Delta]]()
+                _copy(theirs, project.store, changes)
+                for change in changes:
+                    now, _ = tree.get(change.path, (None, None))
+                    deltas[change.path] = [_backwards(change, now)]
                 return plan_steps(project.store, tree, deltas)
 
-            done = project.change(
-                APPLY, "", planned, also=dict.fromkeys(wanted, UNKNOWN), command=command
-            )
+            also = {change.path: UNKNOWN for change in changes}
+            result = project.change(APPLY, "", planned, also=also, command=shlex.join(command))
     except UndoInterrupted as error:
         return AppliedWorktree(
             worktree=worktree, steps=error.files.steps, interrupted=error.files.interrupted
         )
     if not dry_run:
-        left = {step.path for step in done.steps if step.action is Action.KEEP}
-        taken = {p.hex(): c.after.encode() for p, c in wanted.items() if p not in left}
-        replace(worktree, taken={**worktree.taken, **taken}).save()
-    return AppliedWorktree(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
+        left = {step.path for step in result.steps if step.action is Action.KEEP}
+        taken = dict(worktree.taken)
+        for change in changes:
+            if change.path not in left:
+                taken[change.path.hex()] = change.after.encode()
+        replace(worktree, taken=taken).save()
+    return AppliedWorktree(worktree=worktree, steps=result.steps, checkpoint=result.checkpoint)
 
 
 def _copy(
@@ -565,33 +557,28 @@ def remove_worktree(worktree: Worktree) -> Removed:
     files are removed later, like other old checkpoints. Raises OSError, and WorktreeError while a
     run is working in the worktree.
     """
-    if (run := is_worked_in(worktree)) is not None:
-        words = (
+    run = is_worked_in(worktree)
+    if run is not None:
+        raise WorktreeError(
             f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop "
             f"{run.id[:8]}"
         )
-        raise WorktreeError(words)
     if worktree.exists:
         shutil.rmtree(worktree.tree)
-    notes = list[str]()
-    branch_left = False
+    note = ""
     try:
         repository = GitRepository.of(worktree.repository)
         if repository.knows(worktree.tree):
             repository.forget(worktree.tree)
         commits = repository.commits(worktree.branch, worktree.commit)
         if commits is not None and commits[1]:
-            branch_left = True
-            words = counted(commits[1], "commit")
-            notes.append(
-                f"branch {worktree.branch} was kept, because no other branch has its {words}"
-            )
+            own = counted(commits[1], "commit")
+            note = f"branch {worktree.branch} was kept, because no other branch has its {own}"
         elif commits is not None:
             repository.delete_branch(worktree.branch)
     except WorktreeError as error:
-        branch_left = True
-        notes.append(f"git may still list the worktree in {worktree.repository}: {error}")
+        note = f"git may still list the worktree in {worktree.repository}: {error}"
     with suppress(OSError):
         forget(worktree.folder)
     worktree.forget()
-    return Removed(branch_left, tuple(notes))
+    return Removed(bool(note), (note,) if note else ())
