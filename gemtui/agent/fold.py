@@ -30,7 +30,6 @@ from gemtui.transcript.displays import written_display
 from gemtui.transcript.model import (
     Author,
     Block,
-    Display,
     Message,
     Notice,
     NoticeLevel,
@@ -69,13 +68,14 @@ class _Open:
         text = "".join(self.deltas)
         if len(self.deltas) > 1:
             self.deltas = [text]
-        blocks: tuple[Block, ...] = (Text(text=text),) if text.strip() else ()
-        thoughts = tuple(block for block in self.blocks if isinstance(block, Thought))
-        rest = tuple(block for block in self.blocks if not isinstance(block, Thought))
+        blocks: list[Block] = [block for block in self.blocks if isinstance(block, Thought)]
+        if text.strip():
+            blocks.append(Text(text=text))
+        blocks += [block for block in self.blocks if not isinstance(block, Thought)]
         return Message(
             id=self.id,
             author=Author.MODEL,
-            blocks=(*thoughts, *blocks, *rest),
+            blocks=tuple(blocks),
             time=self.time,
             model=self.model,
         )
@@ -242,28 +242,22 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
 
     An edit's diff is derived from the call's arguments, because streams contain no diffs.
     """
-    text = result.output if isinstance(result.output, str) or result.output is None else None
-    output = text if text is not None or result.output is None else pretty(result.output)
-    refused = tool_output.is_blocked(output or "") and result.status is ResultStatus.DENIED
-    status = ToolStatus.REFUSED if refused else _STATUS[result.status]
-    ok = status is ToolStatus.SUCCESS
+    output = result.output
+    if output is not None and not isinstance(output, str):
+        output = pretty(output)
+    status = _STATUS[result.status]
+    if status is ToolStatus.DENIED and tool_output.is_blocked(output or ""):
+        status = ToolStatus.REFUSED
     duration = None if result.duration_ms is None else timedelta(milliseconds=result.duration_ms)
-    return replace(
-        call,
-        status=status,
-        output=output if ok else None,
-        error=None if ok else output,
-        display=_display(call, output) if ok else None,
-        time=_time(event),
-        duration=duration,
-    )
-
-
-def _display(call: ToolCall, output: str | None) -> Display | None:
+    call = replace(call, status=status, time=_time(event), duration=duration)
+    if status is not ToolStatus.SUCCESS:
+        return replace(call, output=None, error=output, display=None)
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
-        return written_display(output)
-    return requested_change(kind, call.args, output)
+        display = written_display(output)
+    else:
+        display = requested_change(kind, call.args, output)
+    return replace(call, output=output, error=None, display=display)
 
 
 def _is_running(block: Block) -> bool:

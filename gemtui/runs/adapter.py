@@ -89,7 +89,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
             found = self.detect()
             found.program()
             check_gate(options, self._environ, version=found.version)
-        check_budget(options, _day_budget(), self._environ)
+        check_budget(options, day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Prepare the run's folder, and store the user's notification commands in it."""
@@ -101,13 +101,16 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
         If the policy can't be read, the tools are left out.
         """
-        if (day := _day_budget()) is not None:
-            request = replace(request, about={**request.about, "day_budget": day})
-        if request.about.get("ask"):
-            request = replace(request, about={**request.about, "answer_within": _answer_within()})
+        about: About = {**request.about}
+        day = day_budget()
+        if day is not None:
+            about["day_budget"] = day
+        if about.get("ask"):
+            about["answer_within"] = _answer_within()
+        request = replace(request, about=about)
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
-            return replace(request, about={**request.about, "hidden": hidden})
+            return replace(request, about={**about, "hidden": hidden})
         return request
 
 
@@ -118,18 +121,6 @@ def _answer_within() -> int:
     with suppress(ConfigError):
         return load_config(config_file()).answer_within
     return Config().answer_within
-
-
-def _day_budget() -> float | None:
-    """Return the daily budget in US dollars; None means no limit.
-
-    Raises OptionError if the settings can't be read.
-    """
-    try:
-        return day_budget()
-    except ConfigError as error:
-        what = f"the daily budget is unknown: {error}"
-        raise OptionError(f"budget: {what}", option="budget", what=what) from None
 
 
 def keep_commands(folder: RunFolder) -> None:

@@ -48,11 +48,14 @@ _OWN_PRICES = "add a price to prices.toml, or run without a budget"
 def day_budget() -> float | None:
     """Return the user's limit for all of a day's sessions, in US dollars.
 
-    None means no limit. Raises ConfigError if the settings can't be read.
+    None means no limit. Raises OptionError if the settings can't be read.
     """
     from gemtui.config import load_config
 
-    return load_config(config_file()).day_budget or None
+    try:
+        return load_config(config_file()).day_budget or None
+    except ConfigError as error:
+        raise _refused(f"the daily budget is unknown: {error}") from None
 
 
 def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str, str]) -> None:
