@@ -24,8 +24,9 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.examples import Example, try_examples, with_example
 from gemtui.policy.model.mcp_names import cli_name
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, RecordedCall
 from gemtui.policy.model.tool_catalog import TOOLS, tool
+from gemtui.policy.suggest.replay import POWERSHELL
 from gemtui.text import clean, clean_line, size
 from gemtui.ui.draw.lines import Line, Piece
 from gemtui.ui.draw.theme import Look, Role
@@ -337,6 +338,7 @@ class TryScreen(SimulatorScreen):
     ) -> None:
         super().__init__(simulation)
         self._history, self._begin_with = history, call
+        self._recorded: RecordedCall | None = None
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
@@ -377,8 +379,17 @@ class TryScreen(SimulatorScreen):
             self.show_status()
             self.answer.show_text("The arguments are not valid JSON yet.")
             self.refresh_bindings()
+        elif self._is_powershell(call):
+            self.show_status()
+            self.answer.show_text(f"Not checked: {POWERSHELL}.")
+            self.refresh_bindings()
         else:
             self._decide(call)
+
+    def _is_powershell(self, call: Call) -> bool:
+        """Return whether a call is a recorded one whose command was PowerShell's."""
+        recorded = self._recorded
+        return recorded is not None and recorded.is_powershell and recorded.call == call
 
     @work(exclusive=True, group="answer")
     async def _decide(self, call: Call) -> None:
@@ -405,6 +416,7 @@ class TryScreen(SimulatorScreen):
 
         recorded = await self.app.push_screen_wait(PickCallScreen(self._history))
         if recorded is not None:
+            self._recorded = recorded
             self.form.fill(recorded.call)
             self.form.focus_args()
 

@@ -12,11 +12,13 @@ from textual.widgets import Input, TextArea
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.setup import Explanation
 from gemtui.policy.model.rules import Call, Decision
+from gemtui.policy.suggest.replay import POWERSHELL
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator.try_call import CallForm, TryScreen
 from tests.hostile import ATTACK
 from tests.patience import PATIENCE
-from tests.ui.histories import trier
+from tests.sessions import stores
+from tests.ui.histories import YESTERDAY, call, session, trier
 from tests.ui.people import BOTH, Person
 
 
@@ -89,6 +91,22 @@ async def test_a_call_of_a_past_session_is_searched_and_tried(tmp_path: Path) ->
         await me.does("down down down enter", "9 calls in 3 sessions", "web_fetch")
         await me.does("/ 'rm space 'build", "1 of 9 calls")
         await me.does("enter", "Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
+
+
+async def test_a_command_recorded_on_windows_is_not_explained_as_one_of_bash(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / ".gemini"
+    stores.marker(home, "win", r"C:\work")
+    calls = [call(10, "run_shell_command", command="rm -rf dist")]
+    session(home, 5, "Tidy up", calls, key="win", seconds=YESTERDAY)
+    async with trier(TryScreen, tmp_path, BOTH, project=False) as me:
+        await me.does("ctrl+l", "Choose a recorded call", "rm -rf dist")
+        await me.does("/ 'dist", "1 of 10 calls")
+        await me.does("enter", "Try a call", "rm -rf dist", f"Not checked: {POWERSHELL}"[:40])
+        assert "⊘ deny" not in me.text
+        me.app.screen.query_one("#args", TextArea).text = '{"command": "rm -rf dist "}'
+        await me.sees("⊘ deny  by rule 1")
 
 
 async def test_a_late_answer_to_earlier_arguments_is_not_shown(
