@@ -31,7 +31,7 @@ DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b[27u", "\x1bOQ", "\x11"
 async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.does("question_mark", "Keys", "Open this session", "More")
-        await me.does("escape enter question_mark", "Fold or unfold this block")
+        await me.does("escape enter question_mark", "Find in this transcript", "More")
         assert "Open this session" not in me.text
 
 

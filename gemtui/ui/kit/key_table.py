@@ -289,7 +289,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("prompts", "P", MOVE, "Prompts", "List the prompts and jump to one"),
         *_jumps("tool", ("left_square_bracket", "right_square_bracket"), "Tool", "tool call"),
         *_jumps("failure", ("X", "x"), "Failed", "failed call"),
-        ("open", "enter", OPEN, "Open", "Open a subagent or an image, or unfold this block"),
+        ("open", "enter", OPEN, "Open", "Open a subagent or image, or unfold this"),
         ("fold", "space", VIEW, "Fold", "Fold or unfold this block"),
         ("fold_all", "f", VIEW, "Fold all", "Fold or unfold everything"),
         ("thoughts = fold_kind('thoughts')", "T", VIEW, "Thoughts", "Unfold or fold all thoughts"),
