@@ -14,7 +14,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from gemtui.calls.paths import recorded_path, recorded_paths
+from gemtui.calls.paths import in_project, recorded_path, recorded_paths
 from gemtui.sessions.catalog.cache import CachedRows
 from gemtui.sessions.catalog.read_files import read_cached, read_log
 from gemtui.sessions.catalog.summary import Summary
@@ -152,21 +152,52 @@ def recorded_changes(
         progress(number, len(wrote))
 
 
-def change_of(
-    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
-) -> DiffDisplay | Problem | None:
-    """Return the change a call made or would have made; None if unknown.
+class WriteReason(NamedTuple):
+    """What a call wrote, and why.
 
-    The change is read from the call's session.
+    `change`: the change it made or would have made; None if unknown. `prompt`: the first line of
+    the prompt that it belongs to; "" if there is none.
     """
 
-    def change(log: SessionLog) -> DiffDisplay | None:
+    change: DiffDisplay | None
+    prompt: str
+
+
+def reason_of(
+    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
+) -> WriteReason | Problem:
+    """Return the change and the prompt of a write, as read from its session."""
+
+    def reason(log: SessionLog) -> WriteReason:
+        prompt = ""
+        for outline in transcript_of(log).outlines:
+            if outline.id == write.message:
+                break
+            prompt = outline.excerpt if outline.is_current_prompt else prompt
         for candidate, change in _writes(log, of_message=write.message):
             if candidate.block == write.block:
-                return change
-        return None
+                return WriteReason(change, prompt)
+        return WriteReason(None, prompt)
 
-    return read_log(write.source.path, change, cancelled)
+    return read_log(write.source.path, reason, cancelled)
+
+
+def written_texts(session: Summary) -> dict[str, str | None] | Problem:
+    """Return the text that a session last wrote to each file; None where it isn't recorded.
+
+    The keys are the files' paths, which are relative inside the project.
+    """
+
+    def texts(log: SessionLog) -> dict[str, str | None]:
+        return {
+            in_project(str(normalized_path(session.project, write.name)), session.project): (
+                None if change is None else change.new
+            )
+            for write, change in _writes(log)
+            if write.status is ToolStatus.SUCCESS
+        }
+
+    return read_log(session.path, texts)
 
 
 def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:

@@ -22,15 +22,15 @@ from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import (
     ProjectPatch,
     RecordedWrite,
-    change_of,
+    WriteReason,
     normalized_path,
+    reason_of,
     recorded_changes,
     recorded_writes,
     remarks,
     writes_by_file,
     wrote_first,
 )
-from gemtui.transcript.model import DiffDisplay
 from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, read, session, talk, uuid
@@ -142,13 +142,17 @@ def test_a_file_has_one_name(tmp_path: Path) -> None:
     ]
 
 
-def test_the_change_of_a_write_is_read_when_it_is_wanted(tmp_path: Path) -> None:
+def test_the_change_and_the_prompt_of_a_write_are_read_when_they_are_wanted(tmp_path: Path) -> None:
     stored(tmp_path, 1, wrote(ROOT / "a", None, "1", seconds=5), wrote(ROOT / "a", "1", "2"))
-    changes = [change_of(each) for each in writes(tmp_path)]
-    assert [each.new for each in changes if isinstance(each, DiffDisplay)] == ["1", "2"]
+    reasons = [reason_of(each) for each in writes(tmp_path)]
+    assert [
+        (each.prompt, each.change and each.change.new)
+        for each in reasons
+        if isinstance(each, WriteReason)
+    ] == [("Prompt 1", "1"), ("Prompt 1", "2")]
     (first, _) = writes(tmp_path)
     first.source.path.unlink()
-    assert isinstance(change_of(first), Problem)
+    assert isinstance(reason_of(first), Problem)
 
 
 def test_sessions_that_wrote_a_file_are_read_first(tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("zoom", "z", VIEW, "Full width", "Toggle full width for the transcript"),
         ("info", "i", OPEN, "Details", "Show this session's files, copies and subagents"),
         ("search", "F", SEARCH, "Search", "Search the text of all sessions"),
+        ("compare", "", VIEW, "Compare", "Compare two selected sessions: files, cost, prompts"),
         ("stats", "t", OPEN, "Stats", "Show tokens, calls, files and cost"),
         ("files", "w", OPEN, "Changed files", "List the files that sessions wrote"),
         ("waiting", "L", OPEN, "Needs you", "Go to a question that waits for your answer"),

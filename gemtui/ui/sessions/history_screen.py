@@ -30,17 +30,17 @@ from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.sessions.written_files import (
     RecordedWrite,
-    change_of,
+    WriteReason,
+    reason_of,
     recorded_writes,
     writes_by_file,
     wrote_first,
 )
 from gemtui.text import clean, clean_line, counted, file_name, relative, visible
-from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, two_ended, wrap
 from gemtui.ui.draw.text_rows import note_line
-from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.draw.theme import BOLD, Look, Role, look_of
 from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import free_name
 from gemtui.ui.kit.editor import edit_file
@@ -306,8 +306,8 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, HistoryR
             return
         if isinstance(row, WriteRow):
             heading.show_parts(_heading(row.write, look_of(self.app, self.size.width)))
-            change = await asyncio.to_thread(change_of, row.write, cancelled=reading.is_stopped)
-            view.show(lambda look: _change_lines(change, look))
+            reason = await asyncio.to_thread(reason_of, row.write, cancelled=reading.is_stopped)
+            view.show(lambda look: _reason_lines(reason, look))
             return
         if self._found is None:
             sessions = self._snapshot.sessions
@@ -429,13 +429,21 @@ def _heading(write: RecordedWrite, look: Look) -> Sequence[Content]:
     return [words, Content.styled(format_time(write.when, look), "dim")]
 
 
-def _change_lines(change: DiffDisplay | Problem | None, look: Look) -> Sequence[Line]:
-    if isinstance(change, Problem):
-        return (note_line(clean_line(f"{change.path}: {change.what}"), look),)
-    if change is None:
-        return (note_line("the change was not recorded", look),)
-    body = draw_diff(change, look, folded=False)
-    return body.lines or (note_line(body.note, look),)
+def _reason_lines(reason: WriteReason | Problem, look: Look) -> Sequence[Line]:
+    """Return the lines that show the prompt of a write, and its change."""
+    if isinstance(reason, Problem):
+        return (note_line(clean_line(f"{reason.path}: {reason.what}"), look),)
+    lines: list[Line] = []
+    if reason.prompt:
+        you = Piece("You  ", look[Role.ACCENT] + BOLD)
+        lines += [
+            *wrap((you, Piece(clean_line(reason.prompt), look[Role.TEXT])), look.width),
+            BLANK,
+        ]
+    if reason.change is None:
+        return (*lines, note_line("the change was not recorded", look))
+    body = draw_diff(reason.change, look, folded=False)
+    return (*lines, *(body.lines or (note_line(body.note, look),)))
 
 
 def _known(found: Recovered) -> str:

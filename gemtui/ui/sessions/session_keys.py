@@ -70,6 +70,31 @@ class SessionKeys(SessionsPart):
                 screen.gemtui, wanted, screen.store.home, screen.marks.marks, screen.left_off
             )
 
+    @background("compare", exclusive=True)
+    async def action_compare(self) -> None:
+        """Show the two selected sessions side by side, and the difference of what they wrote."""
+        from gemtui.stats.prices import load_prices
+        from gemtui.ui.kit.text_view import show_text
+        from gemtui.ui.sessions.comparing import compared
+
+        screen = self.screen
+        wanted = [named(session, screen.marks.marks) for session in screen.targets]
+        if len(wanted) != 2:
+            screen.gemtui.show_message("Select two sessions to compare: space selects.")
+            return
+        with screen.gemtui.reporting("The sessions could not be compared"):
+            lines = await asyncio.to_thread(
+                lambda: list(
+                    compared(
+                        wanted,
+                        load_prices(),
+                        home=screen.store.home,
+                        cache=screen.gemtui.start.cache,
+                    )
+                )
+            )
+            show_text(screen.gemtui, "Two sessions", "\n".join(lines), what="the comparison")
+
     def action_patch(self) -> None:
         from gemtui.sessions.catalog.selection import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen

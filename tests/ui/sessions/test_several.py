@@ -86,3 +86,11 @@ async def test_one_that_can_not_be_written_stops_no_others_and_none_goes_into_th
     assert [path.name for path in Path("gemini-sessions").iterdir()] == [
         "Write-a-haiku-file-63a18d40.md"
     ]
+
+
+async def test_two_sessions_are_compared_by_facts_prompts_and_what_they_wrote(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.does("space space ctrl+p 'compare enter", "Two sessions")
+        await me.sees("prompts", "cost", "Prompts of A", "first question", "Files")
+        await me.press("escape", "escape")
+        await me.does("space ctrl+p 'compare enter", "Select two sessions to compare")
