@@ -582,19 +582,8 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         assert me.pane.prompt.text == "once more"
     async with runner(home, project, NARROW) as me:
         await me.sees("mode default  1 setting here turns off confirmations")
-
-
-async def test_the_options_say_what_nobody_is_asked_about(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    """One line of it stays in sight in 80x24."""
-    fake_cli(START, END)
-    allowed(project, "write_file")
-    async with runner(home, project, NARROW) as me:
-        await me.press("ctrl+o")
-        await me.sees("1 setting turns off confirmations, 9 other notices: see above")
-        await me.press("shift+tab")
-        await me.sees("tools.allowed in")
+        await me.does("ctrl+o", "1 setting turns off confirmations, 9 other notices: see above")
+        await me.does("shift+tab", "tools.allowed in")  # one line of it stays in sight
 
 
 async def test_a_folder_that_is_not_utf8_is_refused_in_words(
