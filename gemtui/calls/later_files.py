@@ -18,7 +18,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from itertools import chain, islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -138,7 +137,7 @@ class _LaterFiles:
 
 @cache
 def _later_files() -> _LaterFiles:
-    text = files("gemtui.calls").joinpath("later_files.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("later_files.toml").read_text(encoding="utf-8")
     return _LaterFiles(msgspec.convert(tomllib.loads(text), _Table))
 
 

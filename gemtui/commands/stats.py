@@ -20,8 +20,8 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.store.store import Problem
-from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.reading import activities
 from gemtui.stats.report import Stats, Sums, Tally
 from gemtui.text import clean_line, counted, ellipsis, short_path
 

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 from contextlib import suppress
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
     `folder`: the folder from which the extension is installed; the hooks' commands name it. `mcp`:
     also provide an MCP server with which agents read stored sessions.
     """
-    packaged = files("gemtui.extension") / "files"
+    packaged = Path(__file__).with_name("files")
     manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
     if mcp:
         program, *arguments = python("-m", "gemtui", "mcp")
@@ -100,7 +99,7 @@ def command(event: str, folder: Path) -> str:
 
 def _gated(event: str, folder: Path) -> str:
     """Return the part of a command that asks about a tool call, or tells of its end; it exits."""
-    asks = _quoted((files("gemtui.extension") / "files" / "ask.py").read_text())
+    asks = _quoted((Path(__file__).with_name("files") / "ask.py").read_text())
     live = _quoted(folder.parent / live_dir().name)
     asks = f'exec 2>/dev/null; "$GEMTUI_PYTHON" -I -S -c {asks} {live} "$PPID"'
     if event == "BeforeTool":

@@ -7,8 +7,8 @@ import re
 import tomllib
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from math import log2
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -223,7 +223,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "login": is_login,
 }
 _FILE: Final = msgspec.convert(
-    tomllib.loads(files("gemtui.redact").joinpath("rules.toml").read_text(encoding="utf-8")),
+    tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8")),
     _RulesFile,
 )
 RULES: Final = tuple(map(_form, _FILE.rules))

@@ -26,8 +26,9 @@ from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Store
+from gemtui.stats.conversation import sums_of
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Sums, sums_of, sums_since
+from gemtui.stats.report import Sums, sums_since
 from gemtui.transcript.model import Author, Outline
 
 _STEP = 0.05

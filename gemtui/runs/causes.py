@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -72,7 +72,7 @@ class _CausesFile(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _table() -> _CausesFile:
     """Return the table that is shipped with gemtui."""
-    text = files("gemtui.runs").joinpath("causes.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("causes.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), _CausesFile, strict=False)
 
 

@@ -16,7 +16,8 @@ from msgspec.structs import astuple
 
 from gemtui.calls.paths import in_project, recorded_path, recorded_paths
 from gemtui.sessions.catalog.cache import CachedRows
-from gemtui.sessions.catalog.read_files import read_cached, read_log
+from gemtui.sessions.catalog.read_cached import read_cached
+from gemtui.sessions.catalog.read_files import read_log
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog

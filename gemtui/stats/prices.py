@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -107,5 +106,5 @@ def load_prices(own: Path | None = None) -> Prices:
 
 @lru_cache(maxsize=1)
 def _shipped() -> Prices:
-    text = files("gemtui.stats").joinpath(FILE).read_text(encoding="utf-8")
+    text = Path(__file__).with_name(FILE).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), Prices)

@@ -1,6 +1,4 @@
-"""Sum up the activity of sessions: in total and by group, or of one conversation with its
-context.
-"""
+"""Sum up the activity of sessions: in total and by group."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,13 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from gemtui.calls.paths import recorded_name
-from gemtui.errors import GemtuiError
 from gemtui.jsonout import fields
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
-from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.conversation import transcript_of
-from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import (
     EXIT_CODE,
@@ -32,18 +26,23 @@ from gemtui.stats.activity import (
     FileActivity,
     SlotActivity,
     ToolCallCount,
-    activities,
-    answers_of,
 )
 from gemtui.stats.prices import Prices
-from gemtui.transcript.model import Author, Outline, ToolStatus
+from gemtui.stats.reading import activities
 from gemtui.transcript.usage import Usage, usage_sum
 
 K = TypeVar("K")
 _UNKNOWN = Usage()
 UNKNOWN_MODEL = "(unknown)"
 """The name under which answers of an unknown model are counted."""
-_FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
+
+
+@cache
+def _failed() -> frozenset[str]:
+    """Return the results of calls that failed."""
+    from gemtui.transcript.model import ToolStatus
+
+    return frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
 class PricedAnswers(NamedTuple):
@@ -109,7 +108,8 @@ class Sums(Struct):
     @property
     def failures(self) -> dict[str, int]:
         """How many calls failed, by result."""
-        return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}
+        failed = _failed()
+        return {ended: count for ended, count in sorted(self.calls.items()) if ended in failed}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values; null means unknown."""
@@ -211,7 +211,7 @@ class Tally:
 
     def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
         """Add the activity within a time slot. `prompts`: how many of its prompts count."""
-        answers = [_priced(one, self._prices) for one in part.answers]
+        answers = [priced(one, self._prices) for one in part.answers]
         files = [_file(session.project, path) for path in part.writes]
         whole = _Part(session.id, prompts, answers, part.calls, files)
         self._projects[session.group].append(whole)
@@ -258,7 +258,8 @@ class Tally:
         )
 
 
-def _priced(answers: Answers, prices: Prices | None) -> PricedAnswers:
+def priced(answers: Answers, prices: Prices | None) -> PricedAnswers:
+    """Return a model's answers with their cost. `prices`: None if they are unknown."""
     model, usage = answers.model, answers.usage
     cost = None if prices is None else prices.cost(model, usage, long=answers.long)
     known = None if usage == _UNKNOWN else cost
@@ -304,36 +305,6 @@ def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
     return [{name: key, **groups[key].to_dict()} for key in sorted(groups)]
 
 
-# --- one conversation ----------------------------------------------------------------------------
-
-
-class ContextUse(Struct, frozen=True):
-    """The tokens of a model's context that a conversation uses.
-
-    `limit`: the size of the context; None if unknown.
-    """
-
-    used: int
-    limit: int | None
-
-    @property
-    def percent(self) -> int | None:
-        """The part of the context that is used, as a percentage; None if unknown."""
-        return None if self.limit is None else round(100 * self.used / self.limit)
-
-
-def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
-    """Return how much of the context the conversation will use with its next prompt.
-
-    This is at least the last answer and its input. Returns None if their tokens are unknown.
-    """
-    last = next((outline for outline in reversed(outlines) if outline.author is Author.MODEL), None)
-    if last is None or last.usage is None or last.usage.input is None:
-        return None
-    used = last.usage.input + (last.usage.output or 0)
-    return ContextUse(used, prices.context(last.model or ""))
-
-
 def sums_since(
     sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None
 ) -> Sums:
@@ -352,28 +323,3 @@ def sums_since(
     total = tally.stats().total
     total.unknown += unread
     return total
-
-
-def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
-    """Return the outlines of the messages that a session contains at the moment.
-
-    `session`: its id. `home`, `cache`: as in `Index`. Returns () if the session can't be found or
-    read. Blocking, because it reads files.
-    """
-    try:
-        path = Index(home, cache=cache).find(session).path
-        with SessionLog.read(path) as log:
-            return transcript_of(log, in_flight=False).outlines
-    except (GemtuiError, OSError):
-        return ()
-
-
-def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
-    """Return the tokens and cost of the answers in a conversation.
-
-    `outlines`: its messages. `now`: the time for answers without one. Subagents are not included,
-    because they have their own sessions.
-    """
-    sums = Sums()
-    sums.add_answers([_priced(answers, prices) for answers in answers_of(tuple(outlines), now)])
-    return sums

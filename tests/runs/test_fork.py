@@ -21,7 +21,7 @@ from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import recorded_writes
-from gemtui.stats.activity import activities
+from gemtui.stats.reading import activities
 from gemtui.transcript.model import Text, ToolCall
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, marker, only, read, session, talk, uuid

@@ -16,8 +16,8 @@ from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
-from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
+from gemtui.stats.reading import activities
 from gemtui.stats.report import Stats, Tally
 from gemtui.transcript.usage import Usage
 from tests.sessions import logs

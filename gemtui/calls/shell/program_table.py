@@ -15,7 +15,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -341,7 +340,7 @@ class ProgramTable:
 @cache
 def program_table() -> ProgramTable:
     """Return the table that is shipped with gemtui."""
-    text = files("gemtui.calls.shell").joinpath("programs.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
     return ProgramTable(msgspec.convert(tomllib.loads(text), _ProgramsFile))
 
 

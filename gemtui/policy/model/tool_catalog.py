@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
@@ -39,7 +39,7 @@ class _ToolRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_n
 
 def _rows() -> Mapping[str, _ToolRow]:
     """Return the rows of `tools.toml`, by the tool's name."""
-    text = files("gemtui.policy.model").joinpath("tools.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("tools.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, _ToolRow])
 
 

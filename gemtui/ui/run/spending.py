@@ -10,8 +10,9 @@ from functools import partial
 from gemtui.agent.options import dollars_text
 from gemtui.errors import ConfigError
 from gemtui.moments import start_of_day
+from gemtui.stats.conversation import context_use, recorded_outlines, sums_of
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Sums, context_use, recorded_outlines, sums_of, sums_since
+from gemtui.stats.report import Sums, sums_since
 from gemtui.transcript.model import Author, Outline
 from gemtui.ui.kit.screens import background
 from gemtui.ui.run.panes import RunPane, RunPart

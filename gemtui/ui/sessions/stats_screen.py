@@ -17,8 +17,8 @@ from gemtui.errors import ConfigError
 from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
-from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.reading import activities
 from gemtui.stats.report import Stats, Sums, Tally
 from gemtui.text import cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap

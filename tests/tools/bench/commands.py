@@ -13,7 +13,7 @@ from tests.tools.bench.measure import Cost, Row, medians
 from tests.tools.bench.starting import environ
 
 FLOOR = ("-c", "import click")
-COMMANDS = (
+COMMANDS: tuple[tuple[str, ...], ...] = (
     ("sessions", "--everywhere", "--json"),
     ("sessions", "--everywhere", "--limit", "20"),
     ("show", "latest"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.paths import config_file
-from gemtui.stats.activity import activities
+from gemtui.stats.reading import activities
 from gemtui.ui.sessions import stats_screen
 from gemtui.ui.sessions.stats_screen import StatsScreen, number
 from tests.patience import PATIENCE
