@@ -14,7 +14,7 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.stats.counting import answers_of
 from gemtui.stats.prices import Prices
-from gemtui.stats.report import Sums, priced
+from gemtui.stats.report import Sums, with_cost
 from gemtui.transcript.model import Author, Outline
 
 
@@ -66,5 +66,5 @@ def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
     because they have their own sessions.
     """
     sums = Sums()
-    sums.add_answers([priced(answers, prices) for answers in answers_of(tuple(outlines), now)])
+    sums.add_answers([with_cost(answers, prices) for answers in answers_of(tuple(outlines), now)])
     return sums

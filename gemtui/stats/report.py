@@ -211,7 +211,7 @@ class Tally:
 
     def _add(self, session: Counted, part: SlotActivity, prompts: int) -> None:
         """Add the activity within a time slot. `prompts`: how many of its prompts count."""
-        answers = [priced(one, self._prices) for one in part.answers]
+        answers = [with_cost(one, self._prices) for one in part.answers]
         files = [_file(session.project, path) for path in part.writes]
         whole = _Part(session.id, prompts, answers, part.calls, files)
         self._projects[session.group].append(whole)
@@ -226,7 +226,6 @@ class Tally:
     def stats(self) -> Stats:
         """Return the sums over all sessions that have been added."""
         days: defaultdict[date, list[_Part]] = defaultdict(list)
-        months: defaultdict[date, list[_Part]] = defaultdict(list)
         hours: defaultdict[int, list[_Part]] = defaultdict(list)
         week: Counter[tuple[int, int]] = Counter()
         for slot, parts in self._slots.items():
@@ -234,7 +233,6 @@ class Tally:
                 continue
             time = datetime.fromtimestamp(slot * SLOT, self._zone)
             days[time.date()] += parts
-            months[time.date().replace(day=1)] += parts
             hours[time.hour] += parts
             answers = sum(
                 priced.answers.count
@@ -244,21 +242,24 @@ class Tally:
             )
             if answers:
                 week[time.weekday(), time.hour] += answers
-        projects = _sums_by(self._projects)
+        projects, of_days = _sums_by(self._projects), _sums_by(days)
+        months: defaultdict[date, list[Sums]] = defaultdict(list)
+        for day in sorted(of_days):
+            months[day.replace(day=1)].append(of_days[day])
         return Stats(
             prices=self._prices,
             total=_total(projects.values()),
             projects=projects,
             models=_sums_by(self._models),
-            days=_sums_by(days),
-            months=_sums_by(months),
+            days=of_days,
+            months={month: _total(sums) for month, sums in months.items()},
             tools={tool: _total([sums]) for tool, sums in self._tools.items()},
             hours=_sums_by(hours),
             week=week,
         )
 
 
-def priced(answers: Answers, prices: Prices | None) -> PricedAnswers:
+def with_cost(answers: Answers, prices: Prices | None) -> PricedAnswers:
     """Return a model's answers with their cost. `prices`: None if they are unknown."""
     model, usage = answers.model, answers.usage
     cost = None if prices is None else prices.cost(model, usage, long=answers.long)
@@ -280,7 +281,7 @@ def _sums(parts: Sequence[_Part]) -> Sums:
 
 
 def _total(groups: Collection[Sums]) -> Sums:
-    """Return the sums over groups that have nothing in common except sessions and files."""
+    """Return the sums over groups that share nothing but sessions, files and models."""
     return Sums(
         sessions=set().union(*(sums.sessions for sums in groups)),
         prompts=sum(sums.prompts for sums in groups),
