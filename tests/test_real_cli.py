@@ -208,8 +208,7 @@ async def test_a_session_is_seen_while_it_is_written(gemini: GeminiCli) -> None:
     (gemini.project / "hello.py").write_text("print('hello')\n")
     first, second = Gate(), Gate()
     turns = [answer(thought("Looking"), READ, after=first), answer(text("Done."), after=second)]
-    stop = asyncio.Event()
-    watching = Watching(gemini.store, watch(gemini.store, stop=stop))
+    watching = Watching(gemini.store, watch(gemini.store))
     with ModelServer(turns) as model, gemini.start(model, PROMPT) as run:
         asked = await watching.until(lambda session: session.prompts == 1)
         assert (asked.title, asked.tool_calls, asked.messages) == (PROMPT, 0, 1)
@@ -220,7 +219,6 @@ async def test_a_session_is_seen_while_it_is_written(gemini: GeminiCli) -> None:
         second.open()
         ended = await watching.until(lambda session: session.messages == 3)
         await asyncio.to_thread(run.finish)
-    stop.set()
 
     log = watching.log
     assert log is not None

@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -62,8 +63,8 @@ LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
 """The code of the error event about an answer that came after another one."""
 _MOST_STDERR = 1_000_000
-_OWNER_LOOK = 25
-"""After this many reads without output, check that the supervisor is alive."""
+_OWNER_LOOK = 0.5
+"""Seconds between two checks that the supervisor is alive, while there is no output."""
 
 
 class Guard(Protocol):
@@ -159,8 +160,9 @@ class GeminiRun:
             hides=self._hides,
         )
         reader = NdjsonReader(parse=parse_line)
-        looks, asked = 0, 0
-        async for chunk in tail(self.folder.stdout, ended=self._ended):
+        checked, asked = time.monotonic(), 0
+        output = tail(self.folder.stdout, ended=self._ended, beside=[self.gate.path])
+        async for chunk in output:
             for line in reader.feed(chunk):
                 for event in stream.feed(line):
                     yield event
@@ -170,9 +172,9 @@ class GeminiRun:
                     await asyncio.to_thread(self.gate.question, asked)
                 ):
                     yield event
-            looks = 0 if chunk else looks + 1
-            if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
+            if not chunk and time.monotonic() - checked > _OWNER_LOOK:
                 await asyncio.to_thread(self._check_owner)
+                checked = time.monotonic()
         for line in reader.close():
             for event in stream.feed(line):
                 yield event

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -23,7 +23,9 @@ from gemtui.jsonin import loads
 from gemtui.text import clean
 
 READ_PAUSE = 0.02
-"""Seconds between two reads of a file that has not grown."""
+"""Seconds between two reads of a growing file."""
+_LONGEST_PAUSE = 2.0
+"""Seconds between two reads of a file of which the system reports no changes."""
 _CHUNK = 256 * 1024
 _MOST_READ = 4 * 1024 * 1024
 """The most bytes of new output that are held in memory to find events, unless a line is longer."""
@@ -32,22 +34,28 @@ _MOST_READ = 4 * 1024 * 1024
 # --- growing files --------------------------------------------------------------------------------
 
 
-async def tail(path: Path, *, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def tail(
+    path: Path, *, ended: Callable[[], bool], beside: Sequence[Path] = ()
+) -> AsyncIterator[bytes]:
     """Yield what is written to `path`, in chunks of at most 256 KiB.
 
     `ended`: returns whether the writer has ended; what it wrote before that is still yielded.
-    Each read that finds nothing new yields an empty chunk, so that the caller gets a chance to do
-    other work. The file need not exist yet. If it isn't a regular file or can't be read, no data is
-    yielded.
+    `beside`: more folders to watch. After a change in the file's folder or in these, and every two
+    seconds, a read that finds nothing new yields an empty chunk, so that the caller gets a chance
+    to do other work. The file need not exist yet. If it isn't a regular file or can't be read, no
+    data is yielded.
     """
-    import asyncio  # the supervisor needs only NewEvents, and starts sooner without it
+    # the supervisor needs only NewEvents, and starts sooner without these
+    import asyncio
+
+    from gemtui.folder_events import watching
 
     while (file := _opened(path)) is None:
         if ended():
             return
         yield b""
         await asyncio.sleep(READ_PAUSE)
-    with file:
+    with file, watching(path.parent, *beside) as stirs:
         while True:
             last = ended()
             while chunk := file.read(_CHUNK):
@@ -56,7 +64,7 @@ async def tail(path: Path, *, ended: Callable[[], bool]) -> AsyncIterator[bytes]
             if last:
                 return
             yield b""
-            await asyncio.sleep(READ_PAUSE)
+            await stirs.next(READ_PAUSE, _LONGEST_PAUSE)
 
 
 def _opened(path: Path) -> io.FileIO | None:

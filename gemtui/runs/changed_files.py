@@ -91,7 +91,8 @@ class FileTracker:
 
     def __init__(self, root: Path, run: str = "", *, ended: datetime | None = None) -> None:
         self._root, self._run, self._ended = root, run, ended
-        self._checkpoints = project_of(root)[0]
+        self.checkpoints = project_of(root)[0]
+        """The folder of the run's checkpoints."""
         self._stamp: object = None
         self._first: int | None = None
         self._histories: dict[Path, _History] = {}
@@ -101,7 +102,7 @@ class FileTracker:
 
     def stamp(self) -> object:
         """Return a value that changes when a checkpoint is taken in the run's folder."""
-        return store.stamp_of(self._checkpoints)
+        return store.stamp_of(self.checkpoints)
 
     @property
     def has_checkpoints(self) -> bool:
@@ -164,9 +165,9 @@ class FileTracker:
         The run's first checkpoint has what was changed before the run, so it is left out.
         """
         stamp = self.stamp()
-        if not self._run or stamp == self._stamp or not store.has_checkpoints(self._checkpoints):
+        if not self._run or stamp == self._stamp or not store.has_checkpoints(self.checkpoints):
             return
-        with suppress(CheckpointsUnreadable), store.open_store(self._checkpoints) as opened:
+        with suppress(CheckpointsUnreadable), store.open_store(self.checkpoints) as opened:
             if self._first is None:
                 self._first = opened.first_of(self._run)
             if self._first is None:
@@ -197,7 +198,7 @@ class FileTracker:
         if state.kind != store.FILE:
             return None
         with suppress(CheckpointsUnreadable, KeyError):
-            with store.open_store(self._checkpoints) as opened:
+            with store.open_store(self.checkpoints) as opened:
                 content = opened.content(state.content)
             return _decoded(content) if len(content) <= SMALL else None
         return None

@@ -233,8 +233,8 @@ class Person:
         """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""
         runs = [each for each in self.app.workers if each.group == "runs"]
         await self.until(lambda: all(each.is_finished for each in runs))
-        frame = pane._frame
-        await self.until(lambda: pane._frame > frame + 1)
+        pane.paint()
+        await self.pilot.pause()
 
     @property
     def text(self) -> str:

@@ -2,30 +2,28 @@
 
 The watch uses the system's events if possible; otherwise it polls every two seconds and reports
 why. The store may not exist yet, may vanish, and may come back; while it is missing, its nearest
-existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
-report that, and it ignores all folders listed after an unreadable one. So every folder is passed to
-watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
-Each time, gemtui also tests whether the system has room for all of them, and then for one more.
+existing parent folder is watched. Every folder is watched explicitly, and again whenever a folder
+appears, vanishes, or changes its permissions. On Linux, this module uses the system's events
+itself, because watchfiles checks for changes fifty times a second.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
 import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, closing, suppress
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
-from watchfiles import Change, awatch
 
 from gemtui.files import stat_if_possible
+from gemtui.folder_events import ATTRIBUTES, FolderEvents
 from gemtui.sessions.store.store import Store, name_of
 
 _NETWORK = frozenset(
@@ -54,20 +52,15 @@ def network_file_system(path: Path) -> str | None:
     return kind if kind in _NETWORK else None
 
 
-WATCH_STEP = 20
-"""Milliseconds without changes after which changes are reported.
-
-This is also the interval of checks.
-"""
-GATHER = 200
-"""Milliseconds after which changes are reported even if more keep arriving."""
-GLANCE = 500
-"""Milliseconds between checks for changes that cause no event."""
+WATCH_STEP = 0.02
+"""Seconds without changes after which changes are reported."""
+GATHER = 0.2
+"""Seconds after which changes are reported even if more keep arriving."""
+GLANCE = 5.0
+"""Seconds between checks for changes that cause no event, such as a moved home folder."""
 POLL = 2.0
 """Seconds between two scans when polling; more if a scan takes long."""
 _LOOK_SHARE = 20
-_RELEASE = 1.0
-"""Seconds that an ended watch may take to give back its room: a thread of its own ends it."""
 
 Mode = Literal["events", "polling"]
 
@@ -84,41 +77,34 @@ class StoreChange(Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[StoreChange]:
-    """Yield every change to the CLI's store under `home`, until `stop` is set.
+async def watch(home: Path) -> AsyncGenerator[StoreChange]:
+    """Yield every change to the CLI's store under `home`, until closed or cancelled.
 
     The first `StoreChange` is yielded once the watch is active, and names the whole store. Earlier
-    changes are not reported. A missing or unwatchable store is not an error. Cancelling the
-    iteration also sets `stop`.
+    changes are not reported. A missing or unwatchable store is not an error.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
-    again = False
-    while reason is None and not stop.is_set():
+    while reason is None:
         try:
-            async with aclosing(_by_events(home, stop, again=again)) as changes:
+            async with aclosing(_by_events(home)) as changes:
                 async for changed in changes:
                     yield changed
-            again = True
         except (OSError, RuntimeError, ValueError) as error:  # watchfiles raises RuntimeErrors
             reason = _why_not(error, home / "tmp")
-    if reason is not None:
-        async with aclosing(_by_looking(home, stop, reason)) as changes:
-            async for changed in changes:
-                yield changed
+    async with aclosing(_by_looking(home, reason)) as changes:
+        async for changed in changes:
+            yield changed
 
 
 # --- events --------------------------------------------------------------------------------------
 
 
-async def _by_events(
-    home: Path, stop: asyncio.Event, *, again: bool
-) -> AsyncGenerator[StoreChange]:
+async def _by_events(home: Path) -> AsyncGenerator[StoreChange]:
     """Yield changes reported by the system, until the folders to watch change.
 
     That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
-    changes its permissions. Raises OSError if not all folders can be watched. `again`: whether
-    another watch has just ended, which may not have given back its room yet.
+    changes its permissions. Raises OSError if not all folders can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
@@ -126,13 +112,9 @@ async def _by_events(
     there = root == tmp
     first = True
     folders = await asyncio.to_thread(_folders, base) if there else [base]
-    if again:
-        await _wait_for_room(folders)
-    async with aclosing(_batches(folders, home, stop, there=there)) as batches:
+    async with aclosing(_batches(folders, home, there=there)) as batches:
         async for batch in batches:
             paths = {_named(tmp, path, base) for path in batch} if there else set()
-            if first:
-                await asyncio.to_thread(_require_room, [base])
             now = _identity(registry)
             if now != listed:
                 listed = now
@@ -176,45 +158,67 @@ def _named(tmp: Path, path: Path, base: Path) -> Path:
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
-async def _batches(
-    folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
-) -> AsyncGenerator[set[Path]]:
-    """Yield changed paths reported by the system, and an empty set every half second.
+async def _batches(folders: list[Path], home: Path, *, there: bool) -> AsyncGenerator[set[Path]]:
+    """Yield changed paths reported by the system, and an empty set now and then.
 
     `there`: whether `folders` are the store's own. If not, the only folder is the nearest existing
     parent of the missing store.
     """
+    changes = _on_linux(folders, home) if sys.platform == "linux" else _elsewhere(folders, there)
     try:
-        async with aclosing(
-            awatch(
-                *folders,
-                watch_filter=_filter(folders[0], home) if there else None,
-                recursive=there and sys.platform == "darwin",
-                step=WATCH_STEP,
-                debounce=GATHER,
-                rust_timeout=GLANCE,
-                yield_on_timeout=True,
-                ignore_permission_denied=True,
-                stop_event=stop,
-            )
-        ) as events:
-            async for batch in events:
-                yield {Path(path) for _, path in batch}
+        async with aclosing(changes) as batches:
+            async for batch in batches:
+                yield {path for path in batch if there and _concerns(path, folders[0], home)}
     except FileNotFoundError:
         if all(map(os.path.isdir, folders)):
             raise
         yield set()
 
 
-def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
-    """Return a filter for the paths that may hold a session or identify a project."""
+async def _on_linux(folders: list[Path], home: Path) -> AsyncGenerator[set[Path]]:
+    with closing(FolderEvents(ATTRIBUTES)) as events:
+        for folder in folders:
+            with suppress(PermissionError):
+                events.add(folder)
+        with suppress(FileNotFoundError, PermissionError):
+            events.add(home)
+        yield set()
+        while True:
+            await events.wait(GLANCE)
+            paths, end = set[Path](), time.monotonic() + GATHER
+            while time.monotonic() < end and (more := events.read()):
+                paths |= more
+                await asyncio.sleep(WATCH_STEP)
+            yield paths
 
-    def concerns(_change: Change, name: str) -> bool:
-        path = home / "tmp" / Path(name).relative_to(base)
-        named = name_of(path, home) is not None or path.name == ".project_root"
-        return named or _is_folder(path, home)
 
-    return concerns
+async def _elsewhere(folders: list[Path], there: bool) -> AsyncGenerator[set[Path]]:
+    from watchfiles import awatch
+
+    yield set()
+    async with aclosing(
+        awatch(
+            *folders,
+            watch_filter=None,
+            recursive=there and sys.platform == "darwin",
+            step=round(WATCH_STEP * 1000),
+            debounce=round(GATHER * 1000),
+            rust_timeout=round(GLANCE * 1000),
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+    ) as events:
+        async for batch in events:
+            yield {Path(path) for _, path in batch}
+
+
+def _concerns(name: Path, base: Path, home: Path) -> bool:
+    """Return whether a path below `base` may hold a session or identify a project."""
+    if not name.is_relative_to(base):
+        return False
+    path = home / "tmp" / name.relative_to(base)
+    named = name_of(path, home) is not None or path.name == ".project_root"
+    return named or _is_folder(path, home)
 
 
 def _is_folder(path: Path, home: Path) -> bool:
@@ -226,41 +230,6 @@ def _is_folder(path: Path, home: Path) -> bool:
             return "." not in name
         case _:
             return False
-
-
-async def _wait_for_room(folders: Sequence[Path]) -> None:
-    """Wait until the system can watch these folders; raise OSError (ENOSPC) if it still can't."""
-    end = time.monotonic() + _RELEASE
-    while True:
-        try:
-            return await asyncio.to_thread(_require_room, folders)
-        except OSError:
-            if time.monotonic() > end:
-                raise
-        await asyncio.sleep(WATCH_STEP / 1000)
-
-
-def _require_room(folders: Sequence[Path]) -> None:
-    """Raise OSError (ENOSPC) if the system can't watch these folders in addition.
-
-    The only way to find out is to watch them. Only Linux has such a limit.
-    """
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    handle = libc.inotify_init1(os.O_CLOEXEC)
-    if handle < 0:
-        return
-    try:
-        for folder in folders:
-            refused = libc.inotify_add_watch(handle, os.fsencode(folder), _IN_CREATE) < 0
-            if refused and ctypes.get_errno() == errno.ENOSPC:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    finally:
-        os.close(handle)
-
-
-_IN_CREATE = 0x100
 
 
 def _nearest(path: Path) -> Path:
@@ -292,7 +261,7 @@ def _why_not(error: Exception, tmp: Path) -> str:
 # --- scanning ------------------------------------------------------------------------------------
 
 
-async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[StoreChange]:
+async def _by_looking(home: Path, reason: str) -> AsyncGenerator[StoreChange]:
     """Yield changes found by comparing names, sizes, and modification times."""
     before: dict[Path, tuple[int, ...]] | None = None
     while True:
@@ -304,16 +273,7 @@ async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGene
         if changes:
             word = f"checking for changes every {math.ceil(pause)} s, because {reason}"
             yield StoreChange(paths=changes, mode="polling", reason=word)
-        if await _set_within(stop, pause):
-            return
-
-
-async def _set_within(stop: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
+        await asyncio.sleep(pause)
 
 
 def _look(home: Path) -> dict[Path, tuple[int, ...]]:

@@ -164,10 +164,12 @@ def run_notice(run: LiveRun, what: str) -> Notification:
 def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     """Yield the parts of a run's status line, most important first.
 
-    These are the state, the elapsed time, how long there has been no output, the counts of failed
-    and denied tool calls, the turns, the messages not read yet, and the queued prompts.
+    These are the state, the elapsed time unless the run waits for the user, how long there has been
+    no output, the counts of failed and denied tool calls, the turns, the messages not read yet, and
+    the queued prompts.
     """
-    yield Content.assemble(run_state(run, glyphs), f" {clock(run.elapsed(now))}")
+    elapsed = "" if run.waiting else f" {clock(run.elapsed(now))}"
+    yield Content.assemble(run_state(run, glyphs), elapsed)
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.seconds_since_event() >= WARN_AFTER and not run.waiting:

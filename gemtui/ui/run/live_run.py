@@ -36,6 +36,7 @@ from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
 from gemtui.files import size_of
+from gemtui.folder_events import watching
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.changed_files import FileStates, FileTracker, commands_may_have_changed
 from gemtui.runs.gate.answered_calls import AnsweredCalls
@@ -57,14 +58,19 @@ from gemtui.transcript.writes import FileWrite
 class LiveFiles:
     """The files that a run has changed, with the state of each.
 
-    `rows` holds the files; `revision` goes up whenever they change. `calls`: returns the tool calls
-    that the run has made so far.
+    `rows` holds the files; `revision` goes up whenever they change, and then `changed` is called.
+    `calls`: returns the tool calls that the run has made so far.
     """
 
-    def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
+    def __init__(
+        self,
+        run: GeminiRun,
+        calls: Callable[[], Sequence[ToolCall]],
+        changed: Callable[[], None],
+    ) -> None:
         self.rows: tuple[FileWrite, ...] = ()
         self.revision = 0
-        self._run, self._calls = run, calls
+        self._run, self._calls, self._changed = run, calls, changed
         self._cwd = Path(run.request.cwd)
         self._tracker = FileTracker(self._cwd)
         self._stirred = asyncio.Event()
@@ -80,13 +86,14 @@ class LiveFiles:
         if checkpoints:
             self._tracker = FileTracker(self._cwd, self._run.folder.id)
         stamp = None
-        while True:
-            newest_stamp = await asyncio.to_thread(self._tracker.stamp)
-            if self._stirred.is_set() or newest_stamp != stamp:
-                self._stirred.clear()
-                stamp = newest_stamp
-                await self.recompute()
-            await asyncio.sleep(LOOK)
+        with watching(self._run.folder.path, self._tracker.checkpoints) as stirs:
+            while True:
+                newest_stamp = await asyncio.to_thread(self._tracker.stamp)
+                if self._stirred.is_set() or newest_stamp != stamp:
+                    self._stirred.clear()
+                    stamp = newest_stamp
+                    await self.recompute()
+                await stirs.next(LOOK, LONGEST)
 
     def process(self, payload: Payload) -> None:
         """Handle one of the run's events, after which files may have changed."""
@@ -113,16 +120,17 @@ class LiveFiles:
         if (rows, more) != (self.rows, self.more):
             self.rows, self.more = rows, more
             self.revision += 1
+            self._changed()
 
     async def difference(self, path: Path) -> FileStates:
         """Return a file's state before this run and now, along with the diff."""
         return await asyncio.to_thread(self._tracker.difference, path, self._calls())
 
 
-LISTEN = 0.3
-"""Seconds between two checks of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two checks for new questions and answers, for changed files, or for new calls."""
+"""Minimum seconds between two looks at a run's folder, at its changed files, or for new calls."""
+LONGEST = 5.0
+"""Seconds between two looks while the system reports no changes."""
 _MOST_LOOKS = 20
 """How often the session is checked for calls that have ended; some are never stored."""
 
@@ -188,7 +196,7 @@ class LiveRun:
         """The retry that Gemini CLI is making, in words; None after any newer output."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
-        self.stderr = ""
+        self.stderr, self._stderr_size = "", 0
         self.unprotected = ""
         """Why there are no checkpoints of the run's further changes; "" if there are."""
         self.settled_undos: tuple[str, ...] = ()
@@ -200,7 +208,9 @@ class LiveRun:
         """The payload of the newest event; None as long as Gemini CLI starts."""
         self.misread = 0
         self.looked_at = True
-        self.files = LiveFiles(run, lambda: self.own_transcript.calls())
+        self.stirred: Callable[[], None] = lambda: None
+        """Called when `revision` may have changed."""
+        self.files = LiveFiles(run, lambda: self.own_transcript.calls(), lambda: self.stirred())
         self.notes: tuple[str, ...] = ()
         """Notes on what happened to the session that this run continued."""
         self.told: Transcript | None = None
@@ -304,7 +314,7 @@ class LiveRun:
 
         `see_files`: whether to list files that commands changed as well.
         """
-        beside = [self._listen(), self._follow_questions()]
+        beside = [self._follow_folder()]
         if not self.past:
             beside += [self.files.follow(checkpoints=see_files), self._follow_session()]
         tasks = [asyncio.create_task(step) for step in beside]
@@ -332,6 +342,7 @@ class LiveRun:
         if not self.past:
             await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, stderr)
         self.stage = Stage.ENDED
+        self.stirred()
 
     def _take(self, event: AgentEvent) -> None:
         self._fold.add(event)
@@ -353,6 +364,7 @@ class LiveRun:
             self._unrecorded.add(payload.tool_use_id)
             self._call_ended.set()
         self.files.process(payload)
+        self.stirred()
 
     # --- the session while the run works -------------------------------------------------------
 
@@ -378,6 +390,7 @@ class LiveRun:
             self._unrecorded.difference_update(call.id for call in recorded)
             self.progress.add_recorded(recorded)
             self._tools_changed += 1
+            self.stirred()
 
     @property
     def away(self) -> Away:
@@ -387,18 +400,22 @@ class LiveRun:
 
     # --- questions -----------------------------------------------------------------------------
 
-    async def _follow_questions(self) -> None:
-        """Check for questions at short intervals until the task is cancelled.
+    async def _follow_folder(self) -> None:
+        """Look at the run's questions, queue and stderr after each change, until cancelled.
 
         At the same time, a background thread keeps telling the run that a user is there to answer.
         The event loop couldn't do this, because it is blocked while an editor is open.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.stay, args=(gone,), daemon=True).start()
+        run = self.run
         try:
-            while True:
-                await self.refresh_questions()
-                await asyncio.sleep(LOOK)
+            with watching(run.folder.path, run.gate.path, run.queue.path) as stirs:
+                while True:
+                    await self.refresh_questions()
+                    await self._listen()
+                    self.stirred()
+                    await stirs.next(LOOK, LONGEST)
         finally:
             gone.set()
 
@@ -419,6 +436,7 @@ class LiveRun:
             waiting = (question for question in questions if question.waits)
             self.questions, self._waiting = questions, tuple(sorted(waiting, key=order))
             self._asked += 1
+            self.stirred()
             self.asked(self)
 
     async def refresh_queue(self) -> None:
@@ -427,6 +445,7 @@ class LiveRun:
         if state != self.queue_state:
             self.queue_state = state
             self._asked += 1
+            self.stirred()
 
     @property
     def accepts_messages(self) -> bool:
@@ -510,23 +529,20 @@ class LiveRun:
     # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Read stderr at short intervals, to get its last lines and detect retries.
+        """Read new output on stderr, to get its last lines and detect retries.
 
         The state of checkpoints and the CLI's process id are determined at the same time.
         """
-        path, size = self.run.folder.stderr, 0
-        while True:
-            now = size_of(path)
-            if now != size:
-                stderr = await asyncio.to_thread(stderr_end, path)
-                self.stderr = meaningful_lines(stderr)
-                self.retry = retry_words(stderr[size - now :])
-                size = now
-            await self._look_at_checkpoints()
-            if self.pid is None:
-                owner = await asyncio.to_thread(self.run.folder.owner)
-                self.pid = None if owner is None else owner.cli
-            await asyncio.sleep(LISTEN)
+        path = self.run.folder.stderr
+        size, self._stderr_size = self._stderr_size, size_of(path)
+        if self._stderr_size != size:
+            stderr = await asyncio.to_thread(stderr_end, path)
+            self.stderr = meaningful_lines(stderr)
+            self.retry = retry_words(stderr[size - self._stderr_size :])
+        await self._look_at_checkpoints()
+        if self.pid is None:
+            owner = await asyncio.to_thread(self.run.folder.owner)
+            self.pid = None if owner is None else owner.cli
 
     async def _look_at_checkpoints(self) -> None:
         from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
@@ -621,6 +637,7 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
+            self.stirred()
 
 
 _ENDS = {

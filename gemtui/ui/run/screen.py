@@ -52,8 +52,6 @@ FRAMES = 15
 """Frames per second when there is new output."""
 _COSTS = 30.0
 """Seconds between two updates of the costs below the prompt."""
-_CLOCK = 7
-"""Frames between two updates of the elapsed time if nothing else changes."""
 
 
 class RunScreen(RunPane):
@@ -88,7 +86,7 @@ class RunScreen(RunPane):
         """
         self._calls = 0
         """How many calls the run had made when its costs were last computed."""
-        self._frame = 0
+        self._frame = self._busy = 0
         self._reported: set[tuple[str, str]] = set()
         """The messages about checkpoints that have been shown, each with its run's id."""
         self.ready = asyncio.Event()
@@ -112,7 +110,8 @@ class RunScreen(RunPane):
 
         Runs in other folders are only mentioned: prompts for them would run there.
         """
-        self.set_interval(1 / FRAMES, self.paint)
+        self._frames = self.set_interval(1 / FRAMES, self.paint)
+        self.set_interval(1.0, self._tick)
         self._changed.subscribe(self, self._run_changed)
         at_home = [run for run in self._registry.alive if self.next_run.is_home(run.cwd)]
         if at_home:
@@ -129,6 +128,7 @@ class RunScreen(RunPane):
         if self.run_shown is not None:
             self.run_shown.looked_at = True
         self.panes.stale()
+        self._frames.resume()
         self.paint()
         self._update_header()
         self.next_run.detect_mode()
@@ -156,6 +156,7 @@ class RunScreen(RunPane):
 
         `fresh`: False if the run continues the one on screen, so that the view stays as it is.
         """
+        run.stirred = self._frames.resume
         self._asking.clear()
         self.next_run.like(run)
         self.panes.show_run(run, fresh=fresh)
@@ -214,12 +215,15 @@ class RunScreen(RunPane):
     def paint(self) -> None:
         """Draw the changes in the run on screen since the last frame."""
         run = self.run_shown
+        self._frame += 1
+        if not self.is_current or self._frame > self._busy + FRAMES:
+            self._frames.pause()  # until the run stirs
         if run is None or not self.is_current:
             return
-        self._frame += 1
         self._asking.show(run)
         self._report_checkpoints(run)
         if self.panes.paint():
+            self._busy = self._frame
             stood = run.stage, bool(run.queue_state.prompts), run.told is not None
             if self._stood != stood:
                 self._stood = stood
@@ -230,8 +234,14 @@ class RunScreen(RunPane):
                 self._calls = run.progress.calls  # earlier answers' tokens are recorded now
                 self._spending.recompute()
             self.show_state(run)
-        elif run.alive and self._frame % _CLOCK == 0:
-            self.show_state(run)
+
+    def _tick(self) -> None:
+        """Show the time that has passed, unless the run waits for the user's answer."""
+        run = self.run_shown
+        if run is not None and run.alive and self.is_current:
+            self.paint()
+            if not run.waiting:
+                self.show_state(run)
 
     def _report_checkpoints(self, run: LiveRun) -> None:
         """Show messages about a run's checkpoints, each only once.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, suppress
-from pathlib import Path, PurePath
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import PurePath
 
 from textual.content import Content
 from textual.style import Style
 
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
+from gemtui.folder_events import watching
 from gemtui.notify import Notification
 from gemtui.paths import make_own_folder
 from gemtui.text import clean_line, ellipsis
@@ -23,8 +24,8 @@ TICK = 2.0
 
 They find processes that were killed, which changes no file.
 """
-_STEP, _GATHER = 50, 200
-"""Milliseconds without changes before they are reported, and the longest delay."""
+_GATHER = 0.1
+"""Seconds in which changes are collected before they are shown."""
 
 STATE_WORDS = {
     LiveState.WAITING: ("waiting", Role.WARNING),
@@ -46,12 +47,13 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
     shown: tuple[LiveSession, ...] | None = None
-    async with aclosing(_stirs(folder.folder)) as stirs:
-        async for _ in stirs:
+    with watching(folder.folder) as stirs:
+        while True:
             live = await asyncio.to_thread(folder.read)
             if live != shown:
                 shown = live
                 show(live)
+            await stirs.next(_GATHER, TICK if live else None)
 
 
 def _prepare(live: LiveFolder) -> None:
@@ -59,32 +61,6 @@ def _prepare(live: LiveFolder) -> None:
     with suppress(OSError):
         make_own_folder(live.folder)
     live.clear()
-
-
-async def _stirs(folder: Path) -> AsyncGenerator[None]:
-    """Yield right away, after every change in the folder, and every `TICK` seconds."""
-    from watchfiles import awatch  # slow, so not imported before the first rows are shown
-
-    yield
-    stop = asyncio.Event()
-    with suppress(OSError, RuntimeError, ValueError):  # watchfiles raises RuntimeError
-        async with aclosing(
-            awatch(
-                folder,
-                watch_filter=None,
-                recursive=False,
-                step=_STEP,
-                debounce=_GATHER,
-                rust_timeout=round(TICK * 1000),
-                yield_on_timeout=True,
-                stop_event=stop,
-            )
-        ) as changes:
-            async for _ in changes:
-                yield
-    while True:  # the folder can't be watched
-        await asyncio.sleep(TICK)
-        yield
 
 
 def live_glyph(state: LiveState, glyphs: Glyphs) -> str:

@@ -122,7 +122,7 @@ class StoreFeed:
     async def _watch(self, index: Index) -> None:
         from gemtui.sessions.store.watch import watch  # slow, so not imported earlier
 
-        async for change in watch(index.home, stop=asyncio.Event()):
+        async for change in watch(index.home):
             self._waiting |= change.paths
             self._news.set()
             word = change.reason if change.mode == "polling" else None

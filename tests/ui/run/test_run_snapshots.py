@@ -158,8 +158,8 @@ async def asked(me: Person, cli: FakeCli, *questions: tuple[str, dict[str, str]]
     await me.until(lambda: pane.run_shown is not None and pane.run_shown.pid)
     pane.run_shown.pid = 4711
     pane.panes.stale()
-    frame = pane._frame
-    await me.until(lambda: pane._frame > frame + 1)
+    pane.paint()
+    await me.pilot.pause()
     return pane
 
 
