@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,6 +119,8 @@ def _folder_named(name: Path, listed: Callable[..., Iterator[Summary]]) -> Path:
     named = [folder for folder, parts in folders.items() if parts[-len(name.parts) :] == name.parts]
     if len(named) == 1:
         return Path(named[0])
+    from difflib import get_close_matches
+
     similar = get_close_matches(name.name, [parts[-1] for parts in folders.values()])
     likely = named or [folder for folder, parts in folders.items() if parts[-1] in similar]
     words = " or ".join(short_path(Path(folder)) for folder in sorted(likely)[:_CANDIDATES])

@@ -9,7 +9,6 @@ names documents that are missing. Documents that the list doesn't name are never
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -138,6 +137,8 @@ def remove_gone(folder: Path, home: Path) -> None:
                 there = Path(os.fsdecode(stream.read())).exists()
             with only_writer(other) as mine:
                 if mine and not there:
+                    import shutil
+
                     shutil.rmtree(other)
 
 
@@ -233,6 +234,8 @@ def _remove_unless_file(entry: Path) -> None:
 def _remove(entry: Path) -> None:
     """Remove a file, link, or folder if it exists."""
     if entry.is_dir() and not entry.is_symlink():
+        import shutil
+
         shutil.rmtree(entry)
     else:
         entry.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,17 +103,13 @@ def test_the_first_rows_do_without_what_comes_later(store: Path) -> None:
     assert not loaded & LATER
 
 
-def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
-    words = ["sessions", "--everywhere", "--json"]
-    assert main(words) == 0
-    reader = {
-        "gemtui.sessions.read.session_log",
-        "gemtui.sessions.catalog.read_files",
-        "gemtui.transcript.tools",
-    }
-    rows = {"gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "sqlite3"}
-    code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
-    assert not modules_after(code) & (reader | LATER - rows)
+@pytest.mark.parametrize("row", TABLES["commands"], ids=lambda row: " ".join(row["line"]))
+def test_a_command_loads_only_what_it_needs(row: dict[str, Any], store: Path) -> None:
+    """What is in the cache is answered without what would fill the cache."""
+    assert main(row["line"]) == 0
+    loaded = modules_after(f"from gemtui.cli import main\nassert main({row['line']!r}) == 0")
+    assert loaded & {*row["without"], *TABLES["never"]} == set()
+    assert len([name for name in loaded if name.startswith("gemtui.")]) <= row["most"]
 
 
 def test_importing_the_package_loads_nothing() -> None:
