@@ -58,6 +58,29 @@ A rule that asks has a priority higher by one, a rule that denies by two. But al
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
 """Common commands, to be offered as completions."""
 
+_JOINT = re.compile(
+    rf"[;\n]|,\s+(?=(?:and\s+)?(?:{'|'.join((*_VERBS, *_KINDS, 'only', 'nothing'))})\b)"
+    rf"|\s+and\s+(?=(?:{'|'.join((*_VERBS, 'only', 'nothing'))})\b)",
+    re.IGNORECASE,
+)
+"""Separates sentences. A comma or “and” does so only before a word that can begin one."""
+_ONLY = re.compile(
+    r"(?:allow )?(?:only (edit|write|read)|(edit|write|read) only)(?: in)? (\S+)", re.I
+)
+_TESTS = ("tests", "run tests", "run the tests", "the tests")
+_TEST_COMMANDS = {
+    "package.json": ("npm test",),
+    "pyproject.toml": ("pytest", "python -m pytest"),
+    "setup.cfg": ("pytest", "python -m pytest"),
+    "pytest.ini": ("pytest", "python -m pytest"),
+    "Cargo.toml": ("cargo test",),
+    "go.mod": ("go test",),
+    "pom.xml": ("mvn test",),
+}
+"""The commands that run a project's tests, by a file that such a project has."""
+_GIT_COMMANDS = ("push", "commit", "merge", "rebase", "reset", "checkout", "stash", "tag")
+"""Subcommands of git that people name without git."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
@@ -86,12 +109,12 @@ class _About(NamedTuple):
 
 
 def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
-    """Parse sentences, which are separated by `;` or line endings.
+    """Parse sentences, which are separated by `;`, line endings, or commas before a new verb.
 
     `project`: the folder that paths in sentences are relative to; if given, the rules also match
     absolute paths in that folder.
     """
-    parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
+    parts = (" ".join(part.split()).removeprefix("and ") for part in _JOINT.split(text))
     sentences = [_sentence(part, project) for part in parts if part]
     rules = [rule for sentence in sentences for rule in sentence.rules]
     return tuple(_with_limits(sentence, rules) for sentence in sentences)
@@ -148,20 +171,57 @@ def _candidates(rule: Rule) -> Iterator[str]:
 
 
 def _sentence(text: str, project: Path | None) -> Sentence:
-    if text.lower() == "nothing else":
-        return replace(_sentence(f"deny {_REST[0]}", project), text=text)
-    verb, _, rest = text.partition(" ")
-    decision = _VERBS.get(verb.lower())
-    if decision is None:
-        return Sentence(text=text, problem=f"begin with {', '.join(_VERBS)}")
-    if not rest:
-        return Sentence(text=text, problem=f"say what to {verb}, such as edit src/** or npm test")
+    rules: list[Rule] = []
+    limits: list[str] = []
     try:
-        about = _about(decision, rest, project)
-        rule = replace(_with_names_of_tools(about.rule), priority=about.priority)
+        for verb, words in _simple_sentences(text, project):
+            about = _about(_VERBS[verb], words, project)
+            rules.append(replace(_with_names_of_tools(about.rule), priority=about.priority))
+            limits += about.limits
     except ValueError as error:
         return Sentence(text=text, problem=str(error))
-    return Sentence(text=text, rules=(rule,), limits=about.limits)
+    return Sentence(text=text, rules=tuple(rules), limits=tuple(dict.fromkeys(limits)))
+
+
+def _simple_sentences(text: str, project: Path | None) -> list[tuple[str, str]]:
+    """Return the verbs and objects that a sentence stands for, which may be several.
+
+    Raises ValueError, with a remedy, for text that is no sentence.
+    """
+    if text.lower() == "nothing else":
+        return [("deny", _REST[0])]
+    only = _ONLY.fullmatch(text)
+    if only:
+        kind, path = (only[1] or only[2]).lower(), only[3]
+        is_folder = path.endswith("/**") or "." not in path.rpartition("/")[2]
+        named = f"{path.removesuffix('/**').rstrip('/')}/**" if is_folder else path
+        return [("allow", f"{kind} {named}"), ("deny", kind)]
+    verb, _, words = text.partition(" ")
+    verb = verb.lower()
+    if verb in _KINDS:
+        verb, words = "allow", text
+    if verb not in _VERBS:
+        raise ValueError(
+            "start with allow, ask, deny or never, such as: allow edit src/**; never git push"
+        )
+    if not words:
+        raise ValueError(f"say what to {verb}, such as edit src/** or npm test")
+    if words.lower() in _TESTS:
+        return [(verb, command) for command in _test_commands(project)]
+    if words.partition(" ")[0] in _GIT_COMMANDS:
+        words = f"git {words}"
+    return [(verb, words)]
+
+
+def _test_commands(project: Path | None) -> list[str]:
+    """Return the commands that run a project's tests. Raises ValueError if they are unknown."""
+    commands: list[str] = []
+    for file, runners in _TEST_COMMANDS.items():
+        if project is not None and (project / file).is_file():
+            commands += runners
+    if not commands:
+        raise ValueError("name the command that runs the tests, such as: allow npm test")
+    return list(dict.fromkeys(commands))
 
 
 def _about(decision: Decision, words: str, project: Path | None) -> _About:

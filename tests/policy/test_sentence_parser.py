@@ -140,3 +140,25 @@ def test_a_sentence_about_a_tool_that_no_rule_can_name_says_so() -> None:
     assert "never matches a tool of the server" in sentence.problem
     (sentence,) = read_sentences(f"deny mcp_server_{'a' * 60}")
     assert "did you mean mcp_server_aaa" in sentence.problem
+
+
+def test_sentences_as_people_write_them_mean_what_they_say(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "package.json").write_text("{}")
+    sentences = read_sentences("edit only src, run tests and never push", tmp_path)
+    assert [sentence.text for sentence in sentences] == ["edit only src", "run tests", "never push"]
+    policy = Policy.parse(rules_to_toml(rules_of(sentences)))
+    engine = Engine(policy, mode=ApprovalMode.DEFAULT)
+
+    def decision(tool: str, **args: str) -> Decision:
+        return engine.outcome(Call(tool, args)).decision
+
+    assert decision("write_file", file_path="src/a.py", content="") is ALLOW
+    assert decision("write_file", file_path="setup.py", content="") is DENY
+    assert decision(SHELL, command="npm test") is ALLOW
+    assert decision(SHELL, command="git push origin main") is DENY
+
+
+def test_tests_without_a_known_command_ask_for_its_name(tmp_path: Path) -> None:
+    (sentence,) = read_sentences("run tests", tmp_path)
+    assert sentence.problem == "name the command that runs the tests, such as: allow npm test"
