@@ -298,7 +298,7 @@ def cli_words(cli: Detected) -> Content:
 
 
 QUEUED = "Queued. It will be sent when this turn ends without an error (ctrl+r shows the queue)."
-SAID_NOW = "Gemini reads your message with its next tool result, or at the end of this turn."
+SAID_NOW = "On the way: read with the next tool result, or when the turn ends."
 UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press enter to queue it."
 
 
