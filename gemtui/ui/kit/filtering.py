@@ -92,12 +92,13 @@ class FilterBar(Horizontal):
         return self.text if self.has_class("-open") else self.kept
 
     def open(self) -> None:
-        """Show and focus the search field, with the last search selected, to be replaced."""
+        """Show and focus the search field; the last search is selected, to be replaced."""
         self.typing = True
         self.add_class("-open")
         field = self.query_one(Input)
-        field.value = field.value or self.kept
-        field.select_all()
+        if not field.value:
+            field.value = self.kept
+            field.select_all()
         field.focus()
 
     def close(self) -> None:
