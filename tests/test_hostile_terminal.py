@@ -119,7 +119,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("?", shows="Keys")
         walk.away(ESCAPE, "enter run")
         walk.to("\x10", shows="enter run")
-        walk.to("no such thing", shows="No matches.")
+        walk.to("no such thing", shows="No command matches")
         walk.away(ESCAPE, "enter run")
         terminal.press("Y")
         terminal.until(lambda: bool(copied(bytes(terminal.raw))), "a text on the clipboard")

@@ -121,7 +121,7 @@ class CommandList(SteeredRows[CommandRow], can_focus=False):
 _SIMILAR = 0.78
 """How similar a typed word must be to a word of a command, of 1, to count as a typo."""
 _SHORT = 4
-"""The least length of a typed word in which a typo is looked for."""
+"""The least length of a typed word that may be mistyped, or that is enough for a match."""
 
 
 def offers(wanted: str, keys: Sequence[Key]) -> list[CommandRow]:
@@ -152,7 +152,10 @@ def matching(wanted: str, keys: Sequence[Key]) -> list[Key]:
         from rapidfuzz.distance.OSA import normalized_similarity as similarity  # slow to import
 
         ranked = _ranked(words, keys, lambda term, word: similarity(term, word) >= _SIMILAR)
-    return ranked or _ranked(words, keys, str.startswith, every=False)
+    long_words = [word for word in words if len(word) >= _SHORT]
+    if ranked or not long_words:
+        return ranked
+    return _ranked(long_words, keys, str.startswith, every=False)
 
 
 def _ranked(

@@ -138,6 +138,7 @@ def test_a_natural_word_leads_to_its_command_among_the_first_three(typed: str, i
         ("extention", "app.extension"),
         ("xq", None),
         ("zebra", None),
+        ("no such thing", None),
     ],
 )
 def test_the_palette_finds_a_command_by_its_words_and_with_typos(
