@@ -165,7 +165,7 @@ def _ranked(
     *,
     every: bool = True,
 ) -> list[Key]:
-    """Return the commands that have all words, or at least one of them, best first.
+    """Return the commands that have all words, or are named by one of them, best first.
 
     `alike`: whether a word of a command, the first argument, matches a typed word.
     """
@@ -173,13 +173,15 @@ def _ranked(
     ranked: list[tuple[bool, bool, int, int, Key]] = []
     for number, key in enumerate(keys):
         distances = [_distance(word, key, alike) for word in words]
-        if (max if every else min)(distances) < _MISSING:
+        if max(distances) < _MISSING if every else min(distances) < _DESCRIBED:
             name = key.label.lower()
             apart = name != typed, not name.startswith(typed)
             ranked.append((*apart, sum(distances), number, key))
     return [key for *_, key in sorted(ranked)]
 
 
+_DESCRIBED = 4
+"""The distance of a word that only a command's description has."""
 _MISSING = 6
 """The distance of a word that a command doesn't have."""
 
