@@ -12,8 +12,8 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import written_texts
-from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices
+from gemtui.stats.reading import activities
 from gemtui.stats.report import Sums, Tally
 from gemtui.text import clean_line
 from gemtui.transcript.displays import content_diff
