@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gemtui.stats.prices import load_prices
 from gemtui.ui.sessions.comparing import compared
-from tests.sessions.test_written_files import ROOT, sessions, stored, wrote
+from tests.sessions.test_written_files import ROOT, sessions, stored
+from tests.sessions.writes import wrote
 
 
 def test_files_that_two_sessions_left_are_compared(tmp_path: Path) -> None:
