@@ -210,11 +210,14 @@ def require_yes(lines: Iterable[str], question: str) -> None:
         raise click.Abort
 
 
-def progress(doing: str, total: int, things: str = "sessions") -> Callable[[int], None]:
+def progress(
+    doing: str, total: int, things: str = "sessions", *, so_far: Callable[[], str] = lambda: ""
+) -> Callable[[int], None]:
     """Return a function that shows progress, given how many things are done.
 
     It prints a line on stderr if that is a terminal. `doing`: what is being done, such as
-    "writing". `total`: the number of all things.
+    "writing". `total`: the number of all things. `so_far`: returns what is known already, to be
+    shown behind the numbers.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
@@ -222,7 +225,8 @@ def progress(doing: str, total: int, things: str = "sessions") -> Callable[[int]
     def say(done: int) -> None:
         if done % 50 == 0 or done == total:
             end = "\r\x1b[K" if done == total else ""
-            click.echo(f"\r{doing} {done:,} of {total:,} {things}{end}", nl=False, err=True)
+            line = clean_line(f"{doing} {done:,} of {total:,} {things}{so_far()}")
+            click.echo(f"\r{line}{end}", nl=False, err=True)
 
     return say
 

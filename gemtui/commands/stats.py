@@ -59,7 +59,7 @@ def stats(
         home=home,
         cache=cache_dir(),
         places=places,
-        progress=progress("reading", len(sessions)),
+        progress=progress("reading", len(sessions), so_far=lambda: f", {tally.tokens:,} tokens"),
     ):
         if isinstance(activity, Problem):
             note(f"{activity.path}: {activity.what}")

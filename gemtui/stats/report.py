@@ -199,6 +199,8 @@ class Tally:
         self._projects: defaultdict[str, list[_Part]] = defaultdict(list)
         self._models: defaultdict[str, list[_Part]] = defaultdict(list)
         self._tools: defaultdict[str, Sums] = defaultdict(Sums)
+        self.tokens = 0
+        """The known tokens of the answers so far, for display while sessions are being read."""
         self._slots: defaultdict[int, list[_Part]] = defaultdict(list)
 
     def add(self, session: Counted, activity: FileActivity) -> None:
@@ -213,6 +215,8 @@ class Tally:
         """Add the activity within a time slot. `prompts`: how many of its prompts count."""
         answers = [with_cost(one, self._prices) for one in part.answers]
         files = [_file(session.project, path) for path in part.writes]
+        kept = (one.usage.total for one in part.answers if not one.dropped)
+        self.tokens += sum(tokens or 0 for tokens in kept)
         whole = _Part(session.id, prompts, answers, part.calls, files)
         self._projects[session.group].append(whole)
         self._slots[part.slot].append(whole)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from gemtui.paths import config_file
@@ -34,6 +36,16 @@ def test_its_json(gemtui: Gemtui) -> None:
         one["totals"]["tokens"]["total"]
         == gemtui.json("sessions")["sessions"][0]["tokens"]["total"]
     )
+
+
+def test_tokens_so_far_are_shown_while_sessions_are_read(
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    shown: list[str] = []
+    monkeypatch.setattr(click, "echo", lambda text, **_: shown.append(text))
+    gemtui("stats")
+    assert shown[-1].startswith("\rreading 2 of 2 sessions, 52 tokens")
 
 
 def test_its_tables(gemtui: Gemtui) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -96,6 +97,7 @@ class NewestSessions:
         live_since, repeated = _live_since(), self._cache.repeated_ids()
         sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
+        roots: dict[tuple[str, str | None], str | None] = {}
         for cached in self._cache.sessions(json=True):
             file = self._files.get(cached.name)
             if file is None:
@@ -107,7 +109,10 @@ class NewestSessions:
             if several or file.mtime_ns > live_since:
                 unread.append(file)
                 continue
-            root = self._index.project_of(file, cached.project_hash)
+            key = file.project_key, cached.project_hash
+            if key not in roots:
+                roots[key] = self._index.project_of(file, cached.project_hash)
+            root = roots[key]
             if folders is None or root in folders:
                 sessions.append((cached.time, cached.id, cached.name, _line(cached, root)))
         self._require_cache()
@@ -219,8 +224,13 @@ class NewestSessions:
 def _line(session: CachedSession, project: str | None) -> SessionLine:
     text = session.json
     if project is not None:
-        text = text.replace(b'"project":null', b'"project":' + encode(project), 1)
+        text = text.replace(b'"project":null', _project_json(project), 1)
     return SessionLine(session.time, session.id, text)
+
+
+@lru_cache(maxsize=1024)
+def _project_json(project: str) -> bytes:
+    return b'"project":' + encode(project)
 
 
 def _live_since() -> float:
