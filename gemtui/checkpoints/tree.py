@@ -47,7 +47,7 @@ _GIT_FILE = 4096
 """The most bytes to read from a `.git` file, which names the real git folder."""
 
 TOO_MANY = "the folder contains too many files, so only files written by file tools are saved"
-NO_GIT = "git is not installed, so files listed in .gitignore are included"
+NO_GIT = "git can't list the files here, so those listed in .gitignore are included"
 NESTED = "nested repositories are not covered"
 TRACKED = "git's index can't be read, so tracked files that match .gitignore are not covered"
 
@@ -131,7 +131,10 @@ def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
 
 
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> TreeListing | None:
-    """List files with git; return None if git fails."""
+    """List files with git; return None if git fails, or would wait for a FIFO."""
+    ignores = stat_if_possible(root / ".gitignore")
+    if ignores is not None and stat.S_ISFIFO(ignores.st_mode):
+        return None
     top = _top(root)
     make_private(private)
     options, listed = ("-d", "-m", "-o"), None

@@ -181,3 +181,21 @@ def test_hard_links_pipes_sockets_and_huge_files_do_no_harm(tmp_path: Path) -> N
         "socket",
     }
     assert (session.root / "program").stat().st_mode & 0o7777 == 0o755
+
+
+def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin/git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    session = Session(tmp_path)
+    put(session.root, b"a", b"one\n")
+    os.mkfifo(session.root / ".gitignore")
+    session.prompt()
+    with session.opened() as project:
+        assert project.store.checkpoints()[0].notes == (NO_GIT,)
+        assert b"a" in project.store.tree()
+    assert not (tmp_path / "asked").exists()
