@@ -29,39 +29,43 @@ from gemtui.transcript.tools import UNKNOWN_TOOL, WRITING, ToolKind, kind_of, na
 from gemtui.transcript.usage import Usage
 
 
-class _Response(Struct, gc=False):
+class _Stored(Struct, gc=False):
+    """What is decoded of an object."""
+
+
+class _Response(_Stored):
     output: Raw = Raw(b"null")
     error: str = ""
 
 
-class _Reply(Struct, gc=False, forbid_unknown_fields=True):
+class _Reply(_Stored, forbid_unknown_fields=True):
     response: _Response
     id: str = ""
     name: str = ""
 
 
-class _Part(Struct, gc=False, forbid_unknown_fields=True):
+class _Part(_Stored, forbid_unknown_fields=True):
     text: str | UnsetType = UNSET
     reply: _Reply | UnsetType = field(default=UNSET, name="functionResponse")
 
 
-class _Result(Struct, gc=False):
+class _Result(_Stored):
     reply: _Reply = field(name="functionResponse")
 
 
-class _Arguments(Struct, gc=False):
+class _Arguments(_Stored):
     file_path: str = ""
     absolute_path: str = ""
     path: str = ""
     paths: list[str] = []
 
 
-class _Shown(Struct, gc=False):
+class _Shown(_Stored):
     diff: Raw = field(default=Raw(), name="fileDiff")
     path: str = field(default="", name="filePath")
 
 
-class _Call(Struct, gc=False):
+class _Call(_Stored):
     args: Raw
     result: tuple[_Result]
     id: str = ""
@@ -71,17 +75,13 @@ class _Call(Struct, gc=False):
     shown: Raw = field(default=Raw(b"null"), name="resultDisplay")
 
 
-class _Thought(Struct, gc=False):
-    pass
-
-
-class _Record(Struct, gc=False):
+class _Record(_Stored):
     id: str
     type: Literal["user", "gemini"]
     content: str | list[_Part]
     timestamp: str = ""
     tokens: Usage | None = None
-    thoughts: list[_Thought] = []
+    thoughts: list[_Stored] = []
     model: str | None = None
     calls: list[_Call] = field(default=[], name="toolCalls")
     display: None = field(default=None, name="displayContent")
