@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from gemtui.marks import Mark
@@ -259,6 +260,19 @@ def test_prepared_sessions_are_listed_with_the_marks_of_the_moment_they_are_show
     listing.prepare(newer)
     listing.replace_all(newer)
     assert listing.arrange(EVERYWHERE).rows == kept
+
+
+def test_prepared_sessions_are_in_order_before_they_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listing, newer = Listing(), (summary("newest", hours=0), *SORTED)
+    listing.replace_all(SORTED)
+    listing.arrange(EVERYWHERE)
+    listing.prepare(newer)
+    before = names(arrange(SORTED, EVERYWHERE).rows)
+    monkeypatch.delattr("gemtui.sessions.catalog.listing._sort")
+    listing.replace_all(newer)
+    assert names(listing.arrange(EVERYWHERE).rows) == ["newest", *before]
 
 
 # --- names -----------------------------------------------------------------------------------

@@ -380,12 +380,16 @@ class Rows(Struct, frozen=True, kw_only=True):
 
 
 class _Prepared(NamedTuple):
-    """The entries of `sessions`, by key, and what they were created from."""
+    """The entries of `sessions`, by key, and what they were created from.
+
+    `ordered`: the entries in the order of the last arrangement.
+    """
 
     sessions: Sequence[Summary]
     marks: Mapping[str, Mark]
     labels: dict[str, Clean]
     entries: dict[str, ListEntry]
+    ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None
 
 
 def _entry(
@@ -445,7 +449,7 @@ class Listing:
             if prepared.marks is not self._marks:
                 prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
-        self._ordered = None
+        self._ordered = prepared.ordered
 
     def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:
         """Create the entries of sessions; those of unchanged sessions are reused."""
@@ -460,7 +464,9 @@ class Listing:
             if entry is None or not unchanged or entry.mark != marks.get(summary.id):
                 entry = _entry(summary, key, labels, marks, calls)
             entries[key] = entry
-        return _Prepared(sessions, marks, labels, entries)
+        last = self._ordered  # read once, because the event loop may change it meanwhile
+        ordered = None if last is None else (last[0], _sort(entries.values(), *last[0]))
+        return _Prepared(sessions, marks, labels, entries, ordered)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Replace the user's marks on sessions, such as names and tags.

@@ -96,7 +96,6 @@ class StoreFeed:
             self._say(snapshot)
 
     def _say(self, snapshot: Snapshot) -> None:
-        self._live = any(Flag.LIVE in each.flags for each in snapshot.sessions)
         self._show(snapshot)
 
     async def _load(self, index: Index) -> Snapshot:
@@ -116,6 +115,7 @@ class StoreFeed:
         )
 
     def _prepared(self, snapshot: Snapshot) -> Snapshot:
+        self._live = any(Flag.LIVE in session.flags for session in snapshot.sessions)
         self._prepare(snapshot)
         return snapshot
 
