@@ -16,6 +16,7 @@ from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
+from gemtui.stats.activity import ACTIVITIES
 from gemtui.stats.prices import load_prices
 from gemtui.stats.reading import activities
 from gemtui.stats.report import Stats, Tally
@@ -141,6 +142,29 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
         stream.write(logs.lines([logs.user("more", "And?", 50)]))
     assert stats_of(tmp_path, cache=cache).total.prompts == 4
     assert opened == [paths[1]]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda data: data[:5000],
+        lambda data: data.replace(b"gemini-3.8-flash", b"gemini-2.5-flash"),
+        lambda data: b"not a database" * 500,
+    ],
+)
+def test_a_damaged_cache_does_not_change_the_numbers(
+    harm: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    for number in range(3):
+        records = [*talk(uuid(number)), answer("m", 5, "gemini-3.8-flash", input=number, output=1)]
+        session(tmp_path, uuid(number), records)
+    cache = tmp_path / "cache"
+    first = stats_of(tmp_path, cache=cache).to_dict()
+    file = cache / ACTIVITIES.file
+    damaged = harm(file.read_bytes())
+    assert damaged != file.read_bytes()
+    file.write_bytes(damaged)
+    assert [stats_of(tmp_path, cache=cache).to_dict() for _ in range(2)] == [first, first]
 
 
 def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
