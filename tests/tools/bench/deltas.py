@@ -15,6 +15,7 @@ PARAGRAPH = 80
 """Deltas to a paragraph."""
 HELP = """Options:
       --session-id       Start a new session  [string]
+      --policy           Rules  [array]
   -o, --output-format    Format  [string] [choices: "stream-json"]
 """
 
