@@ -525,7 +525,7 @@ class AppBase(OrdersKeys):
         """Show a message for a few seconds in the status line.
 
         If the message is about a problem, or if it doesn't fit there, it appears as a toast at the
-        top right instead.
+        bottom instead.
         """
         if not self.screen_stack:
             return
