@@ -7,10 +7,11 @@ never in the CLI's folder.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+import platformdirs
 
 from gemtui.files import close_folder, make_folder, make_private
 
@@ -82,30 +83,17 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
-    return _own_folder("CONFIG", ".config", "Application Support") / "config.toml"
-
-
-def _own_folder(kind: str, usual: str, library: str) -> Path:
-    """Return one of gemtui's own folders.
-
-    It is in `$XDG_<kind>_HOME` if that is an absolute path, or else in the home folder: in `usual`,
-    or on macOS in `Library/<library>`.
-    """
-    chosen = os.environ.get(f"XDG_{kind}_HOME", "")
-    if os.path.isabs(chosen):  # noqa: PTH117
-        return Path(chosen, _APP)
-    inside = f"Library/{library}" if sys.platform == "darwin" else usual
-    return Path(os.path.expanduser("~"), inside, _APP)  # noqa: PTH111
+    return platformdirs.user_config_path(_APP, appauthor=False) / "config.toml"
 
 
 def cache_dir() -> Path:
     """Return the folder for data that can be recreated, such as session summaries."""
-    return _own_folder("CACHE", ".cache", "Caches")
+    return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
 def data_dir() -> Path:
     """Return the folder for the user's own, irreplaceable data, such as notes."""
-    return _own_folder("DATA", ".local/share", "Application Support")
+    return platformdirs.user_data_path(_APP, appauthor=False)
 
 
 def extension_dir() -> Path:
@@ -140,7 +128,7 @@ def hooked_dir() -> Path:
 
 def state_dir() -> Path:
     """Return the folder for state that is kept between starts, except settings."""
-    return _own_folder("STATE", ".local/state", "Application Support")
+    return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def left_off_file() -> Path:
