@@ -177,6 +177,15 @@ def test_output_writes_the_same_to_a_file(tmp_path: Path, gemtui: Gemtui, format
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["out"]
 
 
+def test_output_into_a_git_repository_is_said(tmp_path: Path, gemtui: Gemtui) -> None:
+    outside, repository = tmp_path / "outside", tmp_path / "repository"
+    outside.mkdir()
+    (repository / ".git").mkdir(parents=True)
+    assert gemtui.ok("show", FULL, "--output", outside / "a.md").err == ""
+    answer = gemtui.ok("show", FULL, "--output", repository / "sub.md")
+    assert "repository is a git repository: take care not to commit this" in answer.err
+
+
 @each_row("words", [("show", FULL), ("marks", "export"), ("policy", "suggest", "--session", FULL)])
 def test_output_over_a_file_is_refused_without_force(
     tmp_path: Path, gemtui: Gemtui, words: tuple[str, ...]
