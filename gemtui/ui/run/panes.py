@@ -77,7 +77,10 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the files that a run has changed, keeping the cursor on the same file."""
+        """Show the files that a run has changed.
+
+        The cursor stays on the first row, or else on the same file.
+        """
         asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -90,7 +93,7 @@ class WriteList(OptionList):
         )
         self.add_options(map(Option, rows))
         paths = [write.path for write in self.shown]
-        if chosen is not None and chosen.path in paths:
+        if at > 0 and chosen is not None and chosen.path in paths:
             self.highlighted = paths.index(chosen.path)
         elif paths:
             self.highlighted = min(at, len(paths) - 1)
