@@ -18,7 +18,6 @@ from syrupy.assertion import SnapshotAssertion
 from gemtui.agent.approval import ApprovalRequest, GateFolder, Settled
 from gemtui.agent.stream import Stream
 from gemtui.transcript.model import Consent
-from gemtui.ui.run.panes import WriteList
 from gemtui.ui.run.screen import RunScreen
 from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import put
@@ -81,8 +80,6 @@ async def settled(me: Person) -> None:
     assert isinstance(screen, RunScreen)
     await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
     await me.painted(screen)
-    # The cursor stays on the file that was listed first, which depends on the machine.
-    screen.query_one(WriteList).highlighted = 0
 
 
 async def ask(me: Person, *keys: str) -> None:
