@@ -236,9 +236,12 @@ def aftermath_of(folder: RunFolder) -> Aftermath | None:
 def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs with a backup of a session, newest first."""
     by_time = []
-    for path in runs.glob(f"*/{_BEFORE}"):
-        with suppress(OSError):
-            by_time.append((path.stat().st_mtime_ns, path.parent))
+    # A glob would raise an error for a folder that can't be read.
+    with suppress(OSError), os.scandir(runs) as entries:
+        for entry in entries:
+            folder = Path(entry.path)
+            with suppress(OSError):
+                by_time.append(((folder / _BEFORE).stat().st_mtime_ns, folder))
     for _, folder in sorted(by_time, reverse=True):
         yield RunFolder(folder)
 
