@@ -195,12 +195,15 @@ def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]
         kept = meant.removeprefix(rule_name(server, ""))
         yield _never("toolName", text, _write(kept)), _renamed(rule, name, kept, server)
     else:
-        alone = tool_prefix(server) != MCP_PREFIX
+        prefix = tool_prefix(server)
+        # Without its server, a name that starts with mcp__ may look like one of another program.
+        keeps_server = prefix.startswith(f"{MCP_PREFIX}_") and "*" not in server
+        alone = prefix != MCP_PREFIX and not keeps_server
         way_out = f'write toolName = "{meant}"{" without mcpName" if alone else ""}'
-        yield (
-            _never("toolName", text, way_out),
-            _renamed(rule, name, meant, None if alone else server),
-        )
+        fixed: Rule | None = _renamed(rule, name, meant, None if alone else server)
+        if alone and fixed and any(map(_ELSEWHERE.fullmatch, fixed.tools)):
+            way_out, fixed = _RENAME_SERVER, None
+        yield _never("toolName", text, way_out), fixed
 
 
 def _all_of_server(field: str, server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
