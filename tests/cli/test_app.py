@@ -65,7 +65,7 @@ def test_the_demo_leaves_nothing_behind(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     with terminal("--demo", "--ascii", folder=tmp_path) as screen:
-        screen.shows("demo", "message 1 of")
+        screen.shows("demo", "Running the tests.")
         (place,) = temporary.glob("gemtui-demo-*")
         assert place.stat().st_mode & 0o777 == 0o700
         screen.process.send_signal(signal.SIGTERM)
@@ -84,7 +84,7 @@ def test_a_run_in_the_demo_ends_with_it(
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.4")
     with terminal("--demo", folder=tmp_path) as screen:
-        screen.shows("demo", "message 1 of")
+        screen.shows("demo", "Running the tests.")
         screen.press("2")
         screen.shows("enter starts a run", "gemini 0.61.0-demo")
         screen.press("Be polite", "\r")
