@@ -109,7 +109,7 @@ def test_the_wheel_is_enough(
     monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.05")
     words = [str(installed), "--demo"]
     with Terminal(words, environ=dict(os.environ), folder=tmp_path) as screen:
-        screen.shows("demo", "Gemini")
+        screen.shows("demo", "Running the tests.")
         screen.press("2")
         screen.shows("enter starts a run")
         screen.press("Be polite", "\r")
