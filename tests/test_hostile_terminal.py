@@ -96,7 +96,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         terminal.shows("evil␛]52", "? keys")
         walk.to(".", shows="subagent")
         walk.to("/", shows="to the list")
-        walk.to("evil", "\x1b[B", shows="↑↓ move")
+        walk.to("evil", "\x1b[B", shows="F search")
         walk.to("g", shows="▾")
         walk.to("s", shows="Sort sessions")
         walk.away("\x1b[B\r", "enter choose")
