@@ -54,7 +54,7 @@ async def test_a_deletion_asks_first_and_several_are_undone_one_after_the_other(
             assert content(store) == before
         await confirmed(me)
         await me.is_told(f"Deleted “{first.title}” – u to undo")
-        await me.lacks(first.title)
+        await me.until(lambda: me.chosen != first)
         assert content(store) == {
             name: file for name, file in before.items() if Path(name) not in first.files
         }

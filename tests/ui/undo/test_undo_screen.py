@@ -87,12 +87,9 @@ def prompt(me: Person) -> str:
     return areas.first().text if areas else ""
 
 
-async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
-    project: Path,
-) -> None:
+async def test_checkpoints_are_marked_at_prompts_and_in_the_facts(project: Path) -> None:
     take(project, Reason.PROMPT)
     async with person(gemini_home(), WIDE, project=project) as me:
-        await me.sees("↶ undo")
         await to_second_prompt(me)
         await me.does("right_curly_bracket", "↶ checkpoint")
         assert me.text.count("↶ checkpoint") == 1
