@@ -295,6 +295,11 @@ class SessionList(
         self.report_cursor()
         self.post_message(self.Arranged())
 
+    @property
+    def hits_below(self) -> str:
+        """How far the search inside sessions has come, if titles are listed above its hits."""
+        return self._searched if self.view.query.strip() and self.rows.rows else ""
+
     def _hit_rows(self) -> Iterator[HitsHeading | HitRow]:
         """Yield the hits below their heading, which is left out if there is nothing at all."""
         if self.view.query.strip() and (self.rows.rows or self._hits):

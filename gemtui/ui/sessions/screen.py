@@ -370,6 +370,8 @@ class SessionsScreen(SessionsPane):
             return
         if selection := self.sessions.selection.words:
             yield selection
+        if self.sessions.hits_below and not self.reading:
+            yield f"inside sessions: {self.sessions.hits_below}"
         if not snapshot.complete:
             yield f"{snapshot.done:,} of {counted(snapshot.total, 'file')} checked"
         if snapshot.unreadable:

@@ -105,6 +105,7 @@ class SessionSearch(SessionsPart):
         if not text or snapshot is None:
             self._hits.clear()
             screen.sessions.show_hits((), "")
+            screen.update_status()
             await asyncio.to_thread(self._feed.rest)
             return
         self._hits.begin()
@@ -126,6 +127,7 @@ class SessionSearch(SessionsPart):
 
     def _show_hits(self) -> None:
         self.screen.sessions.show_hits(self._hits.rows(_MOST_OF_SESSION), self._hits.words)
+        self.screen.update_status()
 
     @background("open", exclusive=True)
     async def open_hit(self, hit: Hit) -> None:

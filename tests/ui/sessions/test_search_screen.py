@@ -64,7 +64,12 @@ async def test_the_lists_search_finds_titles_and_below_them_hits_that_the_full_s
 ) -> None:
     async with person(store, NARROW) as me:
         await me.sees("first question")
-        await me.does("/ 'haiku", "Write a haiku file", "Inside sessions", "3 hits in 1 session")
+        await me.does(
+            "/ 'haiku",
+            "Write a haiku file",
+            "Inside sessions",
+            "inside sessions: 3 hits in 1 session",
+        )
         await me.does(
             "ctrl+u 'leaps", "Inside sessions", "No session title matches “leaps”", "frog leaps"
         )
