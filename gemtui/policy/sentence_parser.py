@@ -177,10 +177,12 @@ def _sentence(text: str, project: Path | None) -> Sentence:
         for verb, words in _simple_sentences(text, project):
             about = _about(_VERBS[verb], words, project)
             rules.append(replace(_with_names_of_tools(about.rule), priority=about.priority))
-            limits += about.limits
+            limits += [limit for limit in about.limits if limit not in limits]
     except ValueError as error:
         return Sentence(text=text, problem=str(error))
-    return Sentence(text=text, rules=tuple(rules), limits=tuple(dict.fromkeys(limits)))
+    if _ONLY.fullmatch(text):
+        limits = [_OTHERS_DENIED if limit == _OF_THE_MODE else limit for limit in limits]
+    return Sentence(text=text, rules=tuple(rules), limits=tuple(limits))
 
 
 def _simple_sentences(text: str, project: Path | None) -> list[tuple[str, str]]:
@@ -378,6 +380,7 @@ _HOWEVER = (
     "Also covers ./, absolute paths and .., and other folders with this name deeper in the project."
 )
 _OF_THE_MODE = "Other files are decided by the mode or by other sentences."
+_OTHERS_DENIED = "Other files are denied to these tools; a command can still reach them."
 
 
 # --- commands ------------------------------------------------------------------------------------

@@ -147,6 +147,8 @@ def test_sentences_as_people_write_them_mean_what_they_say(tmp_path: Path) -> No
     (tmp_path / "package.json").write_text("{}")
     sentences = read_sentences("edit only src, run tests and never push", tmp_path)
     assert [sentence.text for sentence in sentences] == ["edit only src", "run tests", "never push"]
+    others = "Other files are denied to these tools; a command can still reach them."
+    assert others in sentences[0].limits
     policy = Policy.parse(rules_to_toml(rules_of(sentences)))
     engine = Engine(policy, mode=ApprovalMode.DEFAULT)
 
