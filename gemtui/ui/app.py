@@ -78,7 +78,54 @@ a garbage collection that frees no memory.
 """
 
 
-class GemtuiApp(AppBase):
+class ThemedApp(AppBase):
+    """An app that draws with the theme of the settings, and lets the user choose another."""
+
+    def __init__(self, start: Start, config: Config, clock: Callable[[], datetime]) -> None:
+        no_color = "NO_COLOR" in os.environ
+        super().__init__(start, config, clock, ansi_color=True if no_color else None)
+        for theme in THEMES:
+            self.register_theme(theme)
+        if no_color:
+            self._begin_with("ansi-dark")
+        elif config.theme in self.available_themes:
+            self._begin_with(config.theme)
+        else:
+            self._begin_with(Config().theme)
+
+    def use_colors_of_terminal(self) -> None:
+        """Use a theme of the terminal's own colours, light or dark like the current one.
+
+        A terminal with 16 colours can't draw any other theme.
+        """
+        self._begin_with("ansi-dark" if self.current_theme.dark else "ansi-light")
+
+    def _begin_with(self, theme: str) -> None:
+        if self.available_themes[theme].ansi:
+            self.theme = theme
+        else:
+            self.set_reactive(App.theme, theme)
+            self.stylesheet.set_variables(self.get_css_variables())
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the theme's CSS variables, adjusted to keep selected text readable."""
+        return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
+
+    def action_change_theme(self) -> None:
+        from gemtui.ui.kit.dialogs import ThemeScreen
+
+        self.push_screen(ThemeScreen(self.theme), self._keep_theme)
+
+    def _keep_theme(self, theme: str | None) -> None:
+        if theme is None:
+            return
+        path = config_file()
+        with self.reporting("The theme could not be saved"):
+            keep_setting(path, "theme", theme)
+            self.show_message(f"Theme {theme} saved in {short_path(path)}")
+
+
+class GemtuiApp(ThemedApp):
     """The app with all of gemtui's screens.
 
     Rendering functions read its attributes `glyphs` (the symbols to draw) and `clock` (the time
@@ -101,8 +148,7 @@ class GemtuiApp(AppBase):
         terminal: list[Any] | None = None,
     ) -> None:
         apply_fixes()
-        no_color = "NO_COLOR" in os.environ
-        super().__init__(start, config, clock, ansi_color=True if no_color else None)
+        super().__init__(start, config, clock)
         self.set_class(config.ascii, "-ascii")
         self._shutting_down = False
         self._terminal = terminal
@@ -111,28 +157,6 @@ class GemtuiApp(AppBase):
         self.policies = PolicyMode(self)
         self.runs = RunMode(self, may_start=self.policies.ready_to_start)
         self.sessions = SessionsScreen(start, config)
-        for theme in THEMES:
-            self.register_theme(theme)
-        known = config.theme in self.available_themes
-        self._begin_with("ansi-dark" if no_color else config.theme if known else Config().theme)
-
-    def use_colors_of_terminal(self) -> None:
-        """Use a theme of the terminal's own colours, light or dark like the current one.
-
-        A terminal with 16 colours can't draw any other theme.
-        """
-        self._begin_with("ansi-dark" if self.current_theme.dark else "ansi-light")
-
-    def _begin_with(self, theme: str) -> None:
-        if self.available_themes[theme].ansi:
-            self.theme = theme
-        else:
-            self.set_reactive(App.theme, theme)
-            self.stylesheet.set_variables(self.get_css_variables())
-
-    def get_css_variables(self) -> dict[str, str]:
-        """Return the theme's CSS variables, adjusted to keep selected text readable."""
-        return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the sessions pane, the app's first mode."""
@@ -251,19 +275,6 @@ class GemtuiApp(AppBase):
 
         if not isinstance(self.screen, CommandScreen):
             self.push_screen(CommandScreen(clean_line(title), list(nodes), first), run)
-
-    def action_change_theme(self) -> None:
-        from gemtui.ui.kit.dialogs import ThemeScreen
-
-        self.push_screen(ThemeScreen(self.theme), self._keep_theme)
-
-    def _keep_theme(self, theme: str | None) -> None:
-        if theme is None:
-            return
-        path = config_file()
-        with self.reporting("The theme could not be saved"):
-            keep_setting(path, "theme", theme)
-            self.show_message(f"Theme {theme} saved in {short_path(path)}")
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:

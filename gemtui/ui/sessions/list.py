@@ -111,7 +111,7 @@ class SessionList(
         self._opens_next = False
         self._live: Mapping[str, LiveState] = {}
         self.selection = ListSelection(self)
-        self.add_parts(self.selection, ViewKeys(self))
+        self.add_parts(self.selection, ViewKeys(self), CopyKeys(self))
 
     # --- contents ------------------------------------------------------------------------------
 
@@ -424,18 +424,6 @@ class SessionList(
         if not self.selection.clear():
             self.filter("")
 
-    def action_copy_id(self) -> None:
-        if (summary := self.highlighted) is not None:
-            self.post_message(CopyRequested(summary.id, "the session id"))
-
-    def action_copy_resume(self) -> None:
-        from gemtui.agent.command import quoted
-
-        if (summary := self.highlighted) is not None:
-            folder = "" if summary.project is None else f"cd {quoted(summary.project)} && "
-            line = f"{folder}gemini --resume {quoted(summary.id)}"
-            self.post_message(CopyRequested(line, "the command that resumes this session"))
-
 
 def _stops(row: Row | HitsHeading | HitRow) -> bool:
     """Return whether the cursor can be on a row: a session, a project or a hit."""
@@ -547,6 +535,27 @@ class ListSelection(KeyPart):
         self.keys, self._last = keys, last
         self._list.refresh()
         self._list.post_message(self._list.Arranged())
+
+
+class CopyKeys(KeyPart):
+    """Key actions that copy the id or the command of the session under the cursor."""
+
+    def __init__(self, sessions: SessionList) -> None:
+        self._list = sessions
+
+    def action_copy_id(self) -> None:
+        session = self._list.highlighted
+        if session is not None:
+            self._list.post_message(CopyRequested(session.id, "the session id"))
+
+    def action_copy_resume(self) -> None:
+        from gemtui.agent.command import quoted
+
+        session = self._list.highlighted
+        if session is not None:
+            folder = "" if session.project is None else f"cd {quoted(session.project)} && "
+            command = f"{folder}gemini --resume {quoted(session.id)}"
+            self._list.post_message(CopyRequested(command, "the command that resumes this session"))
 
 
 def _is_session(row: object) -> bool:

@@ -198,9 +198,9 @@ def unseen_mark(page: Viewport, look: Look) -> Segment | None:
 
     Returns None if there is none.
     """
-    if not (page.unseen or page.grown):
+    if not (page.news.messages or page.news.grown):
         return None
-    news = f"{page.unseen} new" if page.unseen else "new below"
+    news = f"{page.news.messages} new" if page.news.messages else "new below"
     return Segment(f" {look.glyphs.newer} {news} ", look[Role.ACCENT] + Style(reverse=True))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from gemtui.transcript.model import Block, Message, Outline, Transcript
@@ -15,13 +15,52 @@ EMPTY = Transcript.of(())
 GUESS_WIDTH = 80
 
 
+class News:
+    """What has been added below a window since the user saw the end of the transcript.
+
+    `messages`: how many messages. `grown`: whether the message that was last then is longer now.
+    """
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.grown = False
+
+    def count(self, last: Outline, index: int, outlines: Sequence[Outline]) -> None:
+        """Count what follows `last`, the message that was last and is now at `index`."""
+        now = outlines[index]
+        self.messages += len(outlines) - 1 - index
+        longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
+        self.grown = self.grown or longer
+
+
+class TopShare:
+    """How far into its message the top row of a window is, from 0 to 1.
+
+    It is stored while the width changes repeatedly, so that rounding errors don't add up.
+    """
+
+    def __init__(self) -> None:
+        self._stored = (0, 0.0, -1)
+
+    def at(self, top: int, layout: Layout) -> tuple[int, float]:
+        """Return the index of the message at the line `top`, and the line's share of it."""
+        message, share, stored_top = self._stored
+        if stored_top == top and message < len(layout):
+            return message, share
+        message, line = layout.heights.find(top)
+        return message, line / max(1, layout.heights[message])
+
+    def store(self, message: int, share: float, top: int) -> None:
+        """Store the share that the window's new top row, the line `top`, stands for."""
+        self._stored = (message, share, top)
+
+
 class Viewport:
     """A window of `height` lines on a transcript; `top` is its first line.
 
     The cursor is on a block and always visible. `following`: the window is at the end and stays
-    there when messages arrive. `unseen`: how many messages have arrived since the window left the
-    end. `grown`: whether an existing message has become longer since then. `open_thoughts`: whether
-    thoughts are unfolded by default.
+    there when messages arrive. `news`: what has arrived since the window left the end.
+    `open_thoughts`: whether thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -40,12 +79,13 @@ class Viewport:
     def _start(self) -> None:
         self.sheet = Layout(self._draw, self._guess)
         self.stops = Stops(self.sheet)
-        self.top = self.unseen = 0
+        self.top = 0
+        self.news = News()
         self.cursor = Cursor(0, None)
-        self.following = self.grown = False
+        self.following = False
         self.folds = Folds(open_thoughts=self.open_thoughts)
         self._stays = self._loading = False
-        self._share = (0, 0.0, -1)
+        self._top_share = TopShare()
 
     # --- the transcript ---
 
@@ -83,19 +123,10 @@ class Viewport:
         if anchor is not None and key is not None:
             anchor = anchor._replace(message=self.sheet.index_of(*key, same))
         if news and last and len(transcript):
-            self._count_news(last[0], self.sheet.index_of(count - 1, last[0].id, same))
+            index = self.sheet.index_of(count - 1, last[0].id, same)
+            self.news.count(last[0], index, self.sheet.outlines)
         self._rest(None if self.following else anchor or Anchor(0, 0, 0))
         return same
-
-    def _count_news(self, last: Outline, place: int) -> None:
-        """Count the messages added since `last`, which is now at index `place`.
-
-        Also record whether `last` has grown.
-        """
-        now = self.sheet.outlines[place]
-        self.unseen += len(self.sheet) - 1 - place
-        longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
-        self.grown = self.grown or longer
 
     def _anchor(self) -> Anchor | None:
         return self.sheet.anchor(self.top, self.height) if len(self.sheet) else None
@@ -143,24 +174,12 @@ class Viewport:
             self.look, self.height, anchor = look, height, self._anchor()
             self._rest(None if end else anchor)
             return
-        message, share = self._top_share()
+        message, share = self._top_share.at(self.top, self.sheet)
         self.look, self.height = look, height
         self.sheet.forget_all()
         line = int(share * self.sheet.drawn(message).height + 1e-6)
         self._rest(None if end else Anchor(message, line, 0))
-        self._share = (message, share, self.top)
-
-    def _top_share(self) -> tuple[int, float]:
-        """Return the index of the top row's message, and the row's position in it.
-
-        The position is a fraction of the message's height, from 0 to 1. It is stored while the
-        width changes repeatedly, so that rounding errors don't add up.
-        """
-        message, share, top = self._share
-        if top == self.top and message < len(self.sheet):
-            return message, share
-        message, line = self.sheet.heights.find(self.top)
-        return message, line / max(1, self.sheet.heights[message])
+        self._top_share.store(message, share, self.top)
 
     @property
     def end(self) -> int:
@@ -190,7 +209,7 @@ class Viewport:
         at_end = self.following or not self._loading
         self.following = at_end and self.at_end and not self._stays
         if self.at_end:
-            self.unseen, self.grown = 0, False
+            self.news = News()
 
     def scroll_to(self, line: int) -> None:
         """Scroll so that `line` of the layout is on the top row."""

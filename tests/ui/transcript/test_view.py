@@ -255,7 +255,7 @@ async def test_what_comes_below_the_window_is_told_on_the_last_row_and_a_click_g
         assert app.view.page.cursor == cursor
         await pilot.click(TranscriptView, offset=(58, 11))
         assert app.view.following
-        assert app.view.page.unseen == 0
+        assert app.view.page.news.messages == 0
         assert "new" not in app.lines[-1]
 
         talk = Talk(prompt("p", "tell"), answer("a", paragraphs(10)))

@@ -111,8 +111,8 @@ class Story:
             "message": page.cursor.message,
             "following": page.following,
             "at end": page.at_end,
-            "unseen": page.unseen,
-            "grown": page.grown,
+            "unseen": page.news.messages,
+            "grown": page.news.grown,
             "first": lines[: len(expected.get("first", ()))],
             "last": lines[-1],
             "has": [line for line in expected.get("has", ()) if line in text],
@@ -278,7 +278,7 @@ def test_a_call_that_an_unseen_answer_makes_is_told_of() -> None:
     page = page_of(talk)
     *before, last = talk.messages
     page.show(talk.become((*before, answer(last.id, *last.blocks, tool("n", "")))), fresh=False)
-    assert page.grown
+    assert page.news.grown
 
 
 def test_what_is_still_being_read_is_no_news() -> None:
@@ -288,7 +288,7 @@ def test_what_is_still_being_read_is_no_news() -> None:
     page.show(talk.now(), fresh=True, loading=True)
     assert not page.following
     page.show(long_talk(30).now(), fresh=False)
-    assert (page.top, page.unseen, page.following) == (0, 0, False)
+    assert (page.top, page.news.messages, page.following) == (0, 0, False)
 
 
 def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
@@ -297,7 +297,7 @@ def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
     page.show(talk.add(prompt("lost", "a lost prompt")), fresh=False, news=False)
     page.show(talk.become(talk.messages[:-1]), fresh=False, news=False)
     page.show(talk.become(()), fresh=False, news=False)
-    assert page.unseen == 0
+    assert page.news.messages == 0
 
 
 def test_another_session_starts_anew() -> None:
