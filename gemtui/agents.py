@@ -1,0 +1,94 @@
+"""The agents whose sessions gemtui reads: their words, what gemtui can do with them, their folders.
+
+Gemini CLI is the first of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from enum import Flag, StrEnum, auto
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Agent(StrEnum):
+    """An agent, by the name that JSON, `agent:` in a query, and `claude:ID` use."""
+
+    GEMINI = "gemini"
+    QWEN = "qwen"
+    CLAUDE = "claude"
+
+    __hash__ = str.__hash__
+
+
+class Words(NamedTuple):
+    """What an agent is called.
+
+    `program`: its name. `speaker`: who says what its model says. `command`: how a shell starts it.
+    `letter`: its letter in the list.
+    """
+
+    program: str
+    speaker: str
+    command: str
+    letter: str
+
+
+WORDS: Mapping[Agent, Words] = {
+    Agent.GEMINI: Words("Gemini CLI", "Gemini", "gemini", "G"),
+    Agent.QWEN: Words("Qwen Code", "Qwen", "qwen", "Q"),
+    Agent.CLAUDE: Words("Claude Code", "Claude", "claude", "C"),
+}
+
+
+class Can(Flag):
+    """What gemtui can do with an agent's sessions, besides reading them."""
+
+    RESUME = auto()
+    FORK = auto()
+    DELETE = auto()
+    RESTORE = auto()
+
+
+CAN: Mapping[Agent, Can] = {
+    Agent.GEMINI: ~Can(0),
+    Agent.QWEN: Can(0),
+    Agent.CLAUDE: Can(0),
+}
+_WHATS = {
+    Can.RESUME: "continued in gemtui",
+    Can.FORK: "forked",
+    Can.DELETE: "deleted",
+    Can.RESTORE: "restored",
+}
+
+
+def why_not(agent: Agent, can: Can) -> str:
+    """Return why gemtui can't do this with an agent's sessions, as a sentence; "" if it can."""
+    if can in CAN[agent]:
+        return ""
+    return f"Sessions of {WORDS[agent].program} can't be {_WHATS[can]} from gemtui."
+
+
+class Root(NamedTuple):
+    """The folder in which an agent keeps its data, such as `~/.claude`."""
+
+    agent: Agent
+    home: Path
+
+
+_VARIABLES = {Agent.QWEN: "QWEN_RUNTIME_DIR", Agent.CLAUDE: "CLAUDE_CONFIG_DIR"}
+"""The variable that moves an agent's folder; else it is named after the command."""
+
+
+def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[Root, ...]:
+    """Return the folders of the agents besides Gemini CLI that have stored sessions here."""
+    base = Path(environ.get("HOME") or Path.home()).absolute()
+    roots = []
+    for agent, variable in _VARIABLES.items():
+        chosen = environ.get(variable)
+        home = Path(chosen) if chosen else base / f".{WORDS[agent].command}"
+        if (home / "projects").is_dir():
+            roots.append(Root(agent, home))
+    return tuple(roots)

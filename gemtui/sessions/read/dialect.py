@@ -1,0 +1,50 @@
+"""Translate the stored lines of other agents to the records of Gemini CLI, the inner form.
+
+A dialect is a module of this package, `qwen` or `claude`, with two pure functions (`Dialect`). Both
+agents put their lines into the same envelope, which this module reads: `uuid`, `parentUuid`,
+`sessionId`, `cwd`, `timestamp`, and for subagents `isSidechain` and `agentId`.
+
+The fields of a translated record:
+
+* `id`: the line's `uuid`. `timestamp`: as stored.
+* `type`: "user" (a person's prompt, or the results of calls), "gemini" (what the model said), or
+  "info", "warning", "error" (a notice of the program; `content` is its text).
+* `content`: parts of the Gemini API: `text`, `inlineData` and `fileData` (`mimeType`, `data` or
+  `fileUri`, `displayName`), `functionCall` (`id`, `name`, `args`), `functionResponse`. A
+  `functionResponse` has `id`, `name` ("" if the line does not name the tool), `response` (`output`,
+  or `error` with a text), and further, as in a `toolCalls[]` entry of Gemini CLI: `status`
+  ("success", "error" or "cancelled"; always there), `timestamp`, and `resultDisplay` (a text, or
+  `{fileDiff, fileName, filePath, originalContent, newContent, isNewFile}`).
+* `thoughts`: a list of `{subject, description, timestamp}`. `model`: its name.
+* `tokens`: `{input, output, cached, thoughts, tool, total}`; `input` includes `cached`.
+* `answer`: the id of the model's answer. An answer may have several lines; its tokens, which are
+  repeated on each of them, count once.
+* `prompt`: True for what a person typed, nothing else. Only such a record begins a branch.
+* `parent`: what the record follows, if that is not the line's `parentUuid`.
+
+A line that changes the header is translated to `{"$set": {...}}` with `summary` (the session's
+title) or `cost` (in dollars, by the agent's own count).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+Record = Mapping[str, Any]
+
+
+class Dialect(Protocol):
+    """The two functions of a dialect's module."""
+
+    @staticmethod
+    def translate(line: Mapping[str, Any]) -> Record | None:
+        """Return a parsed line as a record; None if it is one of the lines that are skipped.
+
+        A line of a type that is unknown is returned as `{"type": TYPE}`, with what names it best.
+        Never raises, whatever the line holds. The result depends on nothing but the line.
+        """
+
+    @staticmethod
+    def wants(line: bytes) -> bool:
+        """Return whether a line has to be parsed: False only for types that are skipped."""
