@@ -131,6 +131,11 @@ def state_dir() -> Path:
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
+def runs_dir() -> Path:
+    """Return the folder that contains all runs' folders."""
+    return state_dir() / "runs"
+
+
 def left_off_file() -> Path:
     """Return the file with the places where the user left sessions and lists."""
     return state_dir() / "left-off.json"

@@ -16,7 +16,7 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import Request
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import runs_dir
 
 CHILD = Path(__file__).parent / "agent/child.py"
 HELP = """Options:

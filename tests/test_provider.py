@@ -15,7 +15,8 @@ import pytest
 
 from gemtui import GeminiCliProvider, ProviderError, ProviderResult, list_sessions
 from gemtui.agent import process_tree
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE

@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gemtui.checkpoints.store import Checkpoint, open_store
+from gemtui.checkpoints.usage import CheckpointsUsage, checkpoints_usage, project_folders
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
-from gemtui.jsonout import fields
 
-PRUNE_CHECKPOINTS = "gemtui checkpoints --prune"
-"""The shell command with which users remove old checkpoints."""
 _LOCK = "lock"
 _ROUNDS = 12
 """The most steps in which a project's checkpoints are removed to save space.
 
 Each step removes the older half of the checkpoints; the last one removes all that are left.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointsUsage:
-    """The disk usage of checkpoints.
-
-    `folder`: the folder that contains the checkpoints of all projects. `projects`: the number of
-    projects. `bytes`: their total size.
-    """
-
-    folder: Path
-    projects: int
-    bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the usage as JSON values."""
-        return fields(self, "folder", "projects", "bytes")
-
-
-def checkpoints_usage(place: Path) -> CheckpointsUsage:
-    """Return the disk usage of the checkpoints under `place`. Never raises."""
-    sizes = [sum(folder_sizes(folder)) for folder in _folders(place)]
-    return CheckpointsUsage(folder=place, projects=len(sizes), bytes=sum(sizes))
 
 
 def remove_old_checkpoints(
@@ -68,7 +41,9 @@ def remove_old_checkpoints(
     Projects whose checkpoints are in use or unreadable are skipped.
     """
     sizes = {
-        folder: sum(folder_sizes(folder)) for folder in _folders(place) if folder not in needed
+        folder: sum(folder_sizes(folder))
+        for folder in project_folders(place)
+        if folder not in needed
     }
     for folder in sizes:
         _prune_one(folder, goes_on, lambda checkpoint: checkpoint.time >= before)
@@ -82,11 +57,6 @@ def remove_old_checkpoints(
     freed = [size - sum(folder_sizes(folder)) for folder, size in sizes.items()]
     freed = [size for size in freed if size > 0]
     return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed))
-
-
-def _folders(place: Path) -> Iterator[Path]:
-    with suppress(OSError):
-        yield from sorted(folder for folder in place.iterdir() if folder.is_dir())
 
 
 def _used_last(folder: Path) -> float:

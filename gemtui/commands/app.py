@@ -63,8 +63,9 @@ def _end_runs(place: Path) -> None:
     Otherwise, the runs could still write to the folder while it is being removed.
     """
     from gemtui.agent.run_folder import Abort
+    from gemtui.paths import runs_dir
     from gemtui.runs.ending import RunState
-    from gemtui.runs.listing import list_runs, runs_dir
+    from gemtui.runs.listing import list_runs
 
     runs = [
         run

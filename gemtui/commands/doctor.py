@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version as version_of_package
@@ -27,18 +27,16 @@ from msgspec import Struct, field
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.checkpoints.prune import PRUNE_CHECKPOINTS, checkpoints_usage
-from gemtui.checkpoints.undo import interrupted_undos
+from gemtui.checkpoints.usage import PRUNE_CHECKPOINTS, checkpoints_usage
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
 from gemtui.config import Checkpoints, Config, load_config
 from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable, message_of
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
-from gemtui.files import folder_sizes, is_private, path_exists, stat_if_possible
+from gemtui.files import folder_sizes, is_folder, is_private, path_exists, stat_if_possible
 from gemtui.jsonout import json_value
 from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, vault_status
-from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.notify import ask_tmux, ringing_terminal
 from gemtui.paths import (
@@ -46,10 +44,11 @@ from gemtui.paths import (
     checkpoints_dir,
     config_file,
     current_folder,
+    failed_commands_dir,
     gemini_home,
     prompts_file,
+    runs_dir,
 )
-from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.file.policy_files import (
     is_empty_folder,
     named_policies,
@@ -57,8 +56,15 @@ from gemtui.policy.file.policy_files import (
     policy_files,
 )
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
-from gemtui.runs import listing
-from gemtui.runs.gate.user_commands import failures
+from gemtui.runs.disk_usage import DiskUsage, runs_usage
+from gemtui.runs.limits import (
+    BROKEN,
+    CLEAR,
+    CLEAR_PROMPTS,
+    MOST_BYTES,
+    MOST_RUNS,
+    orphaned_words,
+)
 from gemtui.search.file_list import FileList, NoIndex, index_folder, list_file
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
@@ -164,7 +170,7 @@ def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
     vault = vault_status(snapshot, environ, datetime.now(UTC), hook=has_hook)
     yield "files.vault", _vault(vault.contents, len(vault.hits))
     yield "files.checkpoints", _checkpoints(checkpoints_dir())
-    yield "runs", _runs(listing.runs_usage(listing.runs_dir()))
+    yield "runs", _runs(runs_usage(runs_dir()))
 
 
 def _program() -> Section:
@@ -334,7 +340,7 @@ def look_at_policies(environ: Mapping[str, str], installed: str | None) -> Secti
             continue
         files = named_policies() if is_ours else policy_files(path)
         checked = files if is_ours or is_empty_folder(path) else [path]
-        findings = Counter(finding.severity for file in checked for finding in check_files([file]))
+        findings = _findings(checked)
         errors, warnings = findings[Severity.ERROR], findings[Severity.WARNING]
         command = f"gemtui policy check {shlex.quote(str(path))}"
         places.append(
@@ -360,6 +366,15 @@ def look_at_policies(environ: Mapping[str, str], installed: str | None) -> Secti
                 effect = "gemtui starts no runs until they are fixed"
             section.problems.append(f"{path}: {counted(errors, 'error')}, {effect}: {command}")
     return section
+
+
+def _findings(files: Sequence[Path]) -> Counter[Severity]:
+    """Return how many findings there are in these policy files, by severity."""
+    if not files:
+        return Counter()
+    from gemtui.policy.check.check_policy import check_files
+
+    return Counter(finding.severity for file in files for finding in check_files([file]))
 
 
 # --- the terminal --------------------------------------------------------------------------------
@@ -449,7 +464,10 @@ def _settings(path: Path) -> Section:
         section.lines.append(f'theme "{settings.theme}" will be checked when the app starts')
     if problem is not None:
         section.problems.append(problem)
-    section.problems += [failure.text for failure in failures()]
+    if is_folder(failed_commands_dir()):
+        from gemtui.runs.gate.user_commands import failures
+
+        section.problems += [failure.text for failure in failures()]
     return section
 
 
@@ -482,7 +500,7 @@ def _cache(folder: Path, snapshot: Snapshot) -> Section:
 def _prompts(path: Path) -> Section:
     facts = stat_if_possible(path, follow=True)
     bytes = None if facts is None else facts.st_size
-    clear = listing.CLEAR_PROMPTS
+    clear = CLEAR_PROMPTS
     section = Section(name="prompts", values={"path": str(path), "bytes": bytes, "clear": clear})
     if bytes is not None:
         section.lines += [
@@ -572,15 +590,17 @@ def _checkpoints(folder: Path) -> Section:
     usage = checkpoints_usage(folder)
     section = Section(name="checkpoints", values=usage.to_dict())
     if usage.projects:
+        from gemtui.checkpoints.undo import interrupted_undos
+
         section.lines += [
             f"{usage.folder}: {counted(usage.projects, 'project')}, {size(usage.bytes)}",
             f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}",
         ]
-    section.problems += [change.advice for change in interrupted_undos(folder)]
+        section.problems += [change.advice for change in interrupted_undos(folder)]
     return section
 
 
-def _runs(usage: listing.DiskUsage) -> Section:
+def _runs(usage: DiskUsage) -> Section:
     section = Section(
         name="runs",
         values=usage.to_dict(),
@@ -588,16 +608,19 @@ def _runs(usage: listing.DiskUsage) -> Section:
             f"{usage.place}: {counted(usage.runs, 'run')}, {size(usage.bytes)}"
             f"{_PRIVATE[usage.private]}",
             "each run's prompt, answer and file contents are stored until the run is deleted:",
-            f"gemtui deletes the oldest beyond {listing.MOST_RUNS} runs or "
-            f"{size(listing.MOST_BYTES)}; to delete all finished runs: {listing.CLEAR}",
+            f"gemtui deletes the oldest beyond {MOST_RUNS} runs or "
+            f"{size(MOST_BYTES)}; to delete all finished runs: {CLEAR}",
         ],
         is_open=bool(usage.only_copies or usage.asking),
     )
-    section.lines += map(last_copy_words, usage.only_copies)
+    if usage.only_copies:
+        from gemtui.kept.run_copies import last_copy_words
+
+        section.lines += map(last_copy_words, usage.only_copies)
     for id in usage.asking:
         section.lines.append(
             f"run {id[:8]} is waiting for your answer: see gemtui runs questions {id[:8]}"
         )
-    section.problems += [f"{folder} {listing.BROKEN}" for folder in usage.broken]
-    section.problems += map(listing.orphaned_words, usage.orphaned)
+    section.problems += [f"{folder} {BROKEN}" for folder in usage.broken]
+    section.problems += map(orphaned_words, usage.orphaned)
     return section

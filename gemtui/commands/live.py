@@ -14,8 +14,9 @@ from gemtui.commands.session_choice import index_of_user, marks_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.jsonout import fields
+from gemtui.paths import runs_dir
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, named

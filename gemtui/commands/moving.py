@@ -12,8 +12,8 @@ from gemtui.errors import MoveFailed
 from gemtui.extension.live import GONE, LiveFolder
 from gemtui.files import stat_if_possible
 from gemtui.jsonout import fields
-from gemtui.paths import gemini_home
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import gemini_home, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.sessions.store.moved_project import ProjectMove, carry_out, plan_move
 from gemtui.text import clean_line, counted
 

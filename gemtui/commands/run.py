@@ -39,14 +39,14 @@ from gemtui.commands.shared_options import json_option, policy_names
 from gemtui.errors import CliNotFound, GemtuiError, WorktreeError, message_of
 from gemtui.jsonout import fields
 from gemtui.kept.run_copies import aftermath_of
-from gemtui.paths import current_folder
+from gemtui.paths import current_folder, runs_dir
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.causes import until_words, wait_until
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import report_failures
-from gemtui.runs.listing import asking_words, prune_runs, runs_dir, waiting_words
+from gemtui.runs.listing import asking_words, prune_runs, waiting_words
 from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
 from gemtui.runs.worktrees import require_new
 from gemtui.text import clean_line

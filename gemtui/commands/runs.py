@@ -31,7 +31,7 @@ from gemtui.commands.shared_options import by_default, completions, json_option
 from gemtui.errors import InsideRunError, RunAmbiguous, RunNotFound
 from gemtui.jsonout import fields, iso, json_value
 from gemtui.kept.run_copies import last_copies, last_copy_words
-from gemtui.paths import gemini_home, prompts_file
+from gemtui.paths import gemini_home, prompts_file, runs_dir
 from gemtui.runs.ending import RunState
 from gemtui.runs.gate.questions import (
     AnswerOutcome,
@@ -45,8 +45,8 @@ from gemtui.runs.gate.questions import (
     token_of,
     waiting_questions,
 )
+from gemtui.runs.limits import BROKEN, orphaned_words
 from gemtui.runs.listing import (
-    BROKEN,
     LATEST,
     Run,
     asking_words,
@@ -54,9 +54,7 @@ from gemtui.runs.listing import (
     clear_runs,
     find_run,
     list_runs,
-    orphaned_words,
     prune_runs,
-    runs_dir,
     stop_run,
     waiting_words,
     with_outcome,

@@ -50,8 +50,8 @@ from gemtui.kept.restoring import restore_from_vault as put_back
 from gemtui.kept.run_copies import backup_of, last_copies
 from gemtui.kept.vault import keep_all, switch_off, turn_on
 from gemtui.marks import Mark
-from gemtui.paths import gemini_home
-from gemtui.runs.listing import find_run, runs_dir
+from gemtui.paths import gemini_home, runs_dir
+from gemtui.runs.listing import find_run
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import Flag, Summary, id_start, named

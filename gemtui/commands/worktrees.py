@@ -29,7 +29,8 @@ from gemtui.commands.shared_options import (
 from gemtui.commands.undo import exit_code, interruptible, interruption, step_lines
 from gemtui.errors import GemtuiError
 from gemtui.jsonout import fields
-from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import Run, list_runs
 from gemtui.runs.worktrees import (
     AppliedWorktree,
     WorktreeChange,

@@ -34,7 +34,6 @@ from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import (
     files_below,
     is_folder,
-    is_private,
     open_regular,
     path_exists,
     resolved,
@@ -42,22 +41,15 @@ from gemtui.files import (
 )
 from gemtui.jsonout import fields, iso
 from gemtui.kept.resume_guard import ResumeGuard
-from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
-from gemtui.paths import current_folder, state_dir
+from gemtui.kept.run_copies import backup_is_damaged, last_copies
+from gemtui.paths import current_folder
 from gemtui.runs.ending import RunState, Status, state_of, status_of
+from gemtui.runs.limits import MOST_BYTES, MOST_RUNS
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
 
-MOST_RUNS = 200
-MOST_BYTES = 500_000_000
-CLEAR = "gemtui runs clear"
-"""The shell command that removes the records of all finished runs."""
-CLEAR_PROMPTS = f"{CLEAR} --prompts"
-"""The shell command that also removes the run pane's history of prompts."""
-BROKEN = f"contains no readable run: check it; to delete leftovers of a failed start, use {CLEAR}"
-"""The message about a folder that should contain a run but has no readable one."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Matches the folder names that gemtui gives to runs, which are UUIDs."""
 _EDGE = 64 * 1024
@@ -169,50 +161,9 @@ _JSON_FIELDS = (
 """The facts about a run that have the same name in its JSON."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskUsage:
-    """The disk usage of all run folders.
-
-    * `place`: the folder that contains them.
-    * `private`: whether only the user can read them.
-    * `orphaned`: the ids of runs whose processes are alive without a supervisor.
-    * `broken`: the folders without a readable run.
-    * `only_copies`: the runs that hold the only copy of a session.
-    * `asking`: the ids of runs that are waiting for the user's answer.
-    """
-
-    place: Path
-    runs: int
-    bytes: int
-    private: bool
-    orphaned: tuple[str, ...] = ()
-    broken: tuple[Path, ...] = ()
-    only_copies: tuple[LastCopy, ...] = ()
-    asking: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the usage as `gemtui doctor --json` prints it."""
-        names = ("runs", "bytes", "private", "broken", "orphaned", "asking")
-        return {
-            **fields(self, *names, path="place"),
-            "most_runs": MOST_RUNS,
-            "most_bytes": MOST_BYTES,
-            "clear": CLEAR,
-            "only_copies": [
-                {"run": copy.folder.id, **fields(copy, session="session_id", bytes="size")}
-                for copy in self.only_copies
-            ],
-        }
-
-
-def runs_dir() -> Path:
-    """Return the folder that contains all runs' folders."""
-    return state_dir() / "runs"
-
-
 def list_runs(place: Path) -> tuple[Run, ...]:
     """Return the runs in the folder `place`, newest first, skipping broken folders."""
-    runs = [run for run in map(_run, _folders(place)) if run is not None]
+    runs = [run for run in map(_run, run_folders(place)) if run is not None]
     living = {}
     if any(run.state is not RunState.RUNNING for run in runs):
         living = process_tree.by_run()
@@ -231,7 +182,7 @@ def with_outcome(run: Run) -> Run:
     if request is None:
         return run
     outcome = read_outcome(run.folder, request)
-    return replace(run, outcome=outcome, size=_size(run.folder.path))
+    return replace(run, outcome=outcome, size=size_of_run(run.folder.path))
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
@@ -246,14 +197,6 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
         return run
     pids = tuple(sorted(process.pid for process in living))
     return replace(run, pids=pids, state=RunState.ORPHANED)
-
-
-def orphaned_words(id: str) -> str:
-    """Return a message saying that a run's processes are alive without a supervisor.
-
-    It contains the command that stops them.
-    """
-    return f"run {id[:8]} has orphaned processes: stop them with gemtui runs stop {id[:8]}"
 
 
 def waiting_words(count: int, id: str) -> str:
@@ -332,7 +275,7 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
     Folders that have just been created are left out.
     """
-    return tuple(folder.path for folder in _folders(place) if _is_broken(folder))
+    return tuple(folder.path for folder in run_folders(place) if _is_broken(folder))
 
 
 def _is_broken(folder: RunFolder) -> bool:
@@ -340,21 +283,6 @@ def _is_broken(folder: RunFolder) -> bool:
         return False
     has_old_prompt = path_exists(folder.prompt) and not folder.is_recent("prompt.txt")
     return has_old_prompt or not folder.is_recent()
-
-
-def runs_usage(place: Path) -> DiskUsage:
-    """Return the number of run folders and their disk usage."""
-    folders, runs = list(_folders(place)), list_runs(place)
-    return DiskUsage(
-        place=place,
-        runs=len(folders),
-        bytes=sum(_size(folder.path) for folder in folders),
-        private=is_private(place),
-        orphaned=tuple(run.id for run in runs if run.state is RunState.ORPHANED),
-        broken=broken_runs(place),
-        only_copies=last_copies(place),
-        asking=tuple(run.id for run in runs if run.asks),
-    )
 
 
 def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
@@ -431,7 +359,8 @@ def _is_readable(folder: RunFolder) -> bool:
     return True
 
 
-def _folders(place: Path) -> Iterator[RunFolder]:
+def run_folders(place: Path) -> Iterator[RunFolder]:
+    """Yield the folders in `place`, each of which should contain a run."""
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             with suppress(OSError):
@@ -439,7 +368,7 @@ def _folders(place: Path) -> Iterator[RunFolder]:
                     yield RunFolder(Path(entry.path))
 
 
-def _size(folder: Path) -> int:
+def size_of_run(folder: Path) -> int:
     """Return how many bytes would be freed by removing a folder.
 
     Files with other hard links aren't counted.
@@ -479,7 +408,7 @@ def _run(folder: RunFolder) -> Run | None:
         model=about.get("model"),
         cwd=request.cwd,
         session=stream.session_id,
-        size=_size(folder.path),
+        size=size_of_run(folder.path),
         asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
         undelivered=PromptQueue.of(folder).undelivered(),
         worktree=(about.get("worktree") or {}).get("branch"),

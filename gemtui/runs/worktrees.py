@@ -38,10 +38,10 @@ from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoE
 from gemtui.files import resolved
 from gemtui.interrupts import StopRequest
 from gemtui.jsonout import fields, iso, json_value
-from gemtui.paths import current_folder, make_own_folder, worktrees_dir
+from gemtui.paths import current_folder, make_own_folder, runs_dir, worktrees_dir
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.git_worktree import GitRepository, copy_settings
-from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.listing import Run, list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import require_idle, state_text
 from gemtui.text import counted

@@ -22,7 +22,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
 from tests.patience import PATIENCE
 from tests.rows import table

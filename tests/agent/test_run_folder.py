@@ -18,7 +18,8 @@ from gemtui.agent.process_tree import owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import aftermath_of, backup_of
-from gemtui.runs.listing import list_runs, runs_usage
+from gemtui.runs.disk_usage import runs_usage
+from gemtui.runs.listing import list_runs
 from tests.odd_json import ODD, spoilt
 from tests.rows import each_row, table
 

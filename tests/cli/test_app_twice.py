@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.paths import runs_dir
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from tests.fake_cli import INIT, FakeCli, says
 from tests.terminal import Terminal
 

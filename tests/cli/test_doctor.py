@@ -12,9 +12,8 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.run_folder import Owner
-from gemtui.checkpoints.prune import CheckpointsUsage
-from gemtui.paths import cache_dir, config_file
-from gemtui.runs.listing import runs_dir
+from gemtui.checkpoints.usage import CheckpointsUsage
+from gemtui.paths import cache_dir, config_file, runs_dir
 from gemtui.search.file_list import index_folder
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update

@@ -24,11 +24,10 @@ from gemtui.agent.trust import trust_of
 from gemtui.cli import main
 from gemtui.config import Config, keep_setting, load_config
 from gemtui.errors import ConfigError
-from gemtui.paths import config_file, gemini_home
+from gemtui.paths import config_file, gemini_home, runs_dir
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.effective_policy import effective_policy
-from gemtui.runs.listing import runs_dir
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.odd_json import spoilt

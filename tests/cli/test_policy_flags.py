@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from tests.cli.conftest import Gemtui, put
 from tests.cli.shapes import fits
 from tests.fake_cli import INIT, OK, FakeCli

@@ -25,10 +25,11 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember
 from gemtui.errors import OptionError
+from gemtui.paths import runs_dir
 from gemtui.policy.file.policy_files import policies_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from tests.cli.conftest import Gemtui, has, put, start, values
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE

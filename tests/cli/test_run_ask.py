@@ -17,8 +17,9 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
+from gemtui.paths import runs_dir
 from gemtui.runs.gate.questions import QUIET, Conversation, Question
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks

@@ -15,7 +15,8 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.jsonout import iso
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.sessions.catalog.summary import Summary
 from tests.cli.conftest import Gemtui, values
 from tests.model_server import ModelServer, answer, call, shell, text, writes

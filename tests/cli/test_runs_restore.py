@@ -10,7 +10,8 @@ import pytest
 from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import drop_kept, keep_before
-from gemtui.runs.listing import prune_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import prune_runs
 from tests.cli.conftest import Gemtui, has, put, values
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines

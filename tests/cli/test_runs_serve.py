@@ -16,9 +16,9 @@ import pytest
 from gemtui.agent.approval import AnswerSource, Approval, ApprovalRequest
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RUN_TAG, Exit, Owner
-from gemtui.paths import config_file, state_dir
+from gemtui.paths import config_file, runs_dir, state_dir
 from gemtui.runs.gate.questions import Conversation
-from gemtui.runs.listing import find_run, runs_dir
+from gemtui.runs.listing import find_run
 from tests.cli.conftest import Gemtui, has, start, values
 from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks

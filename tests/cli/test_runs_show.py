@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemtui.agent.approval import ApprovalRequest, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.conftest import Gemtui, values
 from tests.runs.test_listing import add_run

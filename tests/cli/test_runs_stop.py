@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.paths import prompts_file
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import prompts_file, runs_dir
 from gemtui.ui.run.prompt_sources import History
 from tests.cli.conftest import Gemtui, has
 from tests.fake_cli import INIT, FakeCli

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemtui.agent.trust import remember
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
 

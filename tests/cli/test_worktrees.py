@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import trust
-from gemtui.paths import worktrees_dir
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir, worktrees_dir
+from gemtui.runs.listing import list_runs
 from gemtui.runs.worktrees import make_worktree
 from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import files_of, put

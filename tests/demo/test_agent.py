@@ -17,10 +17,10 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.demo import PROJECT, install_agent, write_store
+from gemtui.paths import runs_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
-from gemtui.runs.listing import runs_dir
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.model import DiffDisplay, Thought, ToolCall

@@ -16,10 +16,10 @@ import pytest
 from gemtui.agent.events import Done, ErrorSaid, ResultStatus, ToolResult
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.paths import config_file
+from gemtui.paths import config_file, runs_dir
 from gemtui.runs import budget
 from gemtui.runs.budget import RunBudget
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import HELP, FakeCli, ends, says, uses
 from tests.gated import asking

@@ -11,7 +11,8 @@ import pytest
 from gemtui.files import size_of
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import keep_before, last_copies
-from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
+from gemtui.runs.disk_usage import runs_usage
+from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs
 from gemtui.ui.run import mode
 from gemtui.ui.run.prompt_sources import History, paths_below
 from tests.deep import DEEP

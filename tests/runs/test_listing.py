@@ -19,6 +19,7 @@ from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
+from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
     asking_words,
@@ -27,7 +28,6 @@ from gemtui.runs.listing import (
     find_run,
     list_runs,
     prune_runs,
-    runs_usage,
 )
 from tests.rows import table
 

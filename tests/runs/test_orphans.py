@@ -19,8 +19,9 @@ from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
+from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import clear_runs, list_runs, prune_runs, runs_usage, stop_run
+from gemtui.runs.listing import clear_runs, list_runs, prune_runs, stop_run
 from tests.fake_cli import INIT, FakeCli, HastyAdapter
 from tests.runs.test_listing import add_run
 

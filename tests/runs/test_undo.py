@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from gemtui.checkpoints.plan import Action
-from gemtui.checkpoints.prune import checkpoints_usage, remove_old_checkpoints
+from gemtui.checkpoints.prune import remove_old_checkpoints
 from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
+from gemtui.checkpoints.usage import checkpoints_usage
 from gemtui.errors import UndoError
 from gemtui.paths import checkpoints_dir, config_file, gemini_home, live_dir
 from gemtui.runs.undo.checkpointing import project_of

@@ -13,8 +13,8 @@ from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
 from gemtui.kept.run_copies import aftermath_of, keep_before
-from gemtui.paths import config_file
-from gemtui.runs.listing import MOST_RUNS, runs_dir
+from gemtui.paths import config_file, runs_dir
+from gemtui.runs.limits import MOST_RUNS
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, reachable
 from tests.runs.test_listing import add_run

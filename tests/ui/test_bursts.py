@@ -16,10 +16,11 @@ from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
+from gemtui.paths import runs_dir
 from gemtui.policy.edit import store as policies
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.listing import Run, list_runs
 from gemtui.text import Clean
 from gemtui.ui.kit import app_base
 from gemtui.ui.kit.app_base import AnsweringScreen

@@ -10,7 +10,7 @@ import pytest
 from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import keep_before, last_copies, runs_that_keep
 from gemtui.kept.vault import keep
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import runs_dir
 from gemtui.sessions.catalog.index import Index
 from tests.runs.test_listing import add_run
 from tests.ui.people import BOTH, NARROW, copy_store, person

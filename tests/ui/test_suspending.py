@@ -14,7 +14,8 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.trust import remember
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from tests.fake_cli import INIT, FakeCli
 from tests.terminal import Terminal
 from tests.ui.test_end import STORE, restored

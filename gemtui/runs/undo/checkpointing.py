@@ -29,11 +29,12 @@ from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST
-from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
+from gemtui.checkpoints.prune import remove_old_checkpoints
 from gemtui.checkpoints.store import GONE, UNKNOWN, Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, open_taker
 from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.checkpoints.undo import Project
+from gemtui.checkpoints.usage import CheckpointsUsage
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError, GemtuiError
 from gemtui.files import make_private, read_if_present, resolved, stat_if_present, write_whole
@@ -460,7 +461,7 @@ def _goes_on(run: str) -> bool:
     checkpoints, and they would double the number of its imports.
     """
     from gemtui.agent.process_tree import is_supervised
-    from gemtui.runs.listing import runs_dir
+    from gemtui.paths import runs_dir
 
     folder = RunFolder(runs_dir() / run)
     return folder.exit() is None and is_supervised(folder)

@@ -49,9 +49,9 @@ from gemtui.extension.live import AT_WORK, LiveFolder
 from gemtui.files import resolved
 from gemtui.interrupts import StopRequest
 from gemtui.jsonout import json_value
-from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
+from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir, runs_dir
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import name_in, project_of
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.hooked_checkpoints import take_hooked_checkpoints

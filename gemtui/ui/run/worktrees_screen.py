@@ -17,9 +17,10 @@ from textual.content import Content
 from gemtui.agent.options import AgentOptions
 from gemtui.checkpoints.plan import Action
 from gemtui.errors import GemtuiError, message_of
+from gemtui.paths import runs_dir
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.policy.file.policy_files import find_policy
-from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.listing import Run, list_runs
 from gemtui.runs.undo.review import ReviewSubject
 from gemtui.runs.worktrees import (
     AppliedWorktree,

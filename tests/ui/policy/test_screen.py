@@ -15,9 +15,9 @@ from textual import events
 from textual.widgets import Input, Select
 
 from gemtui.config import Config
+from gemtui.paths import runs_dir
 from gemtui.policy.file.policy_files import policies_dir
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
-from gemtui.runs.listing import runs_dir
 from gemtui.ui.kit.clean_widgets import Tick
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.policy.main_pane import PolicyMain

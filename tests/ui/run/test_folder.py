@@ -9,8 +9,9 @@ from textual.widgets import Input
 
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember
+from gemtui.paths import runs_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.ui.run.options_dialog import OptionsScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.people import NARROW, person

@@ -9,8 +9,9 @@ import pytest
 from gemtui.agent.folder_options import options_for, remember_mode
 from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import ExtensionState, HookState
+from gemtui.paths import runs_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run import next_run
 from tests.fake_cli import FakeCli, says

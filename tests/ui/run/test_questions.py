@@ -19,10 +19,10 @@ from textual.widgets import TextArea
 from gemtui.agent.approval import Approval, ApprovalRequest, Difference, GateFolder, Settled
 from gemtui.agent.run_folder import About, Exit, Owner, Request, RunFolder
 from gemtui.calls.effect import digest
+from gemtui.paths import runs_dir
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.similar_calls import ALWAYS
-from gemtui.runs.listing import runs_dir
 from gemtui.transcript.model import Consent
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.live_run import LiveRun

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.widgets import TextArea
 
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.ui.kit.text_area import ChangeScreen
 from tests.gated import put_hooks, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text

@@ -15,7 +15,8 @@ import pytest
 from textual.widgets import Input, TextArea
 
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.runs.listing import list_runs, prune_runs, runs_dir
+from gemtui.paths import runs_dir
+from gemtui.runs.listing import list_runs, prune_runs
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.queue_dialog import QueueScreen

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from gemtui.agent.process_tree import send, tagged
+from gemtui.paths import runs_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.transcript.model import Transcript
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, Request, Turn, answer, call, text

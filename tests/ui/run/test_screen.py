@@ -21,10 +21,10 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import FolderTrust, remember, trusted_folders
 from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
-from gemtui.paths import config_file, make_own_folder, state_dir
+from gemtui.paths import config_file, make_own_folder, runs_dir, state_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.approval import GateFolder
+from gemtui.paths import runs_dir
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.questions import QUIET
 from gemtui.runs.gate.similar_calls import ALWAYS
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal

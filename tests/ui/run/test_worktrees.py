@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.paths import make_own_folder
+from gemtui.paths import make_own_folder, runs_dir
 from gemtui.policy.file.policy_files import path_of
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import list_runs
 from gemtui.runs.worktrees import make_worktree
 from gemtui.ui.run.worktrees_screen import WorktreesScreen
 from gemtui.worktree_records import list_worktrees

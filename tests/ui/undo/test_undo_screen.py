@@ -17,8 +17,7 @@ from gemtui.checkpoints.plan import Step
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import Reason, WritingCall, only_one
 from gemtui.checkpoints.undo import open_project
-from gemtui.paths import gemini_home
-from gemtui.runs.listing import runs_dir
+from gemtui.paths import gemini_home, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import (
     StepTexts,
