@@ -46,12 +46,12 @@ async def test_esc_keeps_what_is_typed_once_and_then_discards_it(
             await me.type("heron")
             await close(me, "escape")
             assert len(me.app.drafts) == 1, key
-            assert KEPT in me.said
+            await me.is_told(KEPT)
             await open_dialog(me, key)
             assert "heron" in " ".join(map(str, dialog(me)._field_values())), key
-            assert BACK in me.said
+            await me.is_told(BACK)
             await close(me, "escape")
-            assert DISCARDED in me.said
+            await me.is_told(DISCARDED)
             await open_dialog(me, key)
             assert dialog(me)._field_values() == before, key
             await close(me, "escape")

@@ -204,7 +204,7 @@ async def test_similar_calls_are_allowed_in_this_run_or_always_where_a_narrow_ru
         await me.sees("a/A not available: it writes a file")
         for key in "aA":
             await me.press(key)
-            await me.until(lambda: any("No rule for similar" in said for said in me.said))
+            await me.is_told("No rule for similar")
             assert me.gate.answer_to(2) is None
         await me.press("n")
 
@@ -213,7 +213,7 @@ async def test_similar_calls_are_allowed_in_this_run_or_always_where_a_narrow_ru
         await me.press("A")
         assert (await me.answered(3)).rules
         await me.until(path_of(ALWAYS).exists)
-        await me.until(lambda: any("policy always" in said for said in me.said))
+        await me.is_told("policy always")
         assert len(Policy.load(path_of(ALWAYS)).rules) == 1
 
         for number, key in ((4, "y"), (5, "a")):
@@ -241,13 +241,15 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         await me.asks(1, "read_file", arguments={"file_path": "a.txt"}, tool_use_id="one")
         await me.press(key)
         await me.answered(1)
-        await me.until(lambda: any("To revoke this, press esc, then u" in each for each in me.said))
+        await me.is_told("To revoke this, press esc, then u")
         me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
         await me.press("escape", "u")
         await me.sees("allowed by you; similar calls need approval again")
-        assert any("No longer allowed in" in each and "read_file" in each for each in me.said)
+        await me.until(
+            lambda: any("No longer allowed in" in said and "read_file" in said for said in me.said)
+        )
         assert me.gate.is_revoked(1)
         assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
         assert not me.pane.can("take_back")
@@ -333,7 +335,7 @@ async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
         await me.until(lambda: me.question.shown is not None)
         await me.burst(f"{ESCAPE}yyyAx")
         assert me.question.view.has_focus
-        await me.until(lambda: any("Press the key again" in said for said in me.said))
+        await me.is_told("Press the key again")
         assert me.gate.answer_to(1) is None
 
 
@@ -347,7 +349,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         await me.until(lambda: me.question.shown is not None)
         began = time.monotonic()
         await me.burst(ESCAPE + key)
-        await me.until(lambda: any("Press the key again" in said for said in me.said))
+        await me.is_told("Press the key again")
         await me.until(lambda: me.question.view.accepts_keys)
         assert time.monotonic() - began > TYPING
         assert me.app.screen is me.pane
@@ -426,7 +428,7 @@ async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
         me.gate.settle(1, Settled(consent=Consent.ABANDONED))
         await turns_until(lambda: me.shown == 2)
         go_on.set()
-        await me.until(lambda: any("Press the key again" in said for said in me.said))
+        await me.is_told("Press the key again")
         assert not any(map(me.gate.is_answered, (1, 2)))
 
 
@@ -488,9 +490,7 @@ async def test_what_was_answered_or_settled_elsewhere_goes(
         await me.type("no")
         me.gate.answer(1, Approval.allow())
         await me.press("enter")
-        await me.until(
-            lambda: any("Already answered in another gemtui" in said for said in me.said)
-        )
+        await me.is_told("Already answered in another gemtui")
         assert me.gate.answer_to(1) == Approval.allow()
 
         await me.asks(2)
@@ -579,9 +579,7 @@ async def test_another_gemtui_shows_the_question(
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
-            await other.until(
-                lambda: any("A run needs your approval" in said for said in other.said)
-            )
+            await other.is_told("A run needs your approval")
             assert not any("still active" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
@@ -646,7 +644,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_and_counts_when_that_has_
                 await me.ready(number)
                 pressed += 1
             assert pressed > 1
-            assert any("Not answered" in said for said in me.said)
+            await me.is_told("Not answered")
             await me.sees("line 59", "End (62 lines)")
             await me.press("up")
             await me.press(key)
@@ -658,7 +656,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_and_counts_when_that_has_
         await me.press("end")
         await me.until(lambda: me.question.view.reached_end)
         await me.press("y")
-        await me.until(lambda: any("only just appeared" in said for said in me.said))
+        await me.is_told("only just appeared")
         assert me.gate.answer_to(4) is None
         await me.ready(4)
         await me.press("y")
@@ -682,7 +680,7 @@ async def test_y_held_down_does_not_page_through_a_call_and_warnings_that_do_not
         )
         await me.sees("30 warnings", "! rm file0: it can delete", "more lines below")
         await me.press("y")
-        await me.until(lambda: any("Not answered" in said for said in me.said))
+        await me.is_told("Not answered")
         assert me.gate.answer_to(2) is None
 
 
@@ -695,7 +693,7 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         await me.sees("more characters; press enter to see everything")
         await me.ready(1)
         await me.press("y")
-        await me.until(lambda: any("to see everything" in said for said in me.said))
+        await me.is_told("to see everything")
         assert me.gate.answer_to(1) is None
         await me.press("enter")
         await me.sees("what will run if you allow it")
@@ -787,5 +785,5 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.press("escape")
         await me.sees("Restore the text from before the call")
         await me.press("down", "enter")
-        await me.until(lambda: any("Restored as it was before" in said for said in me.said))
+        await me.is_told("Restored as it was before")
         assert path.read_text() == "former\n"

@@ -227,7 +227,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     fake_cli(START, says("Answered."), END)
     async with person(home / ".gemini", WIDE, project=project) as found:
         me = Queuer(found.app, found.pilot)
-        await me.until(lambda: any("2 queued prompts" in said for said in me.said))
+        await me.is_told("2 queued prompts")
         await me.press("2")
         await me.until(lambda: me.app.runs.registry is not None)
         await me.press("ctrl+l")
@@ -323,7 +323,7 @@ async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.type("faster")
         await me.press("ctrl+s")
-        await me.until(lambda: any("Only runs with" in said for said in me.said))
+        await me.is_told("Only runs with")
         assert me.pane.prompt.text == "faster"
 
 
@@ -335,7 +335,7 @@ async def test_what_can_not_be_kept_stands_in_the_prompt(
         place = me.pane.run_shown.run.queue.path
         place.write_text("in the way")
         await me.ask("one")
-        await me.until(lambda: any("back in the prompt" in said for said in me.said))
+        await me.is_told("back in the prompt")
         assert me.pane.prompt.text == "one"
         place.unlink()
         await me.press("enter")
@@ -352,6 +352,6 @@ async def test_what_can_not_begin_waits_and_says_why(
         await me.queue("one")
         fake_cli(START, END).unlink()
         gate.touch()
-        await me.until(lambda: any("1 queued prompt not sent, because" in said for said in me.said))
+        await me.is_told("1 queued prompt not sent, because")
         await me.sees("1 waiting")
         assert me.waits() == ["one"]

@@ -32,7 +32,7 @@ async def test_a_used_up_quota_is_waited_for_across_a_quit(
         me.pane.next_run.options = replace(me.pane.options, wait_for_quota=True)
         await me.ask("go")
         await me.sees("used up", "until 02:30", "1 waiting")
-        await me.until(lambda: any("queued prompt" in said for said in me.said))
+        await me.is_told("queued prompt")
         run = me.pane.run_shown
         assert run is not None
         assert [each.text for each in run.run.queue.prompts()] == [GO_ON]

@@ -209,7 +209,7 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.press("escape", "down", "d")
         await me.sees("D old.txt", "The file no longer exists; these are", "1 − what was in it")
         await me.press("escape", "o")
-        await me.until(lambda: any("no longer exists" in said for said in me.said))
+        await me.is_told("no longer exists")
 
 
 async def test_after_a_stop_the_disk_says_what_was_written(
@@ -277,9 +277,9 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
     async with runner(home, project, WIDE) as me:
         await me.ask("go on")
         await me.sees("Working.", "! no checkpoints")
-        assert any("its contents are corrupt" in each for each in me.said)
+        await me.is_told("its contents are corrupt")
         await me.press("escape", "U")
-        await me.until(lambda: any("The run is still working" in each for each in me.said))
+        await me.is_told("The run is still working")
         await me.press("ctrl+c")
         await me.ended()
 
@@ -486,7 +486,7 @@ async def test_the_list_of_runs_is_searched_and_keeps_its_search_and_tells_refus
         await me.sees("No matches.")
 
         await me.press("escape", "slash", *"denied", "down", "x")
-        await me.until(lambda: any("This run has no running" in said for said in me.said))
+        await me.is_told("This run has no running")
         await me.sees("/ denied", "⊘ Do it.")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("x", "escape", "slash", *"do 2", "enter")
@@ -596,7 +596,7 @@ async def test_a_folder_that_is_not_utf8_is_refused_in_words(
         await me.ask("go")
         await me.sees("Trust this folder?")
         await me.press("down", "enter")
-        await me.until(lambda: any("was not started" in said for said in me.said))
+        await me.is_told("was not started")
         assert me.pane.prompt.text == "go"
         assert not list_runs(runs_dir())
 
@@ -641,7 +641,7 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
         await me.sees("Revoke trust?")
         await me.press("y")
         await me.until(lambda: not trusted_folders())
-        await me.until(lambda: any("No trusted folders" in said for said in me.said))
+        await me.is_told("No trusted folders")
 
 
 async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
@@ -651,14 +651,14 @@ async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
     run = await asyncio.to_thread(start, tmp_path, runs_dir())
     await asyncio.to_thread(kill_watchers, run)
     async with person(home / ".gemini", NARROW, project=project) as me:
-        await me.until(lambda: any("left processes behind" in said for said in me.said))
+        await me.is_told("left processes behind")
         await me.press("2", "ctrl+l")
         await me.sees("orphaned", "x stop")
         await me.press("x")
         await me.sees("interrupted", "x stop")
         assert process_tree.tagged(run.folder.id) == set()
         await me.press("x")
-        await me.until(lambda: any("This run has no running" in said for said in me.said))
+        await me.is_told("This run has no running")
 
 
 async def test_leaving_asks_and_a_run_left_alone_is_found_again(
@@ -680,7 +680,7 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         await me.press("down", "enter")
         await me.until(lambda: me.app._exit)
     async with person(home / ".gemini", WIDE, project=project) as me:
-        await me.until(lambda: any("still active" in said for said in me.said))
+        await me.is_told("still active")
         await me.press("2")
         await me.sees("long one", "I go on.", "● running", "model auto  mode default")
         screen = me.app.screen
@@ -756,7 +756,7 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     async with runner(home, project) as me:
         await me.sees("gemini was not found on PATH", "no Gemini CLI")
         await me.ask("hello")
-        await me.until(lambda: any("was not started" in said for said in me.said))
+        await me.is_told("was not started")
         assert me.pane.prompt.text == "hello"
 
 
@@ -890,7 +890,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
         await me.sees("mode default  timeout 10m")
         assert not me.pane.options.trust
         await into(me, remember=False)
-        await me.until(lambda: any("no longer remembered" in said for said in me.said))
+        await me.is_told("no longer remembered")
         await me.sees("mode default  timeout 10m")
     async with runner(home, project) as me:
         await me.press("ctrl+o")
@@ -954,7 +954,7 @@ async def test_broken_options_of_a_folder_are_said_and_not_used(
     (path,) = (state_dir() / "run-options").iterdir()
     path.write_text("{")
     async with runner(home, project) as me:
-        await me.until(lambda: any("can't be used: not valid JSON" in said for said in me.said))
+        await me.is_told("can't be used: not valid JSON")
         assert me.pane.options == AgentOptions(cwd=project)
 
 

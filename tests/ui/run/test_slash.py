@@ -86,7 +86,7 @@ async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
         for command in ("undo", "review", "retry", "redo"):
             await me.ask(f"/{command}")
         await me.until(lambda: "/review can't be used now." in me.said)
-        assert "/undo can't be used now." in me.said
+        await me.is_told("/undo can't be used now.")
         await me.ask("begin")
         await me.ended()
         await me.ask("/retry")

@@ -40,7 +40,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         (worktree,) = list_worktrees()
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.cwd == worktree.folder
-        assert any(f"working in the new worktree {worktree.name}" in each for each in me.said)
+        await me.is_told(f"working in the new worktree {worktree.name}")
         assert tree_of(project) == before
         await me.ask("And on")  # in the same session and worktree
         await me.all_ended(2)
@@ -50,7 +50,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         await me.press("a")
         await me.sees("Apply?", "write  made.txt")
         await me.press("y")
-        await me.until(lambda: any("Applied: 1 file changed" in each for each in me.said))
+        await me.is_told("Applied: 1 file changed")
         assert (project / "made.txt").read_text() == "made\n"
         await me.until(lambda: screen.rows.chosen and screen.rows.chosen.files == "applied")
         put(worktree.tree, b"other", b"later\n")
@@ -101,7 +101,7 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         await me.sees("Models, separated by commas")
         await me.type("pro, flash")
         await me.press("enter")
-        await me.until(lambda: any("Started 2 runs" in each for each in me.said))
+        await me.is_told("Started 2 runs")
         await me.ended()
         runs = list_runs(runs_dir())
         assert {(run.prompt, run.model) for run in runs} == {

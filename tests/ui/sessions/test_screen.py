@@ -110,7 +110,7 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
 ) -> None:
     async with person(store, NARROW) as me:
         await me.press("ctrl+c")
-        assert any("^q to quit" in said for said in me.said)
+        await me.is_told("^q to quit")
         assert me.app.is_running
         await me.press("y")
         assert me.app.clipboard == me.chosen.id
@@ -130,7 +130,7 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         await me.does("home right_square_bracket v", '"name": "write_file"', '"args"')
         await me.press("y")
         assert '"write_file"' in me.app.clipboard
-        assert any("Copied the tool call" in said for said in me.said)
+        await me.is_told("Copied the tool call")
         await me.press("escape")
         assert not isinstance(me.app.screen, RawScreen)
         assert me.view.has_focus
