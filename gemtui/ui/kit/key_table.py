@@ -419,7 +419,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("copy", "y", COPY, "Copy", "Copy this message"),
     ),
     Where.RUN: (
-        ("stop", "ctrl+c", CHANGE, "Stop", "Stop the run; press again to kill it"),
+        ("stop", "ctrl+c", CHANGE, "Stop", "Press twice to stop the run, again to kill it"),
         ("next_part", "tab", MOVE, "Next part", "Switch between transcript, files and prompt"),
         _PREVIOUS_PART,
         ("write", "i", OPEN, "Prompt", "Go to the prompt"),

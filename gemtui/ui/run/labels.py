@@ -132,7 +132,12 @@ def _work(run: LiveRun, glyphs: Glyphs) -> str:
 
 def _is_expected_silence(run: LiveRun) -> bool:
     """Return whether the status already says what a run without output waits for."""
-    return bool(run.waiting) or run.newest is None or _awaits_model(run)
+    return _is_calling(run) or run.newest is None or _awaits_model(run)
+
+
+def _is_calling(run: LiveRun) -> bool:
+    """Return whether tool calls are running or wait for the user; there is no output meanwhile."""
+    return bool(run.waiting or run.ends()[ToolEnd.RUNNING])
 
 
 def _awaits_model(run: LiveRun) -> bool:
@@ -172,7 +177,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     yield Content.assemble(run_state(run, glyphs), elapsed)
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
-    elif run.alive and run.seconds_since_event() >= WARN_AFTER and not run.waiting:
+    elif run.alive and run.seconds_since_event() >= WARN_AFTER and not _is_calling(run):
         parts = (
             f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         )

@@ -122,7 +122,9 @@ class RunMode:
             if at_work:
                 one = len(at_work) == 1
                 runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
-                self._app.show_message(f"{runs}: {self._way_to(at_work[-1])}, then ctrl+c to stop.")
+                self._app.show_message(
+                    f"{runs}: {self._way_to(at_work[-1])}, then ctrl+c twice to stop."
+                )
             await self._say_orphans()
         await asyncio.to_thread(_tidy, folder)
         if await asyncio.to_thread(_waiting, folder):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.actions import SkipAction
@@ -24,7 +25,7 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.kit.screens import dialog
 from gemtui.ui.kit.text_view import show_text
-from gemtui.ui.run.live_run import LiveRun, ToolEnd
+from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.next_run import NextRun
 from gemtui.ui.run.panes import RunPane, RunPart
 from gemtui.ui.run.registry import RunRegistry
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from gemtui.ui.undo.checkpoint_marks import Number
 
 
+_TWICE = 2.0
+"""Within how many seconds ctrl+c must be pressed again to stop a run."""
 _MOST_STDERR = 1_000_000
 """Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
@@ -46,6 +49,8 @@ class RunKeys(RunPart):
     def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
         super().__init__(screen)
         self._registry, self._next = registry, next_run
+        self._pressed = -_TWICE
+        """When ctrl+c was last pressed while a run was working."""
 
     def can(self, action: str) -> bool:
         """Return whether an action is available for what is on screen."""
@@ -68,16 +73,20 @@ class RunKeys(RunPart):
         return self._next.folder if run is None else run.cwd
 
     def action_stop(self) -> None:
-        """Copy the selected text or, if there is none, stop the run.
+        """Copy the selected text or, if there is none, stop the run at the second press.
 
-        Stopping a run twice sends SIGKILL.
+        A third press sends SIGKILL.
         """
-        screen, run = self.screen, self.screen.run_shown
+        screen, run, now = self.screen, self.screen.run_shown, monotonic()
         if screen.get_selected_text() is not None:
             screen.action_copy_text()
         elif run is None or not run.alive:
             raise SkipAction
+        elif run.stage is Stage.RUNNING and now - self._pressed > _TWICE:
+            self._pressed = now
+            screen.gemtui.show_message("Press ctrl+c again to stop the run.", seconds=_TWICE)
         else:
+            self._pressed = -_TWICE
             run.stop()
             screen.show_state(run)
 

@@ -29,6 +29,7 @@ from gemtui.ui.run.asking import Asking, show_whole
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     cli_words,
+    clock,
     option_parts,
     position,
     prompt_words,
@@ -242,6 +243,8 @@ class RunScreen(RunPane):
             self.paint()
             if not run.waiting:
                 self.show_state(run)
+            lasting = None if run.waiting else run.lasting(self.gemtui.clock())
+            self.view.show_time(None if lasting is None else (lasting[0], clock(lasting[1])))
 
     def _report_checkpoints(self, run: LiveRun) -> None:
         """Show messages about a run's checkpoints, each only once.
@@ -313,8 +316,11 @@ class RunScreen(RunPane):
 
     @on(PromptArea.PromptLeft)
     def _leave_prompt(self) -> None:
-        if not self._asking.focus_question():
-            self._to_transcript()
+        if self._asking.focus_question():
+            return
+        self._to_transcript()
+        if self.run_shown is not None and self.run_shown.alive:
+            self.gemtui.show_message("The run goes on. Press ctrl+c twice to stop it.")
 
     @on(QuestionPane.QuestionLeft)
     def _to_transcript(self) -> None:

@@ -103,6 +103,9 @@ class Sending(RunPart):
                     app.show_message("There is no such mode. Use ask, auto_edit, plan or yolo.")
             case "mode":
                 self._next.use_next_mode()
+            case "stop" if (run := self.screen.run_shown) is not None and run.alive:
+                run.stop()
+                self.screen.show_state(run)
             case _:
                 if not await app.run_action(command.action, self.screen):
                     app.show_message(f"/{command.name} can't be used now.")

@@ -12,6 +12,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
+from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.message import Drawn
@@ -208,3 +209,22 @@ def with_mark(strip: Strip, mark: Segment) -> Strip:
     """Return a row with a mark at its right end."""
     width = strip.cell_length
     return Strip([*strip.crop(0, width - mark.cell_length), mark], width)
+
+
+def running_call(page: Viewport, row: int) -> str | None:
+    """Return the id of the running call whose card begins on a row of the window, or None."""
+    place = page.row(row)
+    if place is None:
+        return None
+    number = next((part.block for part in place.drawn.parts if part.start == place.line), None)
+    block = None if number is None else page.transcript.read(place.message).blocks[number]
+    if isinstance(block, ToolCall) and block.status is ToolStatus.RUNNING:
+        return block.id
+    return None
+
+
+def with_time(strip: Strip, time: str, look: Look) -> Strip:
+    """Return the first row of a running call's card, with how long it has been running."""
+    mark = Segment(f"  {time}", look[Role.MUTED])
+    end = GUTTER + look.width
+    return Strip.join([with_mark(strip.crop(0, end), mark), strip.crop(end)])

@@ -30,9 +30,11 @@ from gemtui.ui.transcript.row_strip import (
     block_selection,
     clamp_to_window,
     draw_viewport_row,
+    running_call,
     text_between,
     unseen_mark,
     with_mark,
+    with_time,
 )
 from gemtui.ui.transcript.search import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
@@ -74,6 +76,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.add_parts(self._block_keys)
         self._frame: RowFrame | None = None
         self._keys_of: tuple[bool, ...] = ()
+        self._lasting: tuple[str, str] | None = None
         self._placing = False
         self._whole = False
 
@@ -206,8 +209,21 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         if look is None or not self.page.height:
             return Strip.blank(self.scrollable_size.width, self.rich_style)
         strip = draw_viewport_row(self.page, y, self._frame or self._new_frame(look))
+        if self._lasting is not None and running_call(self.page, y) == self._lasting[0]:
+            strip = with_time(strip, self._lasting[1], look)
         mark = unseen_mark(self.page, look) if y == self.page.height - 1 else None
         return strip if mark is None else with_mark(strip, mark)
+
+    def show_time(self, lasting: tuple[str, str] | None) -> None:
+        """Show on its card how long a call has been running, if the card is visible.
+
+        `lasting`: the call's id, and for how long; None if no call is running.
+        """
+        ids = {id for id, _ in filter(None, (self._lasting, lasting))}
+        self._lasting = lasting
+        for row in range(self.page.height if ids else 0):
+            if running_call(self.page, row) in ids:
+                self.refresh(Region(0, row, self.size.width, 1))
 
     def _new_frame(self, look: Look) -> RowFrame:
         self._frame = RowFrame(

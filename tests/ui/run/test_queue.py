@@ -148,7 +148,7 @@ async def test_a_prompt_typed_behind_a_bad_end_goes_first(
 ) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted", "1 queued prompt")
         await me.ended()
         fake_cli(START, says("Answered."), END)
@@ -307,7 +307,7 @@ async def test_a_run_behind_which_prompts_wait_is_not_removed(
 ) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.ended()
         await me.press("ctrl+n")
         fake_cli(START, says("Other."), END)

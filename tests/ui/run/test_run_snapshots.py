@@ -120,7 +120,7 @@ async def stopped(me: Person, cli: FakeCli) -> None:
     cli(*STEPS, "wait")
     await ask(me)
     await me.sees("pytest -q")
-    await me.press("ctrl+c")
+    await me.press("ctrl+c", "ctrl+c")
     await settled(me)
     await me.sees("interrupted")
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
-from gemtui.ui.run.live_run import Stage
+from gemtui.ui.run.live_run import Stage, ToolEnd
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.panes import WriteList
 from gemtui.ui.run.prompt import PromptArea
@@ -226,7 +227,7 @@ async def test_after_a_stop_the_disk_says_what_was_written(
         await me.ask("go")
         await me.sees("made.txt writing", "missing.txt writing")
         await me.until((project / "made.txt").exists)
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted", "made.txt was written, although")
         await me.sees("A made.txt +1 no result, but the", "✗ missing.txt not written")
 
@@ -262,7 +263,7 @@ async def test_ctrl_c_copies_what_is_selected_and_otherwise_stops_the_run_and_sa
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.stage is Stage.RUNNING
 
-        await me.press("end", "ctrl+c")
+        await me.press("end", "ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted", "Stopped by SIGTERM.", "finished writes are kept")
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
 
@@ -280,7 +281,7 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
         await me.is_told("its contents are corrupt")
         await me.press("escape", "U")
         await me.is_told("The run is still working")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.ended()
 
 
@@ -297,12 +298,30 @@ async def test_the_first_checkpoint_says_how_far_it_is(
         assert "taking the first" not in me.text
 
 
-async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_esc_and_the_first_ctrl_c_stop_nothing_and_say_what_does(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("On and on"), "wait")
+    async with runner(home, project) as me:
+        await me.ask("go on")
+        await me.sees("On and on")
+        await me.press("escape")
+        await me.sees("The run goes on. Press ctrl+c twice to stop it.")
+        await me.press("ctrl+c")
+        await me.sees("Press ctrl+c again to stop the run.")
+        assert me.app.runs.alive[0].stage is Stage.RUNNING
+
+        await me.press("i")
+        await me.ask("/stop")
+        await me.sees("◌ interrupted")
+
+
+async def test_ctrl_c_once_more_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli("stubborn", START, says("Never"), "wait")
     async with runner(home, project) as me:
         await me.ask("go on")
         await me.sees("Never")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("Stopping (SIGTERM)… press ctrl+c again to kill")
         await me.press("ctrl+c")
         await me.sees("was killed (SIGKILL)")
@@ -404,7 +423,7 @@ async def test_a_stopped_run_is_followed_on(home: Path, project: Path, fake_cli:
     async with runner(home, project) as me:
         await me.ask("much")
         await me.sees("Line 59.")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted")
         await me.ended()
         fake_cli(START, says("Bye."), END)
@@ -449,6 +468,27 @@ async def test_a_command_with_an_exit_code_looks_failed_while_the_run_works(
         assert me.pane.run_shown.alive
 
 
+async def test_the_card_of_the_only_running_command_has_its_time(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    command = uses("t1", "run_shell_command", "x").replace("print:", "timed:")
+    fake_cli(START, command, f"until:{gate}", uses("t2", "run_shell_command", "y"), "wait")
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("● run_shell_command")
+        run = me.app.runs.alive[0]
+        later = datetime.now(UTC) + timedelta(seconds=90)
+        id, seconds = run.lasting(later) or ("", 0.0)
+        assert (id, 80 < seconds < 100) == ("t1", True)
+        me.pane.view.show_time((id, "1:30"))
+        await me.sees("1:30")
+        assert "no output" not in me.text
+        gate.touch()
+        await me.until(lambda: run.ends()[ToolEnd.RUNNING] == 2)
+        assert run.lasting(later) is None
+
+
 async def test_two_runs_at_once_and_the_list_that_leads_to_them(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
@@ -465,7 +505,7 @@ async def test_two_runs_at_once_and_the_list_that_leads_to_them(
         await me.sees("run one", "run two")
         await me.press("down", "enter")
         await me.sees("I am one")
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted")
         assert [run.prompt for run in me.app.runs.alive] == ["run two"]
 
@@ -686,7 +726,7 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         screen = me.app.screen
         assert isinstance(screen, RunScreen)
         assert (screen.options.approval_mode, screen.options.model) == (None, None)
-        await me.press("ctrl+c")
+        await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted")
     assert (await left.run.wait()).aborted
 
