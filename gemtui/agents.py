@@ -23,7 +23,7 @@ class Agent(StrEnum):
 
 
 class Words(NamedTuple):
-    """What an agent is called.
+    """The names of an agent in texts.
 
     `program`: its name. `speaker`: who says what its model says. `command`: how a shell starts it.
     `letter`: its letter in the list.
@@ -43,7 +43,7 @@ WORDS: Mapping[Agent, Words] = {
 
 
 class Can(Flag):
-    """What gemtui can do with an agent's sessions, besides reading them."""
+    """Actions on an agent's sessions that gemtui may support, besides reading them."""
 
     RESUME = auto()
     FORK = auto()

@@ -30,7 +30,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopRequest:
-    """Whether a signal has asked for an end, for work that changes files.
+    """A request to stop, made by a signal, to work that changes files.
 
     `grace`: the seconds that the work may take to finish after a signal. `number`: the number of
     the first signal; 0 if none has arrived. `changes_files`: whether the work has reached the point

@@ -208,7 +208,7 @@ class ModeOption(_Field[ApprovalMode | str | None, ApprovalMode | None]):
 
 
 class AwayOption(_Field[Away | str, Away]):
-    """How to treat questions while nobody is there."""
+    """An option that says how to treat questions while nobody is there to answer."""
 
     kind = OptionKind.CHOICE
     types = (str,)

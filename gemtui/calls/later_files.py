@@ -68,7 +68,10 @@ class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Plain(Struct, frozen=True, forbid_unknown_fields=True):
-    """Files that no program loads by itself; `why` is said of all others."""
+    """Files that no program loads by itself.
+
+    `why`: the reason to give for files that are neither of these nor of a known kind.
+    """
 
     why: str
     endings: str

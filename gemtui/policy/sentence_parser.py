@@ -186,7 +186,9 @@ def _sentence(text: str, project: Path | None) -> Sentence:
 
 
 def _simple_sentences(text: str, project: Path | None) -> list[tuple[str, str]]:
-    """Return the verbs and objects that a sentence stands for, which may be several.
+    """Split a sentence into simple ones, each a verb and an object.
+
+    "only edit src", for example, means "allow edit src/**" and "deny edit".
 
     Raises ValueError, with a remedy, for text that is no sentence.
     """

@@ -124,7 +124,7 @@ _JOINED_WORD = re.compile(rf"[^\W_]{{1,{_LONGEST_NAME}}}")
 
 
 def symbols(text: str) -> dict[str, None]:
-    """Return the pieces of a string's symbols and of what is joined to them, in lower case."""
+    """Return a string's symbols, and the words joined to them, as lower-case pieces."""
     text = composed(text).lower()
     found: dict[str, None] = {}
     runs = text.encode(errors="surrogatepass").translate(_PUNCTUATION).split()

@@ -154,10 +154,9 @@ def recorded_changes(
 
 
 class WriteReason(NamedTuple):
-    """What a call wrote, and why.
+    """The change that a write made or would have made, and the prompt that led to it.
 
-    `change`: the change it made or would have made; None if unknown. `prompt`: the first line of
-    the prompt that it belongs to; "" if there is none.
+    `change`: None if unknown. `prompt`: the first line of the prompt; "" if there is none.
     """
 
     change: DiffDisplay | None

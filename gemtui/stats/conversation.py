@@ -1,4 +1,4 @@
-"""What one conversation costs, and how much of a model's context it uses."""
+"""The tokens and cost of one conversation, and its share of a model's context."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Stats(Struct, kw_only=True):
 
 
 class _Part(NamedTuple):
-    """What a session did within a time slot, as far as it belongs to a group.
+    """One session's activity in one time slot, limited to a project, model, tool or the like.
 
     `session`: its id. `files`: the paths of the files written.
     """

@@ -154,7 +154,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_feedback(record: Mapping[str, Any]) -> bool:
-    """Return whether a user record is what the CLI itself tells a model that repeats itself.
+    """Return whether a user record is the CLI's own message to a model that repeats itself.
 
     It is no prompt, although the CLI stores it as one (assets/gemini-cli.md#loops).
     """

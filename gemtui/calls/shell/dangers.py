@@ -370,8 +370,8 @@ class Reach:
     def _why_put_there(self, folder: Path, word: str, source: Path | None) -> str | None:
         """Return why a file, put into `folder`, affects what is run later; None if it doesn't.
 
-        `word`: the argument that names it, whose folders some options keep. `source`: its path. Of
-        a folder, what is in it counts as well.
+        `word`: the argument that names it; some options keep the folders in it. `source`: its path;
+        if this is a folder, the files below it count as well.
         """
         if source is None or not os.path.lexists(source):
             return why_may_run_later(folder, self.project)
@@ -382,7 +382,7 @@ class Reach:
         return None
 
     def _new_paths(self, folder: Path, word: str, source: Path) -> Iterator[Path]:
-        """Yield the paths that a file, and what is in it, may have once it is in `folder`."""
+        """Yield the paths that a file or folder, and all below it, may get in `folder`."""
         yield folder / source.name
         yield folder / word.lstrip("/")
         for path in self._inside(source):
@@ -391,7 +391,7 @@ class Reach:
             yield folder / source.name / inner
 
     def _inside(self, folder: Path) -> Iterator[Path]:
-        """Yield what is in a folder, at any depth; reads the disk."""
+        """Yield the paths of all files and folders below a folder; reads the disk."""
         for path, folders, files in os.walk(folder):
             for name in (*folders, *files):
                 if not self._is_checked(name):

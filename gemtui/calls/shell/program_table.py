@@ -34,7 +34,7 @@ _NUMBERS: Final = re.compile(r"-[0-9]")
 _ENTRIES: Final = 10_000
 """The most entries of a folder that are checked against a file pattern."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/+-]*")
-"""The names that `*` in the name of a subcommand stands for."""
+"""Matches the names that `*` matches in the name of a subcommand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

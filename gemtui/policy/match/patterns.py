@@ -35,7 +35,7 @@ _PROBE_SECONDS: Final = 0.1
 _MOST_PROBES: Final = 40
 _LONGEST: Final = 2048
 PREFIX_END: Final = r'(?:[\s"]|\\")'
-"""The end of the pattern that the CLI makes of a commandPrefix."""
+"""What the CLI appends to a commandPrefix to make a pattern of it: the word must end there."""
 
 _TOKEN = re.compile(r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _LITERAL = re.compile(

@@ -86,7 +86,7 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How to handle a call, and the reason.
+    """A decision on how to handle a call, with its reason.
 
     `why`: one sentence; for a denial, the message to the model. `rule`: where to find the user's
     own rule that allows the call; "" if no such rule does.

@@ -32,7 +32,7 @@ from gemtui.transcript.seal import carries, unsealed
 AGENT = "invoke_agent"
 """The tool that starts subagents, whose calls don't appear in the CLI's output."""
 LONGEST_CYCLE = 5
-"""The most calls that the CLI takes for a loop when they are repeated in the same order."""
+"""The most calls that, repeated in the same order, the CLI considers a loop."""
 
 
 @dataclass(slots=True)

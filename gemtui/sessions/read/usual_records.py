@@ -30,7 +30,7 @@ from gemtui.transcript.usage import Usage
 
 
 class _Stored(Struct, gc=False):
-    """What is decoded of an object."""
+    """A part of a stored record; of its fields, only the declared ones are decoded."""
 
 
 class _Response(_Stored):

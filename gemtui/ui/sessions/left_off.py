@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """How a list was left.
+    """A list's view and cursor, as the user left them.
 
     `everywhere`, `sort`, `reverse`: as in `View`. `row`: the key of the row under the cursor.
     """

@@ -465,8 +465,13 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
 
 # --- result -------------------------------------------------------------------------------------
 
-OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 4, 8, 12, 3, 12, 3
-"""Maximum number of lines in a folded card, by the kind of result."""
+_OUTPUT_LINES = 4
+_FAILED_OUTPUT_LINES = 8
+_ERROR_LINES = 12
+_TODO_LINES = 12
+_ANSWER_LINES = 3
+_OTHER_LINES = 3
+"""The maximum number of lines in a folded card, by the kind of result."""
 _SPAN = 16
 """Number of characters that a change of style counts as in the size of a line.
 
@@ -499,7 +504,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Render a tool's result, or the reason it failed, as the body of its card."""
     reason = only_reason(call)
     if reason:
-        return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
+        return text_rows(reason, look, folded=folded, head=_ERROR_LINES, prose=True)
     rows = call_rows(call)
     counts = [row.label for row in rows if row.role is RowRole.COUNT]
     notes = [f"{row.label} {row.text}" for row in rows if row.role is RowRole.NOTE]
@@ -527,7 +532,7 @@ def _result(call: ToolCall, rows: Sequence[Row], look: Look, *, folded: bool) ->
             return _text(call, first.text, look, folded=folded)
         case RowRole.JSON:
             text = as_json(first.source)
-            return text_rows(text, look, folded=folded, head=OTHER, language="json")
+            return text_rows(text, look, folded=folded, head=_OTHER_LINES, language="json")
         case RowRole.DIFF:
             return draw_diff(first.source, look, folded=folded)
         case RowRole.SCREEN:
@@ -553,7 +558,7 @@ def _text(call: ToolCall, text: str, look: Look, *, folded: bool) -> Body:
     if lines is not None and text == lines.text:
         language = language_of(flat(asked_path(call.args)[-200:]))
         return text_rows(text, look, folded=folded, language=language, first=lines.first)
-    keep = 0 if kind in _QUIET else OTHER
+    keep = 0 if kind in _QUIET else _OTHER_LINES
     if kind not in _PROSE:
         path = flat(target(call)[-200:]) if kind is ToolKind.READ else ""
         return text_rows(text, look, folded=folded, head=keep, language=language_of(path))
@@ -580,7 +585,7 @@ def _prose_or_data(text: str, look: Look, *, folded: bool, keep: int) -> Body:
 
 
 def _last_lines(call: ToolCall) -> int:
-    return FAILED_OUTPUT if call.exit_code else OUTPUT
+    return _FAILED_OUTPUT_LINES if call.exit_code else _OUTPUT_LINES
 
 
 def _screen(
@@ -634,7 +639,7 @@ def _listed(rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
     """Render matches, files or todos; a folded card shows only todos."""
     if folded and rows[0].role is not RowRole.TODO:
         return Body(more=True)
-    kept = rows[: TODOS if folded else LINES]
+    kept = rows[: _TODO_LINES if folded else LINES]
     drawn = [
         line
         for role, group in groupby(kept, key=lambda row: row.role)
@@ -692,7 +697,7 @@ def _progress(rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
     """Render a subagent's steps, and its answer; a folded card shows only the answer."""
     steps = [row for row in rows if row.role is RowRole.STEP]
     answer = "".join(row.text for row in rows if row.role is RowRole.ANSWER)
-    body = _prose_or_data(answer, look, folded=folded, keep=RESULT)
+    body = _prose_or_data(answer, look, folded=folded, keep=_ANSWER_LINES)
     if folded:
         return replace(body, more=body.more or bool(steps))
     lines = [line for step in steps[:LINES] for line in _step(step, look)]
@@ -718,7 +723,7 @@ def _step(step: Row, look: Look) -> list[Line]:
 
 
 def _table(names: Sequence[str], rows: Sequence[Row], look: Look, *, folded: bool) -> Body:
-    shown = rows[: OTHER if folded else TABLE]
+    shown = rows[: _OTHER_LINES if folded else TABLE]
     head = [styled(flat(name), look[Role.TEXT]) for name in names]
     cells = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row.source] for row in shown]
     hidden = len(rows) - len(shown)

@@ -125,7 +125,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """What the lines of a message depend on besides the message.
+    """A message's position in its turn (a prompt and all answers to it), which its lines depend on.
 
     `opens`: whether the turn begins with it. `below_call`: whether it follows a message with tool
     calls. `ends`: whether the turn ends with it. `usage`, `models`: the tokens and models of the
@@ -140,7 +140,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 def turn_of(outlines: Sequence[Outline], index: int) -> Turn:
-    """Return what the lines of message `index` depend on in the messages around it."""
+    """Return the position of message `index` in its turn; at the turn's end also its tokens."""
     first = index
     while not _begins_turn(outlines, first):
         first -= 1

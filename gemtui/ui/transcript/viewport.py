@@ -16,7 +16,7 @@ GUESS_WIDTH = 80
 
 
 class News:
-    """What has been added below a window since the user saw the end of the transcript.
+    """A count of what was added below a window since the user last saw the transcript's end.
 
     `messages`: how many messages. `grown`: whether the message that was last then is longer now.
     """
@@ -34,7 +34,7 @@ class News:
 
 
 class TopShare:
-    """How far into its message the top row of a window is, from 0 to 1.
+    """The position of a window's top row in its message, as a share from 0 to 1.
 
     It is stored while the width changes repeatedly, so that rounding errors don't add up.
     """
@@ -51,7 +51,7 @@ class TopShare:
         return message, line / max(1, layout.heights[message])
 
     def store(self, message: int, share: float, top: int) -> None:
-        """Store the share that the window's new top row, the line `top`, stands for."""
+        """Store a share, to be returned as long as `top` is the window's first line."""
         self._stored = (message, share, top)
 
 
