@@ -45,21 +45,18 @@ def says(
 OVER = says("The script of the test has no more turns.")
 
 
-def _events(answer: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+def _events(answer: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     begun = {**answer["usage"], "output_tokens": 1}
     yield {
         "type": "message_start",
         "message": {**answer, "content": [], "stop_reason": None, "usage": begun},
     }
     for index, block in enumerate(answer["content"]):
-        yield from (
-            {**event, "index": index}
-            for event in (
-                {"type": "content_block_start", "content_block": _emptied(block)},
-                *({"type": "content_block_delta", "delta": delta} for delta in _deltas(block)),
-                {"type": "content_block_stop"},
-            )
-        )
+        start = {"type": "content_block_start", "content_block": _emptied(block)}
+        yield {**start, "index": index}
+        for delta in _deltas(block):
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": end, "usage": answer["usage"]}
     yield {"type": "message_stop"}
@@ -70,7 +67,7 @@ def _emptied(block: Block) -> Block:
     return {**block, **{name: empty[name] for name in block if name in empty}}
 
 
-def _deltas(block: Block) -> Iterable[Mapping[str, Any]]:
+def _deltas(block: Block) -> Iterable[dict[str, Any]]:
     match block["type"]:
         case "text":
             yield {"type": "text_delta", "text": block["text"]}

@@ -37,14 +37,12 @@ Record = Mapping[str, Any]
 class Dialect(Protocol):
     """The two functions of a dialect's module."""
 
-    @staticmethod
-    def translate(line: Mapping[str, Any]) -> Record | None:
+    def translate(self, line: Mapping[str, Any]) -> Record | None:
         """Return a parsed line as a record; None if it is one of the lines that are skipped.
 
         A line of a type that is unknown is returned as `{"type": TYPE}`, with what names it best.
         Never raises, whatever the line holds. The result depends on nothing but the line.
         """
 
-    @staticmethod
-    def wants(line: bytes) -> bool:
+    def wants(self, line: bytes) -> bool:
         """Return whether a line has to be parsed: False only for types that are skipped."""
