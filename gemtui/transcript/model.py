@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gemtui.agents import Agent
 from gemtui.transcript.usage import Usage, usage_sum
 
 
@@ -396,6 +397,7 @@ class Message:
     checkpoint: bool = False
     """Whether a checkpoint of the project's files was created before this prompt."""
     original: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    agent: Agent = Agent.GEMINI
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):

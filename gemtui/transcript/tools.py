@@ -194,18 +194,23 @@ def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None)
     return tool_call(raw_from_parts(call, response))
 
 
+_OF_THE_CALL = ("status", "timestamp", "resultDisplay", "agentId", "exitCode")
+"""What the responses of other agents say about their calls, as `toolCalls[]` entries do."""
+
+
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
     """Convert a call that exists only as API parts to a `toolCalls[]` entry.
 
     The arguments are the same as for `call_from_parts`.
     """
     reply = response or {}
-    return {
+    raw = {
         "id": string(call.get("id")) or string(reply.get("id")),
         "name": string(call.get("name")) or string(reply.get("name")),
         "args": call.get("args"),
         "result": None if response is None else [{"functionResponse": response}],
     }
+    return raw | {name: reply[name] for name in _OF_THE_CALL if name in reply}
 
 
 def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,8 +276,8 @@ def call_end(raw: Mapping[str, Any]) -> tuple[ToolStatus, int | None]:
 
 def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> ToolStatus:
     status = raw.get("status")
-    if status == "cancelled":
-        return ToolStatus.CANCELLED
+    if status in ("cancelled", "denied"):
+        return ToolStatus(status)
     if status in _UNFINISHED:
         return ToolStatus.UNCONFIRMED
     if error is None and status != "error":
@@ -292,6 +297,8 @@ def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> Too
 def _exit_code(raw: Mapping[str, Any], parts: list[Part]) -> int | None:
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
+    if isinstance(code := raw.get("exitCode"), int):
+        return code
     output = _output(parts)
     if tool_output.exit_code(output) is None:
         return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from gemtui.agents import Agent
 from gemtui.calls.paths import PATH_ARGUMENTS
 from gemtui.transcript.content import answer_text, is_feedback, text_of, thoughts_of, typed
 from gemtui.transcript.model import Thought, ToolCall
@@ -100,14 +101,14 @@ class UnifiedMessage:
 
     `content`: the blocks, or the stored string if there are no blocks. If the CLI added files to a
     prompt, the text is only what the user typed (`displayContent`). `timestamp`: milliseconds since
-    1970; None if unknown. `original`: the stored record.
+    1970; None if unknown. `tool`: the agent's name. `original`: the stored record.
     """
 
     id: str
     role: UnifiedRole
     content: str | tuple[UnifiedBlock, ...]
     timestamp: int | None
-    tool: Literal["gemini"] = "gemini"
+    tool: str = Agent.GEMINI.value
     model: str | None = None
     usage: UnifiedUsage | None = None
     original: Mapping[str, Any] = field(repr=False)

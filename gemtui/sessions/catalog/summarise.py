@@ -61,7 +61,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         problems=log.problem_count,
         directories=_strings(header.get("directories")),
         project_hash=_text(header.get("projectHash")),
-        waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
+        waits=log.complete and log.replay.waits,
         resumable=log.replay.resumable,
         has_header=_has_header(log),
         ended_badly=log.complete and bool(outlines) and outlines[-1].failures > 0,

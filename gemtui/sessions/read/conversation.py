@@ -15,6 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.jsonin import loads
+from gemtui.sessions.read.dialect import agent_of_record, stored
+from gemtui.sessions.read.foreign import agent_of_line, translated
 from gemtui.sessions.read.replay import (
     CallFact,
     RecordKind,
@@ -63,7 +65,7 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
     for all messages that haven't changed.
     """
     items = _items(log.replay, dropped=dropped)
-    if in_flight and log.complete:
+    if in_flight and log.complete and log.replay.calls_are_late:
         _mark_in_flight(items, log.replay)
     calls = _LogCalls(log.replay, log.source)
 
@@ -84,7 +86,7 @@ def placed_messages(
     """
     calls = _LogCalls(log.replay, log.source)
     for item in _items(log.replay, dropped=True)[start:stop]:
-        alone = log.format == "jsonl" and _is_alone(item)
+        alone = log.format == "jsonl" and _is_alone(item, log.replay)
         yield _message(item, calls), item.entry.slot if alone else None
 
 
@@ -104,9 +106,11 @@ def message_fingerprints(log: SessionLog) -> list[tuple[object, ...]]:
     ]
 
 
-def _is_alone(item: _Item) -> bool:
+def _is_alone(item: _Item, replay: Replay) -> bool:
     entry = item.entry
     whole = item.calls is None and not item.hidden and entry.facts.kind is RecordKind.MESSAGE
+    if not replay.calls_are_late and entry.facts.outline.author is Author.SYSTEM:
+        return False  # the line does not tell which agent wrote it
     return whole and entry.slot.place < 0 and not entry.borrowed and not entry.facts.part_ids
 
 
@@ -119,7 +123,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
         if record is not None:
-            yield record
+            yield stored(record)
 
 
 def whole_records(
@@ -159,7 +163,7 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
-            yield why, record
+            yield why, stored(record)
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
@@ -184,11 +188,14 @@ def records_and_unified(
         message = None
         if _is_shown(entry, log.replay):
             message = parse_message(record, reply=calls.reply, call=calls.call)
+            message = message_with(
+                message, tool=agent_of_record(record).value, original=stored(record)
+            )
             if entry.facts.replies:
                 message = _without_results(
                     message, {reply.id for reply in entry.facts.replies}, log.replay
                 )
-        yield record, message
+        yield stored(record), message
 
 
 def _without_results(message: UnifiedMessage, replies: set[str], replay: Replay) -> UnifiedMessage:
@@ -494,7 +501,9 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
         record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden
     )
     if not item.rest:
-        message = message_with(message, time=outline.time, usage=None)
+        message = message_with(message, time=outline.time)
+    if outline.usage is None:
+        message = message_with(message, usage=None)
     if item.in_flight:
         notice = Notice(level=NoticeLevel.INFO, text=IN_FLIGHT)
         message = message_with(message, blocks=(*message.blocks, notice))
@@ -523,7 +532,8 @@ def _orphan_message(record: Mapping[str, Any], item: _Item, calls: _LogCalls) ->
         ),
         time=item.outline.time,
         dropped=item.outline.dropped,
-        original=record,
+        original=stored(record),
+        agent=agent_of_record(record),
     )
 
 
@@ -559,7 +569,8 @@ def _message_of(
         author=Author.SYSTEM,
         blocks=(Notice(level=_level(kind), text=text_of(record.get("content"))),),
         time=instant(record.get("timestamp")),
-        original=record,
+        original=stored(record),
+        agent=agent_of_record(record),
     )
 
 
@@ -577,7 +588,11 @@ def message_on_line(line: bytes, id: str) -> Message | None:
         record = loads(line)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(record, dict) or record.get("id", id) != id:
+    if not isinstance(record, dict):
+        return None
+    agent = agent_of_line(record)
+    record = record if agent is None else translated(record, agent)
+    if record is None or record.get("id", id) != id:
         return None
     return _message_of(record, id=id, calls=_LogCalls(Replay(), None))
 
@@ -601,7 +616,8 @@ def _user(record: Mapping[str, Any], id: str) -> Message:
         blocks=tuple(blocks),
         time=instant(record.get("timestamp")),
         prompt=prompt.prompt,
-        original=record,
+        original=stored(record),
+        agent=agent_of_record(record),
     )
 
 
@@ -614,7 +630,8 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
         time=instant(record.get("timestamp")),
         model=model if isinstance(model, str) else None,
         usage=usage_of(record.get("tokens")),
-        original=record,
+        original=stored(record),
+        agent=agent_of_record(record),
     )
 
 

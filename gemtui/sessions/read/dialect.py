@@ -13,8 +13,10 @@ The fields of a translated record:
   `fileUri`, `displayName`), `functionCall` (`id`, `name`, `args`), `functionResponse`. A
   `functionResponse` has `id`, `name` ("" if the line does not name the tool), `response` (`output`,
   or `error` with a text), and further, as in a `toolCalls[]` entry of Gemini CLI: `status`
-  ("success", "error" or "cancelled"; always there), `timestamp`, and `resultDisplay` (a text, or
-  `{fileDiff, fileName, filePath, originalContent, newContent, isNewFile}`).
+  ("success", "error",
+  "cancelled" or "denied"; always there), `timestamp`, and `exitCode`, `agentId`, and
+  `resultDisplay` (a text, or `{fileDiff, fileName, filePath, originalContent, newContent,
+  isNewFile}`).
 * `thoughts`: a list of `{subject, description, timestamp}`. `model`: its name.
 * `tokens`: `{input, output, cached, thoughts, tool, total}`; `input` includes `cached`.
 * `answer`: the id of the model's answer. An answer may have several lines; its tokens, which are
@@ -31,7 +33,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from gemtui.agents import Agent
+
 Record = Mapping[str, Any]
+STORED = "_stored"
+
+
+def agent_of_record(record: Record) -> Agent:
+    """Return the agent that wrote a record, translated or not."""
+    agent = record.get("agent")
+    return agent if isinstance(agent, Agent) else Agent.GEMINI
+
+
+def stored(record: Record) -> Record:
+    """Return a record as the agent has stored it."""
+    line = record.get(STORED)
+    return line if isinstance(line, dict) else record
 
 
 class Dialect(Protocol):

@@ -1,4 +1,4 @@
-"""Other programs whose files people put among Gemini CLI's sessions."""
+"""Other programs whose session files are read, or that people put among Gemini CLI's sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import orjson
 
+from gemtui.agents import WORDS, Agent
 from gemtui.jsonin import loads
+from gemtui.sessions.read.dialect import STORED, Dialect, Record
 
 OTHER_PROGRAM = "another program"
 _MOST_LINES = 50
@@ -32,11 +34,44 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
     )
 
 
+_DIALECTS: Mapping[Agent, Dialect] = {}
 _PROGRAMS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    ("Claude Code", _is_claude),
-    ("Qwen Code", _is_qwen),
+    (WORDS[Agent.CLAUDE].program, _is_claude),
+    (WORDS[Agent.QWEN].program, _is_qwen),
     ("Codex", _is_codex),
 )
+
+
+def agent_of_file(head: bytes) -> Agent | None:
+    """Return which agent besides Gemini CLI wrote a file whose sessions are read.
+
+    `head`: the beginning of the file.
+    """
+    for line in head.split(b"\n", _MOST_LINES)[:_MOST_LINES]:
+        if b'"projectHash"' in line:
+            return None  # a header of Gemini CLI
+        if b'"uuid"' in line and b'"sessionId"' in line:
+            agent = agent_of_line(_object(line) or {})
+            if agent is not None:
+                return agent
+    return None
+
+
+def agent_of_line(line: Mapping[str, Any]) -> Agent | None:
+    """Return the agent whose message is on a line, as `agent_of_file` does."""
+    wrote = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
+    return next((agent for agent in _DIALECTS if wrote[agent](line)), None)
+
+
+def dialect_of(agent: Agent) -> Dialect:
+    """Return the dialect of an agent that `agent_of_file` has found."""
+    return _DIALECTS[agent]
+
+
+def translated(line: Record, agent: Agent) -> Record | None:
+    """Return a line of an agent's file as a record, with the line itself (`stored`)."""
+    record = _DIALECTS[agent].translate(line)
+    return None if record is None else {**record, "agent": agent, STORED: line}
 
 
 def foreign_program(data: bytes) -> str | None:

@@ -10,7 +10,7 @@ so that failed prompts and rewound messages can still be found.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from sys import intern
@@ -65,7 +65,8 @@ class CallFact(Struct, frozen=True, gc=False):
     """The facts about a tool call: its id, tool, written file, and end time.
 
     `failed`, `error`: whether the call is counted in `Outline.failures` and `Outline.errors`.
-    `paths`: the files that it names.
+    `written`: of a call that is only asked for, the file that it would write. `paths`: the files
+    that it names.
     """
 
     id: str
@@ -164,6 +165,8 @@ def user_facts(
 
 def reply_fact(reply: Mapping[str, Any]) -> CallFact:
     """Return the facts about a `functionResponse` part, whatever its form."""
+    if "status" in reply:
+        return call_fact(raw_from_parts({}, reply))
     response = reply.get("response")
     error = isinstance(response, dict) and bool(response.get("error"))
     shell = kind_of(string(reply.get("name"))) is ToolKind.SHELL
@@ -240,8 +243,14 @@ def _part_calls(content: object) -> tuple[CallFact, ...]:
 
 
 def _asked(call: Mapping[str, Any]) -> CallFact:
-    tool = tool_name(string(call.get("name")))
-    return CallFact(_id(call), False, False, tool=tool, paths=paths_of_stored(call))
+    return CallFact(
+        _id(call),
+        failed=False,
+        error=False,
+        written=written_path(call, ToolStatus.SUCCESS),
+        tool=tool_name(string(call.get("name"))),
+        paths=paths_of_stored(call),
+    )
 
 
 def _made(content: object) -> tuple[str, ...]:
@@ -362,6 +371,8 @@ class Replay:
         self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
         self._seen: dict[str, ReplayedMessage] = {}
         self._derived: dict[tuple[Outline, Hashable], Outline] = {}
+        self.calls_are_late = True
+        """Whether calls are stored only when they end, as by Gemini CLI."""
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
         """Apply one line the way the CLI does.
@@ -511,6 +522,43 @@ class Replay:
                 lost.append(entry)
         return lost
 
+    def branch(
+        self, after: str, line_before: Mapping[str, str], same_answer: Container[str]
+    ) -> None:
+        """Continue after the record with the id `after`, dropping what follows it.
+
+        Nothing is dropped if no message follows it. `line_before`: for each record's id, the record
+        that it follows, which shows the way back to one that was dropped. `same_answer`: the
+        records that belong to the same answer as `after`.
+        """
+        again = []
+        while after in self._seen and after not in self._entries:
+            again.append(self._seen[after])
+            after = line_before.get(after, "")
+        if after not in self._entries:
+            return
+        following = []
+        for entry in reversed(self._entries.values()):
+            if entry.id == after:
+                break
+            following.append(entry)
+        if again or any(_is_said(entry) and entry.id not in same_answer for entry in following):
+            for entry in following:
+                del self._entries[entry.id]
+                self._drop(entry, Dropped.REWOUND)
+            for entry in reversed(again):
+                self._dropped.pop(entry.id, None)
+                self._entries[entry.id] = entry
+
+    def forget_usage(self, id: str) -> None:
+        """Count no tokens of a record, because another one repeats them."""
+        entry = self._seen.get(id)
+        if entry is not None:
+            entry = _with_outline(entry, replace(entry.facts.outline, usage=None))
+            self._seen[id] = entry
+            if id in self._entries:
+                self._entries[id] = entry
+
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
         """Give a message the outline object of `old`, whose record must be equal.
 
@@ -560,6 +608,16 @@ class Replay:
         return any(entry.facts.resumable for entry in self._entries.values())
 
     @property
+    def waits(self) -> bool:
+        """Whether the last record may be waiting for its calls."""
+        if not self._entries:
+            return False
+        last = next(reversed(self._entries.values()))
+        if self.calls_are_late:
+            return last.is_silent
+        return any(id not in self.replies for id in last.facts.part_ids)
+
+    @property
     def dropped(self) -> list[tuple[ReplayedMessage, Dropped]]:
         """The messages that a later line dropped and no line restored, in original order."""
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
@@ -583,8 +641,11 @@ class Replay:
         return self._derived.setdefault((outline, known), outline)
 
     def _with_parts(self, entry: ReplayedMessage) -> Outline:
-        lines = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
-        facts = [line.fact for line in lines if line is not None]
+        facts = [
+            _joined(call, line.fact)
+            for call in entry.facts.asked
+            if (line := self.calls.get(call.id) or self.replies.get(call.id)) is not None
+        ]
         outline = entry.facts.outline
         return replace(
             outline,
@@ -594,6 +655,19 @@ class Replay:
             writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
             tools=_distinct([*outline.tools, *tools_of(facts)]),
         )
+
+
+def _joined(asked: CallFact, reply: CallFact) -> CallFact:
+    """Return the facts about a call from its reply, which may not name the tool."""
+    if reply.tool != UNKNOWN_TOOL:
+        return reply
+    return replace(reply, tool=asked.tool, written=None if reply.failed else asked.written)
+
+
+def _is_said(entry: ReplayedMessage) -> bool:
+    """Return whether a record is a message of a person or the model."""
+    is_message = entry.facts.kind is RecordKind.MESSAGE
+    return is_message and entry.facts.outline.author is not Author.SYSTEM
 
 
 _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})

@@ -22,11 +22,19 @@ from typing import Any, Literal, Protocol, Self
 import orjson
 from msgspec.structs import replace
 
+from gemtui.agents import Agent
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_regular
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
-from gemtui.sessions.read.foreign import OTHER_PROGRAM, foreign_program
+from gemtui.sessions.read.envelope import EnvelopeReplay
+from gemtui.sessions.read.foreign import (
+    OTHER_PROGRAM,
+    agent_of_file,
+    dialect_of,
+    foreign_program,
+    translated,
+)
 from gemtui.sessions.read.replay import (
     RecordKind,
     Replay,
@@ -81,6 +89,7 @@ class SessionLog:
         self.problem_count = 0
         self._problems: list[Problem] = []
         self._replay = Replay()
+        self._envelope: EnvelopeReplay | None = None
         self._source: RecordSource | None = None
         self._rewrite: Callable[[Record], Record] | None = None
         self._line = 0
@@ -161,7 +170,8 @@ class SessionLog:
         source = LineSource(self.path, keep=self._keep)
         head = source.read(0, min(size, CHUNK))
         first, newline, rest = head.partition(b"\n")
-        if _is_one_value(first, rest):
+        source.agent = agent_of_file(head)
+        if source.agent is None and _is_one_value(first, rest):
             value = self._whole_object(source, size, upto)
             if value is not None:
                 source.close()
@@ -212,6 +222,9 @@ class SessionLog:
 
     def _reset(self, source: RecordSource) -> None:
         self._replay = Replay()
+        self._envelope = None
+        if isinstance(source, LineSource) and source.agent is not None:
+            self._envelope = EnvelopeReplay(dialect_of(source.agent), self._replay)
         self._source = source
         self._problems, self.problem_count = [], 0
         self.size = self._line = 0
@@ -347,7 +360,9 @@ class SessionLog:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         if self._keep and isinstance(self._source, LineSource):
             self._source.keep(self.size, line)
-        facts = usual_facts(line)
+        if self._envelope is not None and self._envelope.skips(line):
+            return None
+        facts = usual_facts(line) if self._envelope is None else None
         if facts is not None:
             self._replay.has_messages = True
             self._replay.put(facts, Slot(self.size, len(line)))
@@ -359,7 +374,7 @@ class SessionLog:
             return f"not valid JSON ({error.msg})"
         if not isinstance(value, dict):
             return "not a JSON object"
-        word = self._replay.feed(value, self.size, len(line))
+        word = (self._envelope or self._replay).feed(value, self.size, len(line))
         self._require_bounded()
         return word
 
@@ -513,6 +528,8 @@ class LineSource:
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()
+        self.agent: Agent | None = None
+        """The agent besides Gemini CLI that wrote the file; its lines are translated."""
 
     def read(self, offset: int, length: int) -> bytes:
         """Return `length` bytes from `offset`, or fewer at the end.
@@ -547,7 +564,9 @@ class LineSource:
         """
         if slot.place < 0:
             line = self._parsed(slot)
-            return line if isinstance(line, dict) else None
+            if not isinstance(line, dict):
+                return None
+            return line if self.agent is None else translated(line, self.agent)
         records = self._lists.get(slot.offset)
         if records is None:
             records = _messages_in(self._parsed(slot))

@@ -1,0 +1,97 @@
+"""Replay the lines of agents that put them into Claude Code's envelope (`dialect.py`).
+
+A line names the line that it follows (`parentUuid`). The lines are no plain tree: results of calls
+that ran at the same time hang on different lines of one answer, and lines that are skipped are
+links of the chain, too. So only a person's prompt begins a branch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gemtui.sessions.read.dialect import Dialect
+from gemtui.sessions.read.replay import Replay
+from gemtui.sessions.store.projects import path_hash
+from gemtui.transcript.parts import instant, string
+
+_PARENT = re.compile(rb'\{"parentUuid":"([^"]*)"')
+_ID = b'"uuid":"'
+
+
+class EnvelopeReplay:
+    """Feeds the lines of a file to a replay, and keeps what joins them.
+
+    What is kept grows with the records, not with the lines that are skipped.
+    """
+
+    def __init__(self, dialect: Dialect, replay: Replay) -> None:
+        self._dialect = dialect
+        self._replay = replay
+        replay.calls_are_late = False
+        self._skipped: dict[str, str] = {}
+        """For the last of the skipped lines in a row, the record that they follow."""
+        self._line_before: dict[str, str] = {}
+        self._answers: dict[str, list[str]] = {}
+        self._answer_of: dict[str, str] = {}
+
+    def skips(self, line: bytes) -> bool:
+        """Return whether a line is skipped unparsed; if so, it is still a link of the chain."""
+        if self._dialect.wants(line):
+            return False
+        parent, at = _PARENT.match(line), line.rfind(_ID)
+        if parent is not None and at >= 0:
+            id, _, _ = line[at + len(_ID) :].partition(b'"')
+            self._skip(id.decode(errors="replace"), parent[1].decode(errors="replace"))
+        return True
+
+    def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
+        """Apply a parsed line; return a note on what is left out, or None."""
+        self._read_header(line)
+        if self._is_of_another_session(line):
+            return None
+        record = self._dialect.translate(line)
+        id, parent = string(line.get("uuid")), string(line.get("parentUuid"))
+        if record is None or "id" not in record:
+            self._skip(id, parent)
+            return None if record is None else self._replay.feed(record, offset, length)
+        parent = string(record.get("parent")) or parent
+        parent = self._skipped.get(parent, parent)
+        self._line_before[id] = parent
+        if record.get("prompt") is True:
+            same_answer = self._answers.get(self._answer_of.get(parent, ""), [])
+            self._replay.branch(parent, self._line_before, same_answer)
+        note = self._replay.feed(record, offset, length)
+        self._join(id, string(record.get("answer")))
+        return note
+
+    def _read_header(self, line: Mapping[str, Any]) -> None:
+        header = self._replay.metadata
+        session, folder = string(line.get("sessionId")), string(line.get("cwd"))
+        if session and "sessionId" not in header:
+            agent = string(line.get("agentId")) if line.get("isSidechain") is True else ""
+            header |= {"sessionId": agent, "kind": "subagent"} if agent else {"sessionId": session}
+        if folder and "directories" not in header:
+            header |= {"directories": [folder], "projectHash": path_hash(folder)}
+        time = instant(line.get("timestamp"))
+        if time is not None:
+            header["lastUpdated"] = line["timestamp"]
+            self._replay.started = self._replay.started or time
+
+    def _is_of_another_session(self, line: Mapping[str, Any]) -> bool:
+        """Return whether a line is a subagent's in the file of its caller, as in older versions."""
+        return line.get("isSidechain") is True and "kind" not in self._replay.metadata
+
+    def _skip(self, id: str, parent: str) -> None:
+        if id:
+            self._skipped[id] = self._skipped.pop(parent, parent)
+
+    def _join(self, id: str, answer: str) -> None:
+        """Count the tokens of an answer at its last line only."""
+        if answer:
+            lines = self._answers.setdefault(answer, [])
+            for earlier in lines[-1:]:
+                self._replay.forget_usage(earlier)
+            lines.append(id)
+            self._answer_of[id] = answer
