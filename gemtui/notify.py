@@ -10,12 +10,11 @@ a field early are removed.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from gemtui.processes import FOLDER, find_program
+from gemtui.processes import find_program, finished
 from gemtui.text import clean_line, ellipsis
 
 BELL = "\a"
@@ -81,16 +80,8 @@ def ask_tmux(*words: str) -> str | None:
     tmux = find_program("tmux")
     if tmux is None:
         return None
-    try:
-        answer = subprocess.run(
-            [tmux, *words],
-            cwd=FOLDER,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TMUX_LIMIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    answer = finished([tmux, *words], _TMUX_LIMIT)
+    if answer is None:
         return None
     return answer.stdout.decode(errors="replace").strip() or None
 

@@ -61,6 +61,24 @@ def at_terminal(
             signal.signal(number, handler)
 
 
+def finished(words: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a program without input in `FOLDER`, and return its result and output.
+
+    Returns None if it can't be started, or takes longer than `limit` seconds.
+    """
+    try:
+        return subprocess.run(
+            words,
+            cwd=FOLDER,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=limit,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
 def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the absolute path of a program on `PATH`, or None if it is not found.
 

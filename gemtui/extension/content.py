@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,7 @@ from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import config_file, extension_dir, live_dir, make_own_folder
-from gemtui.processes import FOLDER, python
+from gemtui.processes import FOLDER, finished, python
 from gemtui.transcript.tools import tools_that_read
 
 NAME = "gemtui"
@@ -216,15 +215,5 @@ def _values(text: str) -> dict[str, str]:
 
 
 def _has_gemtui(program: str) -> bool:
-    try:
-        finished = subprocess.run(
-            [program, "-P", "-c", f"import {_MODULE}"],
-            cwd=FOLDER,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LOAD_LIMIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return finished.returncode == 0
+    importing = finished([program, "-P", "-c", f"import {_MODULE}"], _LOAD_LIMIT)
+    return importing is not None and importing.returncode == 0

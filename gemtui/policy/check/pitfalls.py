@@ -110,6 +110,11 @@ def _unconditional(rule: Rule) -> bool:
     return pattern_sources(rule) == (None,)
 
 
+def _rewrite(field: str, message: str, pattern: str) -> FindingDraft:
+    """Return a warning whose remedy is to write another pattern."""
+    return warned(field, message, f"write {value_to_toml(pattern)}")
+
+
 # --- shell commands by prefix --------------------------------------------------------------------
 
 
@@ -211,8 +216,7 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
             "only the part before the first | is matched at the start of the command; the other "
             "parts match anywhere in the arguments"
         )
-        way_out = f"write {value_to_toml(grouped)}"
-        yield warned("commandRegex", message, way_out), replace(rule, command_regex=grouped)
+        yield _rewrite("commandRegex", message, grouped), replace(rule, command_regex=grouped)
 
 
 def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
@@ -223,8 +227,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
         return
     better = forms.anywhere_in_command(pattern)
     message = "easily bypassed, because the pattern matches only at the start of the command"
-    way_out = f"write {value_to_toml(better)}"
-    yield warned("commandRegex", message, way_out), replace(rule, command_regex=better)
+    yield _rewrite("commandRegex", message, better), replace(rule, command_regex=better)
 
 
 # --- argsPattern ---------------------------------------------------------------------------------
@@ -242,16 +245,14 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
     if forms.never_anchored(pattern):
         bare = forms.without_outer_anchors(pattern)
         message = "^ and $ never match here, because the arguments start with { and end with }"
-        way_out = f"write {value_to_toml(bare)}"
-        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=bare)
+        yield _rewrite("argsPattern", message, bare), replace(rule, args_pattern=bare)
     marked = forms.with_marks(pattern)
     if marked != pattern:
         message = (
             "the pattern expects plain JSON, but the arguments have no blanks, and each has a NUL "
             "before and after it, so it never matches"
         )
-        way_out = f"write {value_to_toml(marked)}"
-        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=marked)
+        yield _rewrite("argsPattern", message, marked), replace(rule, args_pattern=marked)
 
 
 def _quotes(rule: Rule) -> Iterator[Pitfall]:
@@ -259,13 +260,11 @@ def _quotes(rule: Rule) -> Iterator[Pitfall]:
     regex = "" if rule.command_prefixes else rule.command_regex or ""
     escaped = forms.with_escaped_quotes(regex, "x")
     if escaped != regex:
-        way_out = f"write {value_to_toml(escaped)}"
-        yield warned("commandRegex", message, way_out), replace(rule, command_regex=escaped)
+        yield _rewrite("commandRegex", message, escaped), replace(rule, command_regex=escaped)
     pattern = forms.with_marks(_arguments(rule))
     escaped = forms.with_escaped_quotes(pattern)
     if escaped != pattern:
-        way_out = f"write {value_to_toml(escaped)}"
-        yield warned("argsPattern", message, way_out), replace(rule, args_pattern=escaped)
+        yield _rewrite("argsPattern", message, escaped), replace(rule, args_pattern=escaped)
 
 
 def _path(rule: Rule) -> Iterator[Pitfall]:
@@ -296,8 +295,7 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
     if better is None:
         yield warned("argsPattern", message, way_out), None
         return
-    way_out = f"write {value_to_toml(better)}"
-    yield warned("argsPattern", message, way_out), replace(rule, args_pattern=better)
+    yield _rewrite("argsPattern", message, better), replace(rule, args_pattern=better)
 
 
 def _description(rule: Rule) -> Iterator[Pitfall]:
