@@ -328,6 +328,7 @@ for _name, _module, _help in (
     ("stats", "stats", "Show tokens, prompts, tool calls, files, and costs."),
     ("fork", "undo", "Copy a session, or its beginning, into a new session."),
     ("run", "run", "Run Gemini CLI on PROMPT without opening the app."),
+    ("chat", "chat", "Talk with Gemini CLI line by line, for screen readers."),
     ("runs", "runs", "List, show, answer, and stop runs."),
     (
         "worktrees",

@@ -57,6 +57,9 @@ class Config(Struct, frozen=True, kw_only=True):
 
     theme: Annotated[str, "Colour theme; F2 in the app previews all themes."] = "gemtui-dark"
     ascii: Annotated[bool, "Draw with ASCII characters only, as --ascii does."] = False
+    plain: Annotated[
+        bool, "Make gemtui a conversation by lines, gemtui chat: for screen readers."
+    ] = False
     mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
     scope: Annotated[
         Scope, "Sessions shown at the first start in a folder: its project's, or all."

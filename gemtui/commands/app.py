@@ -22,13 +22,18 @@ _ENDING = 10.0
 
 
 def open_app(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
-    """Open the app, and return its exit code.
+    """Open the app, or the conversation by lines if that is chosen; return the exit code.
 
     `path`: the folder whose sessions to show first; None means the current folder. `session`: the
     session to open, as the user named it. `demo`: show sample sessions. `ascii`: draw with ASCII
     characters only. Raises ConfigError, and the errors of `choose`.
     """
     config = load_config(config_file())
+    if _is_plain(config) and not demo:
+        from gemtui.commands.chat import start_chat
+
+        chosen = {"cwd": path, "resume": session}
+        return start_chat({name: value for name, value in chosen.items() if value is not None})
     if ascii:
         config = replace(config, ascii=True)
     if demo:
@@ -37,6 +42,12 @@ def open_app(path: Path | None, *, session: str | None, demo: bool, ascii: bool)
         return _demo(session, config)
     folder = resolved(path or existing_folder_here())
     return _app(gemini_home(), cache_dir(), folder, session, config)
+
+
+def _is_plain(config: Config) -> bool:
+    """Return whether to talk by lines: as the environment says, else as the settings do."""
+    chosen = os.environ.get("GEMTUI_PLAIN")
+    return config.plain if chosen is None else chosen not in ("", "0")
 
 
 def _demo(session: str | None, config: Config) -> int:

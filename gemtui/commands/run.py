@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -57,6 +57,8 @@ _LOOK = 0.25
 """Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024
 """How many bytes of a long line of stderr are kept; they are the line's end."""
+Asking = Callable[[GeminiRun, Conversation], TerminalQuestions]
+"""Returns what asks the questions of a run in the terminal."""
 
 
 @click.command(cls=RunCommand)
@@ -132,18 +134,22 @@ def run(typed_prompt: str | None, yolo: bool, **words: Any) -> int:
     if arguments.fork:
         require_new(replace(options, resume=arguments.fork))
     require_new(options)
-    terminal = AskingTerminal.open(as_json=arguments.as_json) if options.ask else None
+    asking = _asking(as_json=arguments.as_json) if options.ask else None
     waiting = asking_words(runs_dir())
     if waiting is not None:
         note(waiting)
     prune_runs(adapter.runs)
     if arguments.fork:
         options = forked(options, arguments.fork)
-    _report_before_run(options)
+    report_before_run(options)
 
-    return asyncio.run(
-        _follow_all(adapter, prompt, options, partial(_new_show, arguments), terminal)
-    )
+    return asyncio.run(_follow_all(adapter, prompt, options, partial(_new_show, arguments), asking))
+
+
+def _asking(*, as_json: bool) -> Asking:
+    """Return what asks questions in the terminal. Raises click.UsageError if there is none."""
+    terminal = AskingTerminal.open(as_json=as_json)
+    return lambda _run, talk: TerminalQuestions(terminal, talk)
 
 
 def _new_show(given: RunArguments) -> Show:
@@ -155,17 +161,16 @@ async def _follow_all(
     prompt: str,
     options: AgentOptions,
     new_show: Callable[[], Show],
-    terminal: AskingTerminal | None,
+    asking: Asking | None,
 ) -> int:
     """Run the prompt; if a quota is exhausted, continue once it is renewed.
 
     It continues only with the option `wait_for_quota`, and otherwise ends. Returns the exit code of
-    the last run. `new_show`: creates the output of each run. `terminal`: where the user answers
-    questions; None if runs don't ask.
+    the last run. `new_show`: creates the output of each run. `asking`: as in `follow`.
     """
     while True:
         show = new_show()
-        stderr, folder = await _follow(adapter, prompt, options, show, terminal)
+        stderr, folder = await follow(adapter, prompt, options, show, asking)
         code, until = show.close(stderr), show.quota_until(stderr)
         if until is None or not options.wait_for_quota:
             return code
@@ -180,7 +185,7 @@ async def _follow_all(
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def _report_before_run(options: AgentOptions) -> None:
+def report_before_run(options: AgentOptions) -> None:
     """Report what a run will do without asking the user, because of settings.
 
     The settings include those of the run's folder, and its `.env` files. The report is stored, so
@@ -193,17 +198,17 @@ def _report_before_run(options: AgentOptions) -> None:
         report.remember()
 
 
-async def _follow(
+async def follow(
     adapter: GeminiAdapter,
     prompt: str,
     options: AgentOptions,
     show: Show,
-    terminal: AskingTerminal | None,
+    asking: Asking | None,
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and end the run if showing it fails.
 
-    `terminal`: where the user answers the run's questions; None if it asks none. Returns the run's
-    stderr, and the folder in which it worked.
+    `asking`: returns what asks the run's questions; None if it asks none. Returns the run's stderr,
+    and the folder in which it worked. Raises OptionError, GateError.
     """
     stderr, folder = "", options.cwd
     stop = _Stop(show)
@@ -216,29 +221,29 @@ async def _follow(
                 await writer.write(show.output(event))
         else:
             stop.add_run(run)
-            with _answer_in_terminal(run, terminal):
+            async with _answer_in_terminal(run, asking):
                 await _show_all(run, writer, show)
             stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
     return stderr, folder
 
 
-@contextmanager
-def _answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+@asynccontextmanager
+async def _answer_in_terminal(run: GeminiRun, asking: Asking | None) -> AsyncIterator[None]:
     """Let the user answer a run's questions in the terminal while the block runs.
 
-    `terminal`: None means that the run asks none.
+    `asking`: as in `follow`.
     """
-    if terminal is None:
+    if asking is None:
         yield
         return
     talk = Conversation(run.gate, Path(run.request.cwd), AnswerSource.SHELL)
-    questions = TerminalQuestions(terminal, talk)
-    answering = asyncio.ensure_future(questions.ask_all())
+    answering = asyncio.ensure_future(asking(run, talk).ask_all())
     try:
         yield
     finally:
         answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)  # it may still read the terminal
 
 
 async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
@@ -381,11 +386,11 @@ def _run_each(given: RunArguments) -> int:
     options.check()
     require_new(options)
     prompt, variants = prompt_of(given), list(_variants(given, options))
-    terminal = AskingTerminal.open(as_json=given.as_json) if options.ask else None
+    asking = _asking(as_json=given.as_json) if options.ask else None
     adapter = GeminiAdapter()
     prune_runs(adapter.runs)
-    _report_before_run(options)
-    return asyncio.run(_run_all(adapter, prompt, variants, given, terminal))
+    report_before_run(options)
+    return asyncio.run(_run_all(adapter, prompt, variants, given, asking))
 
 
 def _check_variants(given: RunArguments) -> None:
@@ -418,7 +423,7 @@ async def _run_all(
     prompt: str,
     variants: list[_Variant],
     given: RunArguments,
-    terminal: AskingTerminal | None,
+    asking: Asking | None,
 ) -> int:
     stop, codes = _Stop(_new_show(given)), list[int]()
     writer = Writer(stop.now)
@@ -441,7 +446,7 @@ async def _run_all(
                 if not given.as_json:
                     head = clean_line(f"== {variant.label}: {_worktree_name(run)}")
                     await writer.write(f"{head}\n".encode(stdout_encoding(), "replace"))
-                with _answer_in_terminal(run, terminal):
+                async with _answer_in_terminal(run, asking):
                     await _show_all(run, writer, show)
                 codes.append(show.close(run.stderr()))
         finally:

@@ -40,13 +40,23 @@ _FEW = 3
 """With more warnings about a call than this, their number is printed first."""
 _YES: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "y": Conversation.allow,
-    "yes": Conversation.allow,
     "a": Conversation.allow_similar,
     "A": Conversation.always,
 }
 """Maps the letters that allow a call to the methods that do so."""
+_LETTERS = {
+    "yes": "y",
+    "no": "n",
+    "edit": "e",
+    "view": "v",
+    "similar": "a",
+    "always": "A",
+    "revoke": "u",
+    "stop": "x",
+}
+"""Maps the words that may be typed in place of letters."""
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
-_LOOK = 0.3
+LOOK = 0.3
 """Seconds between checks for new questions, and for answers given elsewhere."""
 NO_TERMINAL = "--ask needs a terminal; without --ask, calls that need approval are denied"
 
@@ -66,7 +76,7 @@ class AskingTerminal(Struct, frozen=True):
         if there is none.
         """
         if not as_json:
-            if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+            if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
                 raise click.UsageError(
                     f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file"
                 )
@@ -129,7 +139,8 @@ class AskingTerminal(Struct, frozen=True):
             loop.remove_reader(self.reading)
 
 
-def _is_terminal(stream: Any) -> bool:
+def is_terminal(stream: Any) -> bool:
+    """Return whether an input or output stream is there and is a terminal."""
     return stream is not None and stream.isatty()
 
 
@@ -150,9 +161,32 @@ class TerminalQuestions:
                 for question in await asyncio.to_thread(self._talk.refresh):
                     if question.waits:
                         await self.ask(question)
-                await asyncio.sleep(_LOOK)
+                await self.between()
         finally:
             gone.set()
+
+    async def between(self) -> None:
+        """Wait a moment before looking for new questions."""
+        await asyncio.sleep(LOOK)
+
+    def lines(self, asked: Asked) -> Iterator[str]:
+        """Yield the lines about a call: who asks, warnings, and then all that it would do."""
+        return question_lines(asked, self._talk.cwd)
+
+    def reasons(self, asked: Asked) -> Iterator[str]:
+        """Yield the lines below a call: why it is asked about, and which calls are similar."""
+        request = asked.question.request
+        if request.because:
+            why = "asked again because" if request.again else "why"
+            yield visible_line(f"  {why}: {request.because[:500]}")
+        if asked.has_similar:
+            yield visible_line(f"  a and A allow {asked.similar.words}")
+
+    def keys(self, asked: Asked, *, back: bool) -> str:
+        """Return the line with the possible answers. `back`: whether one can be revoked."""
+        more = "  a similar  A always" if asked.has_similar else ""
+        more += "  u revoke" if back else ""
+        return f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:"
 
     async def ask(self, question: Question) -> None:
         """Show a call and ask about it until it is answered, here or in another process."""
@@ -160,13 +194,13 @@ class TerminalQuestions:
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
         self._show(asked)
-        lines = tuple(_words(asked))
-        if lines:
-            self._terminal.write(lines)
+        reasons = tuple(self.reasons(asked))
+        if reasons:
+            self._terminal.write(reasons)
         await asyncio.to_thread(self._terminal.ring, self._notice(asked))
         while True:
             back = await self._holds()
-            keys = _keys(asked, back=back)
+            keys = self.keys(asked, back=back)
             self._terminal.write((keys,), end=" ")
             while await self._terminal.typed_within(QUIET):
                 self._tell(
@@ -182,6 +216,7 @@ class TerminalQuestions:
                 await self._give(partial(self._talk.stop, asked, "the terminal was closed"))
                 return
             key, _, more = typed.strip().partition(" ")
+            key = _LETTERS.get(key.lower(), key)
             if key in _YES and self._unread:
                 self._show_rest()
                 continue
@@ -191,14 +226,14 @@ class TerminalQuestions:
                 self._show(asked)
                 continue
             match key:
-                case "y" | "yes" | "a" | "A" if more:
-                    self._tell("type only the letter, with nothing after it")
+                case "y" | "a" | "A" if more:
+                    self._tell("type only the answer, with nothing after it")
                 case "a" | "A" if not asked.has_similar:
                     self._tell(f"not available: {asked.similar.words}")
-                case "y" | "yes" | "a" | "A":
+                case "y" | "a" | "A":
                     if await self._give(partial(_YES[key], self._talk, asked), _SAVED.get(key)):
                         return
-                case "n" | "no":
+                case "n":
                     if await self._give(partial(self._talk.deny, asked, more.strip())):
                         return
                 case "x":
@@ -210,9 +245,9 @@ class TerminalQuestions:
                     await self._take_back()
                 case "v":
                     self._unread = ()
-                    self._terminal.write(tuple(question_lines(asked, self._talk.cwd)))
+                    self._terminal.write(tuple(self.lines(asked)))
                 case _:
-                    self._tell("unknown answer: type one of these letters")
+                    self._tell("unknown answer: type one of these")
 
     def _tell(self, words: str) -> None:
         self._terminal.write((visible_line(words),))
@@ -229,7 +264,7 @@ class TerminalQuestions:
 
         async def elsewhere() -> None:
             while not await self._is_answered(question):
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(LOOK)
 
         reading = asyncio.ensure_future(self._terminal.line())
         looking = asyncio.ensure_future(elsewhere())
@@ -274,7 +309,7 @@ class TerminalQuestions:
         The rest is kept: it is printed when the user first answers yes, and that answer doesn't
         count yet.
         """
-        lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
+        lines, size = tuple(self.lines(asked)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
         shown = sum(1 for end in ends if end <= room)
@@ -366,18 +401,3 @@ def question_lines(asked: Asked, project: Path) -> Iterator[str]:
         yield f"  {remark}"
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
-
-
-def _words(asked: Asked) -> Iterator[str]:
-    request = asked.question.request
-    if request.because:
-        why = "asked again because" if request.again else "why"
-        yield visible_line(f"  {why}: {request.because[:500]}")
-    if asked.has_similar:
-        yield visible_line(f"  a and A allow {asked.similar.words}")
-
-
-def _keys(asked: Asked, *, back: bool) -> str:
-    more = "  a similar  A always" if asked.has_similar else ""
-    more += "  u revoke" if back else ""
-    return f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:"

@@ -84,16 +84,15 @@ def _is_set(value: object) -> bool:
 class SetupCommand(click.Command):
     """A click command with the options that set up a run."""
 
-    of_one_run = False
-    """Whether the options that concern a single run are included."""
+    left_out: tuple[str, ...] = _OF_ONE_RUN
+    """The names of the options that the command doesn't have."""
 
     @cached_property
     def _declared(self) -> list[click.Option]:
-        names = () if self.of_one_run else _OF_ONE_RUN
         return [
             _click_option(option)
             for option in run_options()
-            if option.flags and option.name not in names
+            if option.flags and option.name not in self.left_out
         ]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -127,7 +126,7 @@ _GEMINI_OPTIONS = {
 class RunCommand(SetupCommand):
     """The click command `gemtui run`, with all options for a run."""
 
-    of_one_run = True
+    left_out = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments as click does; for an option of Gemini CLI, say what to use."""

@@ -100,7 +100,7 @@ class Show:
             case ToolUse() as use:
                 self.progress(f"  {_call(use)}")
             case ToolResult(status=status) as result if status is not ResultStatus.SUCCESS:
-                self.progress(f"  {_failure(result)}")
+                self.progress(f"  {failure_words(result)}")
             case _:
                 pass
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
@@ -187,7 +187,7 @@ class Show:
         if code != 0 or (outcome.status is not Status.OK and not self._quiet):
             note(line)
         if code == 0 and not self._as_json:
-            self.progress(self._summary(ending))
+            self.progress(self.summary())
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
@@ -208,7 +208,10 @@ class Show:
             return prompt, options
         return GO_ON, replace(options, resume=ending.resume_token)
 
-    def _summary(self, done: Done) -> str:
+    def summary(self) -> str:
+        """Return the line about a run that went well."""
+        done = self._progress.done
+        assert done is not None
         parts = [duration(timedelta(milliseconds=done.duration_ms))]
         if done.tool_uses:
             failed = self._progress.failed.total()
@@ -229,7 +232,8 @@ def _call(use: ToolUse) -> str:
     return f"{use.tool_name} {command_line(target(call))}"
 
 
-def _failure(result: ToolResult) -> str:
+def failure_words(result: ToolResult) -> str:
+    """Return what to say about a call that was denied or failed."""
     word = "denied" if result.status is ResultStatus.DENIED else "failed"
     output = result.output if isinstance(result.output, str) else ""
     why = next((line for line in output.splitlines() if line.strip()), "")

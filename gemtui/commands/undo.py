@@ -177,7 +177,7 @@ def _act(
             _print_undone(planned, "would be ", as_json=as_json)
             return 1 if planned.kept else 0
         where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-        require_yes(_words(planned, "would be "), f"{question}{where}?")
+        require_yes(undone_words(planned, "would be "), f"{question}{where}?")
     with slow_note(_COMPARING):
         undone = act(stop)
     undone = replace(undone, interrupted=interruption(stop, undone.interrupted, undone.count))
@@ -189,7 +189,7 @@ def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
     if as_json:
         json_to_stdout(done.to_dict())
     else:
-        lines_to_stdout(_words(done, would))
+        lines_to_stdout(undone_words(done, would))
 
 
 @contextmanager
@@ -235,7 +235,8 @@ _DONE = {
 }
 
 
-def _words(done: Undone, would: str) -> Iterator[str]:
+def undone_words(done: Undone, would: str) -> Iterator[str]:
+    """Yield lines that say what an undo did. `would`: "would be " if it has only been planned."""
     kept = [(os.fsdecode(step.path), step.why) for step in done.kept]
     yield from step_lines({would + _DONE[action]: done.paths(action) for action in _DONE}, kept)
     if done.files is not None and not done.files.steps:

@@ -148,7 +148,7 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
         with Terminal(words, environ=environ, folder=project, columns=80, rows=24) as terminal:
             ready(terminal, 1)
             terminal.press("q\r")
-            terminal.shows("unknown answer: type one of these letters")
+            terminal.shows("unknown answer: type one of these")
             ready(terminal, 2)
             terminal.press("y\r")
             ready(terminal, 3)
