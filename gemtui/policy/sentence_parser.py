@@ -20,6 +20,15 @@ from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.match.pattern_forms import anywhere_pattern
 from gemtui.policy.model.rules import Decision, Rule, Severity
 from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, current_name, may_exist
+from gemtui.policy.sentence_grammar import (
+    REST,
+    UnclearSentence,
+    check_command,
+    example_near,
+    is_quoted,
+    simple_sentences,
+    split_sentences,
+)
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
 
 _SHELL = "run_shell_command"
@@ -43,7 +52,6 @@ _VERBS = {
     "deny": Decision.DENY,
     "never": Decision.DENY,
 }
-_REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
 """All modes but plan, for rules that would allow writes or commands in plan mode."""
 
@@ -57,29 +65,6 @@ A rule that asks has a priority higher by one, a rule that denies by two. But al
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
 """Common commands, to be offered as completions."""
-
-_JOINT = re.compile(
-    rf"[;\n]|,\s+(?=(?:and\s+)?(?:{'|'.join((*_VERBS, *_KINDS, 'only', 'nothing'))})\b)"
-    rf"|\s+and\s+(?=(?:{'|'.join((*_VERBS, 'only', 'nothing'))})\b)",
-    re.IGNORECASE,
-)
-"""Separates sentences. A comma or “and” does so only before a word that can begin one."""
-_ONLY = re.compile(
-    r"(?:allow )?(?:only (edit|write|read)|(edit|write|read) only)(?: in)? (\S+)", re.I
-)
-_TESTS = ("tests", "run tests", "run the tests", "the tests")
-_TEST_COMMANDS = {
-    "package.json": ("npm test",),
-    "pyproject.toml": ("pytest", "python -m pytest"),
-    "setup.cfg": ("pytest", "python -m pytest"),
-    "pytest.ini": ("pytest", "python -m pytest"),
-    "Cargo.toml": ("cargo test",),
-    "go.mod": ("go test",),
-    "pom.xml": ("mvn test",),
-}
-"""The commands that run a project's tests, by a file that such a project has."""
-_GIT_COMMANDS = ("push", "commit", "merge", "rebase", "reset", "checkout", "stash", "tag")
-"""Subcommands of git that people name without git."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +99,7 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
     `project`: the folder that paths in sentences are relative to; if given, the rules also match
     absolute paths in that folder.
     """
-    parts = (" ".join(part.split()).removeprefix("and ") for part in _JOINT.split(text))
-    sentences = [_sentence(part, project) for part in parts if part]
+    sentences = [_sentence(part, project) for part in split_sentences(text)]
     rules = [rule for sentence in sentences for rule in sentence.rules]
     return tuple(_with_limits(sentence, rules) for sentence in sentences)
 
@@ -151,7 +135,7 @@ def _candidates(rule: Rule) -> Iterator[str]:
     allowed_command = command_patterns.allowed_command(rule.command_regex or "")
     for command in (allowed_command, command_patterns.mentioned_words(pattern)):
         if command:
-            objects += [command, f"run {command}"]
+            objects += [command, f"run {command}", f"'{command}'"]
     kinds = [word for word, tools in _KINDS.items() if {*tools} & {*rule.tools}]
     files = describe_files(pattern) or ""
     for front in ("files below ", "the file ", "paths that name "):
@@ -163,7 +147,7 @@ def _candidates(rule: Rule) -> Iterator[str]:
     if rule.mcp_name:
         server = f"mcp {rule.mcp_name}"
         objects += [server, *(f"{server} {tool}" for tool in first_tools)]
-    for candidate in (*objects, *first_tools, _REST[0]):
+    for candidate in (*objects, *first_tools, REST):
         yield f"{verb} {candidate}"
 
 
@@ -174,58 +158,18 @@ def _sentence(text: str, project: Path | None) -> Sentence:
     rules: list[Rule] = []
     limits: list[str] = []
     try:
-        for verb, words in _simple_sentences(text, project):
-            about = _about(_VERBS[verb], words, project)
+        for decision, words in simple_sentences(text, project):
+            about = _about(decision, words, project)
             rules.append(replace(_with_names_of_tools(about.rule), priority=about.priority))
             limits += [limit for limit in about.limits if limit not in limits]
+    except UnclearSentence as error:
+        example = example_near(text, project)
+        return Sentence(text=text, problem=f"{error}; write it like this: {example}")
     except ValueError as error:
         return Sentence(text=text, problem=str(error))
-    if _ONLY.fullmatch(text):
+    if any(rule.decision is Decision.DENY and rule.tools in (_EDIT, _READ) for rule in rules[1:]):
         limits = [_OTHERS_DENIED if limit == _OF_THE_MODE else limit for limit in limits]
     return Sentence(text=text, rules=tuple(rules), limits=tuple(limits))
-
-
-def _simple_sentences(text: str, project: Path | None) -> list[tuple[str, str]]:
-    """Split a sentence into simple ones, each a verb and an object.
-
-    "only edit src", for example, means "allow edit src/**" and "deny edit".
-
-    Raises ValueError, with a remedy, for text that is no sentence.
-    """
-    if text.lower() == "nothing else":
-        return [("deny", _REST[0])]
-    only = _ONLY.fullmatch(text)
-    if only:
-        kind, path = (only[1] or only[2]).lower(), only[3]
-        is_folder = path.endswith("/**") or "." not in path.rpartition("/")[2]
-        named = f"{path.removesuffix('/**').rstrip('/')}/**" if is_folder else path
-        return [("allow", f"{kind} {named}"), ("deny", kind)]
-    verb, _, words = text.partition(" ")
-    verb = verb.lower()
-    if verb in _KINDS:
-        verb, words = "allow", text
-    if verb not in _VERBS:
-        raise ValueError(
-            "start with allow, ask, deny or never, such as: allow edit src/**; never git push"
-        )
-    if not words:
-        raise ValueError(f"say what to {verb}, such as edit src/** or npm test")
-    if words.lower() in _TESTS:
-        return [(verb, command) for command in _test_commands(project)]
-    if words.partition(" ")[0] in _GIT_COMMANDS:
-        words = f"git {words}"
-    return [(verb, words)]
-
-
-def _test_commands(project: Path | None) -> list[str]:
-    """Return the commands that run a project's tests. Raises ValueError if they are unknown."""
-    commands: list[str] = []
-    for file, runners in _TEST_COMMANDS.items():
-        if project is not None and (project / file).is_file():
-            commands += runners
-    if not commands:
-        raise ValueError("name the command that runs the tests, such as: allow npm test")
-    return list(dict.fromkeys(commands))
 
 
 def _about(decision: Decision, words: str, project: Path | None) -> _About:
@@ -234,7 +178,7 @@ def _about(decision: Decision, words: str, project: Path | None) -> _About:
     Raises ValueError, with a remedy, for an object that has no meaning.
     """
     first, _, rest = words.partition(" ")
-    if words.lower() in _REST:
+    if words == REST:
         return _everything(decision)
     if first == "mcp":
         return _server(decision, rest)
@@ -337,7 +281,7 @@ def _kind(decision: Decision, kind: str, rest: str, project: Path | None) -> _Ab
 
 def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _About:
     tools = _KINDS[kind]
-    name = re.sub(r"/\*\*(?:/\*)?$", "/", text).removeprefix("./")
+    name = re.sub(r"/\*\*(?:/\*)?$", "/", _unquoted(text)).removeprefix("./")
     if re.search(r"[*?\[\]{}]", name):
         raise ValueError(
             "name a folder, such as src/**, or a single file; * and ? can't be used in other ways"
@@ -373,6 +317,10 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
     return _About(rule, _ranked(decision, _SPECIFIC), tuple(limits))
 
 
+def _unquoted(text: str) -> str:
+    return text[1:-1] if is_quoted(text) else text
+
+
 def _exactly(path: str, roots: Sequence[str]) -> str:
     return path_patterns.files_pattern([path], roots)
 
@@ -389,7 +337,9 @@ _OTHERS_DENIED = "Other files are denied to these tools; a command can still rea
 
 
 def _command(decision: Decision, text: str, project: Path | None) -> _About:
-    words = command_patterns.command_words(re.sub(r"[ /]\*+$", "", text))
+    words = command_patterns.command_words(re.sub(r"[ /]\*+$", "", _unquoted(text)))
+    if not is_quoted(text):
+        check_command(words)
     priority = _ranked(decision, _SPECIFIC)
     if decision is not Decision.ALLOW:
         rule = _rule(decision, (_SHELL,), args_pattern=anywhere_pattern((" ".join(words),)))
@@ -480,7 +430,7 @@ def sentence_completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str
             return ()
         objects = [kind for kind in _KINDS if kind not in ("write", "shell", "web")]
         objects += [f"{kind} {folder}/**" for kind in ("edit", "read") for folder in folders]
-        objects += [*OFFERED, _REST[0], *(tool.name for tool in TOOLS)]
+        objects += [*OFFERED, REST, *(tool.name for tool in TOOLS)]
         sentences = [f"{verb} {name}" for name in objects]
     return tuple(
         front + sentence for sentence in sentences if sentence.startswith(last) and sentence != last

@@ -293,6 +293,6 @@ def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
 
 
 def test_a_sentence_that_makes_no_rule_writes_nothing(home: Path, gemtui: Gemtui) -> None:
-    answer = gemtui("policy words", "allow read; permit all", "--write", "goal")
+    answer = gemtui("policy words", "allow read; consider all", "--write", "goal")
     assert (answer.code, "start with allow" in answer.err) == (1, True)
     assert gemtui("policy show goal").code == 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
@@ -142,23 +144,68 @@ def test_a_sentence_about_a_tool_that_no_rule_can_name_says_so() -> None:
     assert "did you mean mcp_server_aaa" in sentence.problem
 
 
-def test_sentences_as_people_write_them_mean_what_they_say(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "package.json").write_text("{}")
-    sentences = read_sentences("edit only src, run tests and never push", tmp_path)
-    assert [sentence.text for sentence in sentences] == ["edit only src", "run tests", "never push"]
-    others = "Other files are denied to these tools; a command can still reach them."
-    assert others in sentences[0].limits
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("src", "tests", "docs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    return tmp_path
+
+
+def call_of(text: str) -> Call:
+    tool, _, argument = text.partition(" ")
+    if tool == "$":
+        return Call(SHELL, {"command": argument})
+    if tool == "edit":
+        return Call("write_file", {"file_path": argument, "content": ""})
+    if tool == "read":
+        return Call("read_file", {"file_path": argument})
+    return Call({"web": "web_fetch", "agent": "invoke_agent"}[tool], {})
+
+
+@each_row("text, allowed, denied, asked, untouched", TABLES["sentences_as_people_write_them"])
+def test_sentences_as_people_write_them_mean_what_they_say(
+    project: Path,
+    text: str,
+    allowed: list[str],
+    denied: list[str],
+    asked: list[str],
+    untouched: list[str],
+) -> None:
+    sentences = read_sentences(text, project)
+    assert [sentence.problem for sentence in sentences if sentence.problem] == []
     policy = Policy.parse(rules_to_toml(rules_of(sentences)))
-    engine = Engine(policy, mode=ApprovalMode.DEFAULT)
+    default = Engine(policy, mode=ApprovalMode.DEFAULT)
+    yolo = Engine(policy, mode=ApprovalMode.YOLO)
+    expected = dict.fromkeys(denied, DENY) | dict.fromkeys(asked, ASK)
+    expected |= dict.fromkeys([*allowed, *untouched], ALLOW)
+    assert {call: yolo.outcome(call_of(call)).decision for call in expected} == expected
+    assert {default.outcome(call_of(call)).decision for call in allowed} <= {ALLOW}
 
-    def decision(tool: str, **args: str) -> Decision:
-        return engine.outcome(Call(tool, args)).decision
 
-    assert decision("write_file", file_path="src/a.py", content="") is ALLOW
-    assert decision("write_file", file_path="setup.py", content="") is DENY
-    assert decision(SHELL, command="npm test") is ALLOW
-    assert decision(SHELL, command="git push origin main") is DENY
+def test_edit_only_says_that_other_files_are_denied(project: Path) -> None:
+    (sentence,) = read_sentences("edit only src", project)
+    others = "Other files are denied to these tools; a command can still reach them."
+    assert others in sentence.limits
+
+
+@each_row("text, example", TABLES["what_is_not_understood"])
+def test_what_is_not_understood_is_answered_by_an_example_that_is_understood(
+    project: Path, text: str, example: str
+) -> None:
+    (sentence,) = read_sentences(text, project)
+    assert not sentence.rules
+    assert sentence.problem.endswith(f"write it like this: {example}")
+    assert rules_of(read_sentences(example, project))
+
+
+def test_a_command_or_path_in_quotes_is_taken_as_it_is(project: Path) -> None:
+    (unknown,) = read_sentences("allow frobnicate the-files", project)
+    assert not unknown.rules
+    policy = rules_of(read_sentences("allow 'frobnicate all'; edit \"my notes.md\"", project))
+    engine = Engine(Policy.parse(rules_to_toml(policy)), mode=ApprovalMode.DEFAULT)
+    calls = ("$ frobnicate all", "edit my notes.md")
+    assert {engine.outcome(call_of(call)).decision for call in calls} == {ALLOW}
 
 
 def test_tests_without_a_known_command_ask_for_its_name(tmp_path: Path) -> None:

@@ -206,6 +206,11 @@ class ProgramTable:
         """Return whether a program is in one of these groups."""
         return any(program in self.groups[group] for group in groups)
 
+    def knows(self, program: str) -> bool:
+        """Return whether any row or group names a program."""
+        named = {*self._names, *self._never, *self._file.aliases, *self._file.only}
+        return program in named.union(*self.groups.values())
+
     def why_never(self, program: str) -> str | None:
         """Return why no rule is suggested for a program; None if one may be."""
         return self._never.get("mkfs" if program.startswith("mkfs.") else program)

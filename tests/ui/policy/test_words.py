@@ -16,7 +16,7 @@ GOAL = "allow edit src/**; allow npm test; deny git push; deny everything else"
 async def test_a_goal_in_one_line_becomes_rules(home: Path) -> None:
     async with planner(home, BOTH) as me:
         await me.does("w", "Rules from sentences", "All other calls in mode default")
-        await me.does("'permit", "start with allow, ask, deny")
+        await me.does("'wishes", "start with allow, ask, deny")
         await me.press("enter", *["backspace"] * 6)
         await me.type("allow edit src/**; deny git p")
         await me.sees("deny git push", "✓ allow", "files below src/", "⊘ deny", "git p")
