@@ -6,6 +6,7 @@ What may be typed as the name of a new file is decided here too.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -268,9 +269,9 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self._began: FieldValues = ()
         self._restored: FieldValues | None = None
 
+    @abstractmethod
     def action_take(self) -> object:
         """Close the dialog and return its fields' values, if they are valid."""
-        raise NotImplementedError
 
     @on(Input.Submitted)
     @on(Entered)

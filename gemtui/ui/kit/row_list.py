@@ -5,6 +5,7 @@ A screen may show details of the row under the cursor beside it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -449,9 +450,9 @@ class SteersRows:
     """
 
     @property
+    @abstractmethod
     def rows(self) -> SteeredRows[Any]:
         """The list whose cursor to move."""
-        raise NotImplementedError
 
     def action_step(self, rows: int) -> None:
         """Move the cursor by a number of rows; negative numbers move up."""

@@ -6,6 +6,7 @@ They show the run's transcript, how it ended, its changed files, its counts and 
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -411,24 +412,24 @@ class RunPane(FullScreen[None]):
         """The prompt field."""
         return self.query_one(PromptArea)
 
+    @abstractmethod
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show a run.
 
         `fresh`: False if the run continues the one on screen, so that the view stays as it is.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def paint(self) -> None:
         """Draw the changes in the run on screen since the last frame."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_state(self, run: LiveRun) -> None:
         """Show a run's state: status line, changed files and, if it has ended, how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_options(self) -> None:
         """Show the next run's options, and what pressing enter in the prompt will do."""
-        raise NotImplementedError
 
 
 class RunPart(ScreenPart[RunPane]):

@@ -8,6 +8,7 @@ the file is lost.
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,26 +76,26 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
         self._snapshot, self._home, self._marks = snapshot, home, marks
         self._news = asyncio.Event()
 
+    @abstractmethod
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions in the order to read them, and the earliest time to include.
 
         The time is None to include all writes. Blocking: call this on a background thread.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[RowT]:
         """Return the rows for these writes.
 
         Blocking: call this on a background thread.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def show_rows(self, rows: Sequence[RowT], *, whole: bool) -> None:
         """Show these rows.
 
         `whole`: whether all sessions have been read.
         """
-        raise NotImplementedError
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
         """Show a newer state of the session store once the current one has been read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -115,9 +116,9 @@ class SessionsPane(FullScreen[None]):
             return selected
         return () if self.chosen is None else (self.chosen,)
 
+    @abstractmethod
     def update_status(self) -> None:
         """Update the status line."""
-        raise NotImplementedError
 
 
 class SessionsPart(ScreenPart[SessionsPane]):

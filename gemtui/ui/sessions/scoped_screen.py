@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -118,13 +119,13 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
             rows,
         )
 
+    @abstractmethod
     def find(self) -> object:
         """Show the rows that match the search text in the field."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scope_changed(self) -> None:
         """Search in the new scope, because `state.everywhere` has changed."""
-        raise NotImplementedError
 
     def can(self, action: str) -> bool:
         """Return False for "scope" if there is no project."""
@@ -135,8 +136,8 @@ class SearchedScreen(SteersRows, FullScreen[AnswerT]):
     def _enter(self) -> None:
         self.action_open()
 
-    def action_open(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def action_open(self) -> Any: ...
 
     def action_scope(self) -> None:
         self.state.everywhere = not self.state.everywhere

@@ -7,6 +7,7 @@ only those of the last days. Screens show the result while it grows.
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -331,21 +332,21 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     progress = ScanProgress()
     _scan: CallScan[State] | None = None
 
+    @abstractmethod
     def sink(self) -> CallSink[State]:
         """Return a new sink, which processes the calls of a single scan."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scan_again(self) -> None:
         """Start a new scan, because the scope has changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_result(self, found: State) -> None:
         """Show the sink's result for the calls that have been read so far."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_scope(self) -> None:
         """Show which calls are being read (the scope)."""
-        raise NotImplementedError
 
     def show_progress(self) -> None:
         """Show how many calls have been read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -218,13 +219,13 @@ class SimulatorScreen(FullScreen[Taken]):
         yield StatusLine()
         yield FooterLine()
 
+    @abstractmethod
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between the heading and the status line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def situation_changed(self) -> None:
         """Compute the decisions again, because the mode, situation or rules have changed."""
-        raise NotImplementedError
 
     def on_mount(self) -> None:
         self.show_context()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -440,11 +441,11 @@ class SearchedView(ScrollView, inherit_bindings=False):
     @property
     def total(self) -> int:
         """The transcript's number of messages."""
-        raise NotImplementedError
+        return len(self.page.sheet)
 
+    @abstractmethod
     def refresh_page(self) -> None:
         """Redraw the visible part of the transcript."""
-        raise NotImplementedError
 
     def act(self, act: Callable[[], object], word: str = "") -> None:
         """Run an action on the visible part of the transcript, and redraw that.

@@ -121,11 +121,6 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         return self.page.following
 
     @property
-    def total(self) -> int:
-        """The transcript's number of messages."""
-        return len(self.page.sheet)
-
-    @property
     def index(self) -> int:
         """The index of the message under the cursor."""
         return self.page.cursor.message
