@@ -27,7 +27,7 @@ _UNSAFE = re.compile(
 )
 _UNSEEN = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _DEEPEST = 1100
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _SURROGATE = "[\ud800-\udfff]"
 
 

@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version as version_of_package
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from msgspec import Struct, field
@@ -36,7 +37,8 @@ from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_folder, is_private, path_exists, stat_if_possible
 from gemtui.jsonout import json_value
-from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, vault_status
+from gemtui.kept.cleanup import count_deletions, retention
+from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, contents
 from gemtui.marks import Marks
 from gemtui.notify import ask_tmux, ringing_terminal
 from gemtui.paths import (
@@ -66,12 +68,12 @@ from gemtui.runs.limits import (
     orphaned_words,
 )
 from gemtui.search.file_list import FileList, NoIndex, index_folder, list_file
-from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions, require_readable
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.stored_file import StoredFile
 from gemtui.sessions.store.projects import registry_problem
-from gemtui.sessions.store.store import SessionKind, StoreState
+from gemtui.sessions.store.store import Problem, StoreState
 from gemtui.stats.prices import load_prices
 from gemtui.text import clean_line, counted, size
 
@@ -151,24 +153,23 @@ def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
     that the extension's hooks name.
     """
     home, cache = gemini_home(environ), cache_dir()
-    with closing(Index(home, cache=cache)) as index:
-        snapshot = index.load()
+    store = _read_store(home, cache)
     cli = detect_cli(environ)
     extension = extension_state(environ)
     yield "gemtui", _program()
-    yield "store", _store(environ, home, snapshot)
+    yield "store", _store(environ, home, store)
     yield "cli", _cli(environ, cli)
     yield "extension", _extension(environ, extension)
     yield "policies", look_at_policies(environ, cli.version)
     yield "terminal", _terminal(environ)
     yield "files.config", _settings(config_file(environ))
-    yield "files.cache", _cache(cache, snapshot)
+    yield "files.cache", _cache(cache, store)
     yield "files.prompts", _prompts(prompts_file())
     yield "files.marks", _marks(Marks())
     yield "files.search", _search(index_folder(cache, home))
-    has_hook = extension.state is HookState.READY
-    vault = vault_status(snapshot, environ, datetime.now(UTC), hook=has_hook)
-    yield "files.vault", _vault(vault.contents, len(vault.hits))
+    rule = partial(retention, environ)
+    doomed = count_deletions(store.files, rule, datetime.now(UTC), store.unreadable)
+    yield "files.vault", _vault(contents(), doomed)
     yield "files.checkpoints", _checkpoints(checkpoints_dir())
     yield "runs", _runs(runs_usage(runs_dir()))
 
@@ -184,32 +185,61 @@ def _program() -> Section:
     return Section(name="gemtui", values=values, lines=[line])
 
 
+class _Store(NamedTuple):
+    """The session files of a store; `cache`, `renewed`: as in a snapshot."""
+
+    state: StoreState
+    files: Sequence[StoredFile]
+    unreadable: Sequence[Problem]
+    cache: Problem | None
+    renewed: Problem | None
+
+
+def _read_store(home: Path, cache: Path) -> _Store:
+    """Read all session files, or what is in the cache about them."""
+    with closing(Index(home, cache=cache)) as index:
+        try:
+            store = NewestSessions(index)
+            files, problems = store.stored(), store.problems()
+            return _Store(StoreState.OK, files, problems, index.cache_problem, index.renewed)
+        except (Unsure, StoreUnreadable):
+            snapshot = index.load()
+    listed = listed_sessions(snapshot, project=None, hidden=True)
+    return _Store(
+        state=snapshot.state,
+        files=[StoredFile.of(session) for session in listed],
+        unreadable=snapshot.unreadable,
+        cache=snapshot.cache,
+        renewed=snapshot.renewed,
+    )
+
+
 # --- Gemini CLI ----------------------------------------------------------------------------------
 
 
-def _store(environ: Mapping[str, str], home: Path, snapshot: Snapshot) -> Section:
+def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
     """Report the CLI's folder; `home_from`: how it was found; `bytes`: of all files."""
-    files = list(listed_sessions(snapshot, project=None, hidden=True))
-    listed = sum(not session.hidden for session in files)
-    projects = len({session.project or session.project_key for session in files})
-    bytes = sum(session.size for session in files)
-    hidden = Counter(_why_hidden(session) for session in files if session.hidden)
+    files = store.files
+    hidden = Counter(file.why_hidden for file in files if file.why_hidden)
+    listed = len(files) - hidden.total()
+    projects = len({file.project or file.project_key for file in files})
+    bytes = sum(file.size for file in files)
     home_from = "GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder"
     section = Section(
         name="store",
         values={
             "home": str(home),
             "home_from": home_from,
-            "state": snapshot.state.value,
+            "state": store.state.value,
             "projects": projects,
             "files": len(files),
             "sessions": listed,
             "hidden": dict(hidden),
-            "unreadable": json_value(snapshot.unreadable),
+            "unreadable": json_value(store.unreadable),
             "bytes": bytes,
         },
         lines=[
-            f"{home} (from {home_from}): {_STATES[snapshot.state]}",
+            f"{home} (from {home_from}): {_STATES[store.state]}",
             f"{counted(listed, 'session')} of {counted(projects, 'project')}; "
             f"{counted(len(files), 'file')}, {size(bytes)}",
         ],
@@ -217,33 +247,26 @@ def _store(environ: Mapping[str, str], home: Path, snapshot: Snapshot) -> Sectio
     if hidden:
         counts = ", ".join(f"{count} {why}" for why, count in sorted(hidden.items()))
         section.lines.append(f"hidden: {counts}")
-    for problem in snapshot.unreadable[:_SHOWN_PROBLEMS]:
+    for problem in store.unreadable[:_SHOWN_PROBLEMS]:
         section.lines.append(f"unreadable: {problem.path}: {problem.what}")
-    more = len(snapshot.unreadable) - _SHOWN_PROBLEMS
+    more = len(store.unreadable) - _SHOWN_PROBLEMS
     if more > 0:
         section.lines.append(f"unreadable: {more} more (see --json)")
 
     try:
-        require_readable(home, snapshot.state, snapshot.unreadable)
+        require_readable(home, store.state, store.unreadable)
     except StoreUnreadable as error:
         section.problems.append(str(error))
     else:
-        if snapshot.unreadable:
+        if store.unreadable:
             section.problems.append(
-                f"{len(snapshot.unreadable)} of the store's files or folders can't be read: see "
+                f"{len(store.unreadable)} of the store's files or folders can't be read: see "
                 "the reasons in the “store” section"
             )
     registry = registry_problem(home)
     if registry is not None:
         section.problems.append(registry)
     return section
-
-
-def _why_hidden(session: Summary) -> str:
-    if session.kind is not SessionKind.MAIN:
-        return session.kind.value
-    reasons = (Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE)
-    return next(flag.value for flag in reasons if flag in session.flags)
 
 
 def _cli(environ: Mapping[str, str], detected: Detected) -> Section:
@@ -471,7 +494,7 @@ def _settings(path: Path) -> Section:
     return section
 
 
-def _cache(folder: Path, snapshot: Snapshot) -> Section:
+def _cache(folder: Path, store: _Store) -> Section:
     sizes, private = list(folder_sizes(folder)), is_private(folder)
     clear = f"rm -r {shlex.quote(str(folder))}"
     section = Section(
@@ -486,13 +509,13 @@ def _cache(folder: Path, snapshot: Snapshot) -> Section:
         },
         lines=[f"{folder}: {counted(len(sizes), 'file')}, {size(sum(sizes))}{_PRIVATE[private]}"],
     )
-    if snapshot.cache is not None:
-        problem = f"{snapshot.cache.path}: {snapshot.cache.what}"
+    if store.cache is not None:
+        problem = f"{store.cache.path}: {store.cache.what}"
         section.values["problem"] = problem
         section.problems.append(problem)
-    if snapshot.renewed is not None:
-        section.lines.append(snapshot.renewed.what)
-        section.remarks.append(f"{folder}: {snapshot.renewed.what}")
+    if store.renewed is not None:
+        section.lines.append(store.renewed.what)
+        section.remarks.append(f"{folder}: {store.renewed.what}")
     section.lines.append(f"to clear it: {clear}")
     return section
 

@@ -6,17 +6,20 @@ See assets/gemini-cli.md#clean-up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from gemtui.agent.trust import folder_settings
 from gemtui.jsonout import fields
 from gemtui.paths import vault_dir
+from gemtui.sessions.catalog.stored_file import StoredFile
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary, TitleSource
 from gemtui.sessions.store.projects import is_hash
 from gemtui.sessions.store.store import Problem, SessionKind
@@ -145,22 +148,65 @@ def next_deletions(
     This assumes that no session is open at that time. `sessions`, `unreadable`: all of a store's,
     as in a snapshot. `retention_of`: called once per project.
     """
-    problems = {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
+    problems = _problems(unreadable)
     damaged = [_empty_session(Path(name), now) for name in problems]
-    folders: dict[str, list[Summary]] = {}
-    vault = str(vault_dir())
-    for session in (*sessions, *damaged):
-        for file in (session, *session.copies):
-            if _is_cleaned(file, vault):
-                folder, _, _ = file.name.rpartition("/")
-                folders.setdefault(folder, []).append(file)
+    files = {
+        file.name: file for session in (*sessions, *damaged) for file in (session, *session.copies)
+    }
+    facts = map(StoredFile.of, files.values())
+    return tuple(
+        DoomedFile(
+            session=files[name],
+            why=why,
+            retention=rule,
+            twin=None if twin is None else Path(twin),
+            problem=problems.get(name, "") if why is Why.UNREADABLE else "",
+        )
+        for name, why, twin, rule in _doomed_files(facts, retention_of, now, problems)
+    )
+
+
+def count_deletions(
+    files: Iterable[StoredFile],
+    retention_of: Callable[[Path | None], Retention],
+    now: datetime,
+    unreadable: Iterable[Problem] = (),
+) -> int:
+    """Return how many files `next_deletions` would return.
+
+    `files`: all session files of a store. The other arguments are the same.
+    """
+    problems = _problems(unreadable)
+    damaged = (StoredFile.of(_empty_session(Path(name), now)) for name in problems)
+    doomed = _doomed_files(chain(files, damaged), retention_of, now, problems)
+    return sum(1 for _ in doomed)
+
+
+def _problems(unreadable: Iterable[Problem]) -> dict[str, str]:
+    """Return what is wrong with the files that the clean-up deletes because of it."""
+    return {str(problem.path): problem.what for problem in unreadable if not problem.too_large}
+
+
+def _doomed_files(
+    files: Iterable[StoredFile],
+    retention_of: Callable[[Path | None], Retention],
+    now: datetime,
+    unreadable: Container[str],
+) -> Iterator[tuple[str, Why, str | None, Retention]]:
+    """Yield the name, the reason, the twin and the retention settings of each doomed file."""
+    vault = f"{vault_dir()}/"
+    folders: dict[str, list[StoredFile]] = {}
+    for file in files:
+        if _is_cleaned(file, vault):
+            folder, _, _ = file.name.rpartition("/")
+            folders.setdefault(folder, []).append(file)
     rule_of = cache(retention_of)
-    doomed: list[DoomedFile] = []
-    for files in folders.values():
-        rule = rule_of(next((file.folder for file in files if file.folder), None))
+    for group in folders.values():
+        project = next((file.project for file in group if file.project), None)
+        rule = rule_of(None if project is None else Path(project))
         if rule.enabled:
-            doomed += _doomed(files, rule, now, problems)
-    return tuple(doomed)
+            for name, why, twin in _doomed(group, rule, now.timestamp(), unreadable):
+                yield name, why, twin, rule
 
 
 def _empty_session(path: Path, now: datetime) -> Summary:
@@ -180,66 +226,58 @@ def _empty_session(path: Path, now: datetime) -> Summary:
     )
 
 
-def _is_cleaned(file: Summary, vault: str) -> bool:
+def _is_cleaned(file: StoredFile, vault: str) -> bool:
     """Return whether the clean-up examines a file.
 
     It examines the main files of sessions, but not those in the vault or in folders that are named
-    by a project's hash, as in old versions. `vault`: the vault's folder.
+    by a project's hash, as in old versions. `vault`: what the paths of files in the vault begin
+    with.
     """
-    if Flag.KEPT in file.flags or is_hash(file.project_key) or file.name.startswith(f"{vault}/"):
-        return False
     folder, _, name = file.name.rpartition("/")
-    is_main = folder.endswith("/chats") and name.startswith("session-")
-    return is_main and name.endswith((".json", ".jsonl"))
+    if not (folder.endswith("/chats") and name.startswith("session-")):
+        return False
+    if file.kept or is_hash(file.project_key) or folder.startswith(vault):
+        return False
+    return name.endswith((".json", ".jsonl"))
 
 
 def _doomed(
-    files: Sequence[Summary], rule: Retention, now: datetime, unreadable: Mapping[str, str]
-) -> Iterator[DoomedFile]:
-    """Yield those of a folder's files that the CLI will delete.
+    files: Sequence[StoredFile], rule: Retention, now: float, unreadable: Container[str]
+) -> Iterator[tuple[str, Why, str | None]]:
+    """Yield those of a folder's files that the CLI will delete, each with the reason and its twin.
 
-    `unreadable`: maps the names of files that can't be read to the problem.
+    `now`: in seconds since 1970. `unreadable`: the names of files that can't be read.
     """
     whys: dict[str, Why] = {}
-    sessions: list[tuple[datetime, str]] = []
+    sessions: list[tuple[float, str]] = []
     for file in files:
         if file.name in unreadable:
             whys[file.name] = Why.UNREADABLE
-        elif not file.resumable or file.parent is not None or file.kind is not SessionKind.MAIN:
+        elif not file.resumable or file.parent is not None or file.kind != SessionKind.MAIN:
             whys[file.name] = Why.NOTHING
         elif not file.has_header:
             whys[file.name] = Why.NO_HEADER
         else:
-            sessions.append((_last_use(file) or now, file.name))
-    sessions.sort(key=lambda session: session[0], reverse=True)
+            sessions.append((now if file.last_use is None else file.last_use, file.name))
+    sessions.sort(key=itemgetter(0), reverse=True)
     for number, (last_use, name) in enumerate(sessions):
-        if rule.age is not None and now - last_use > rule.age:
+        if rule.age is not None and now - last_use > rule.age.total_seconds():
             whys[name] = Why.EXPIRED
         elif rule.count is not None and number >= rule.count:
             whys[name] = Why.TOO_MANY
     # With a file, the CLI deletes all others that have the same short id.
-    causes: dict[str, Path] = {}
-    for file in files:
-        if file.name in whys:
-            causes.setdefault(short_id(file.name), file.path)
+    ids = {file.name: short_id(file.name) for file in files}
+    causes: dict[str, str] = {}
+    for name, id in ids.items():
+        if name in whys:
+            causes.setdefault(id, name)
     causes.pop("", None)
-    for file in files:
-        why, twin = whys.get(file.name), causes.get(short_id(file.name))
+    for name, id in ids.items():
+        why, twin = whys.get(name), causes.get(id)
         if why is not None:
-            problem = unreadable.get(file.name, "")
-            yield DoomedFile(session=file, why=why, retention=rule, problem=problem)
+            yield name, why, None
         elif twin is not None:
-            yield DoomedFile(session=file, why=Why.TWIN, retention=rule, twin=twin)
-
-
-def _last_use(file: Summary) -> datetime | None:
-    """Return when the CLI takes a file to have been used last; None means just now.
-
-    That is so for a log that doesn't say when. An old object counts as used when it was started.
-    """
-    if file.updated is not None or file.partial:
-        return file.when
-    return None if file.format == "jsonl" else file.started or file.modified
+            yield name, Why.TWIN, twin
 
 
 def short_id(path: str) -> str:
@@ -257,12 +295,12 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
 
     `rule`: the retention settings of the session's project.
     """
-    last_use = _last_use(session)
+    last_use = session.last_use
     if (
         not rule.enabled
         or rule.age is None
         or last_use is None
-        or not _is_cleaned(session, str(vault_dir()))
+        or not _is_cleaned(StoredFile.of(session), f"{vault_dir()}/")
     ):
         return None
     return last_use + rule.age if rule.age < _EVER else None
@@ -274,5 +312,5 @@ def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
     That is so if its last update is too old, and for every session if the number of sessions is
     limited. The session may be in the store, or about to be restored to it.
     """
-    late = rule.age is not None and now - (_last_use(session) or now) > rule.age
+    late = rule.age is not None and now - (session.last_use or now) > rule.age
     return rule.enabled and (late or rule.count is not None)

@@ -20,6 +20,7 @@ from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import NewestSessions, SessionLine, Unsure
 from gemtui.sessions.catalog.selection import latest_update, listed_sessions
+from gemtui.sessions.catalog.stored_file import StoredFile
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import ChatFile
 from tests.sessions import logs, stores
@@ -87,6 +88,9 @@ def test_the_newest_and_the_lines_are_those_of_a_whole_look(
             ids = {each.id for each in whole.sessions}
             assert newest.ids_like({id[:1] for id in ids}) == ids
             assert newest.unreadable == len(whole.unreadable)
+            assert set(newest.problems()) == set(whole.unreadable)
+            every = listed_sessions(stores.read(store), project=None, hidden=True)
+            assert set(newest.stored()) == set(map(StoredFile.of, every))
         stores.session(store, stores.uuid(change), stores.talk("new", seconds=90), key="bob")
         (store / f"tmp/ada/chats/session-2026-11-20T23-04-{change}.jsonl").write_text("none")
         gone, grown, *_ = sorted((store / "tmp/ada/chats").glob("*[0-9a-f].jsonl"))
@@ -107,7 +111,7 @@ def test_few_files_are_read_for_the_newest(store: Path, tmp_path: Path) -> None:
     with closing(Index(store, cache=tmp_path / "cache")) as index:
         cache = index.complete_cache()
         assert cache is not None
-        assert len(cache.sessions(json=False)) > MANY
+        assert len(cache.sessions()) > MANY
         assert len(index.known()) == 1
 
 
@@ -156,6 +160,9 @@ def test_cached_lines_are_used_while_file_and_project_are_the_same(
         "summary set time = time + 1",
         "summary set checksum = 1",
         "listing set files = 'text'",
+        "listing set sessions = x'95'",
+        "listing set sessions = json",
+        "listing set json = 'text'",
     ],
 )
 def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
@@ -166,12 +173,15 @@ def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
         list(NewestSessions(index).lines(project=None, hidden=False))
     with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:
         database.execute(f"update {harm}")
-    with closing(Index(store, cache=tmp_path / "cache")) as index, suppress(Unsure):
-        lines = list(NewestSessions(index).lines(project=None, hidden=False))
-        assert list(map(shown, lines)) == list(map(shown, expected))
+    for _ in range(2):
+        with closing(Index(store, cache=tmp_path / "cache")) as index, suppress(Unsure):
+            lines = list(NewestSessions(index).lines(project=None, hidden=False))
+            assert list(map(shown, lines)) == list(map(shown, expected))
+            assert list(NewestSessions(index).listed(project=None, hidden=False)) == expected
     with closing(Index(store, cache=tmp_path / "cache")) as index:
         newest = NewestSessions(index)
         assert list(newest.listed(project=None, hidden=False)) == expected
+        assert list(map(shown, newest.lines(project=None, hidden=False))) == list(map(shown, lines))
 
 
 @pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])

@@ -38,7 +38,7 @@ from gemtui.sqlite_file import (
     why,
 )
 
-VERSION = 20
+VERSION = 21
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
@@ -55,12 +55,12 @@ _TABLES = (
     """create table summary (
         path blob primary key, home blob, stamp blob,
         id text, kind text, time real, hidden integer, directories blob, project_hash text,
-        checksum integer, json blob, data blob
+        resumable integer, has_header integer, used real, checksum integer, json blob, data blob
     )""",
     "create index newest on summary (home, time desc, id desc, kind, hidden)",
     "create index ids on summary (home, id)",
     "create index folders on summary (home, directories) where directories is not null",
-    "create table listing (home blob primary key, files blob)",
+    "create table listing (home blob primary key, files blob, sessions blob, json blob)",
 )
 
 
@@ -69,7 +69,8 @@ class SessionColumns(NamedTuple):
 
     `id`, `kind`: "" if the file contains no session. `time`: `Summary.when`, in seconds since 1970.
     `hidden`: whether lists would hide the session if this were its only file. `directories`: as in
-    `Summary`, encoded; None if there are none.
+    `Summary`, encoded; None if there are none. `resumable`, `has_header`: as in `Summary`. `used`:
+    when the clean-up takes the session to have been used last; None if it was just now.
     """
 
     id: str | None = None
@@ -78,25 +79,27 @@ class SessionColumns(NamedTuple):
     hidden: int | None = None
     directories: bytes | None = None
     project_hash: str | None = None
+    resumable: int | None = None
+    has_header: int | None = None
+    used: float | None = None
 
 
 class CachedSession(NamedTuple):
-    """A file's session as SQLite has selected it.
-
-    `json`: the output of `gemtui sessions --json`, with null as the project; b"" if it was not
-    wanted. The other fields are those of `SessionColumns`.
-    """
+    """A file's session as SQLite has selected it; the fields are those of `SessionColumns`."""
 
     name: str
     id: str
     kind: str
     time: float
-    hidden: bool
+    hidden: int
     project_hash: str | None
-    json: bytes
+    resumable: int
+    has_header: int
+    used: float | None
 
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class CachedRows(Struct, Generic[T], frozen=True, kw_only=True):
@@ -106,7 +109,8 @@ class CachedRows(Struct, Generic[T], frozen=True, kw_only=True):
     with a higher version is left alone. `application`: the cache file's SQLite application id is
     this number plus the version; a mismatch means that the file is corrupt. `decode`: decodes a
     row's data. `share`: makes a decoded row use the same objects as other rows with equal values,
-    to save memory. `columns`: what SQLite can select rows by. `json`: as in `CachedSession`.
+    to save memory. `columns`: what SQLite can select rows by. `json`: what `gemtui sessions --json`
+    prints, with null as the project.
     """
 
     file: str
@@ -135,6 +139,7 @@ class Cache(Generic[T]):
         self.renewed: Problem | None = None
         self.failures = 0
         self._home = os.fsencode(home)
+        self._files: bytes | None = None
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         if self.path is not None:
@@ -176,11 +181,19 @@ class Cache(Generic[T]):
 
         `places`: all files of the store.
         """
-        listing = self._all("select files from listing where home = ?")
-        if listing and listing == [(_packed(places),)]:
+        if self.is_current(places):
             return []
         cached = set(self._all("select path, stamp from summary where home = ?"))
-        return [place for place in places if (os.fsencode(place.name), _stamp(place)) not in cached]
+        return [place for place in places if _state(place) not in cached]
+
+    def is_current(self, places: Sequence[ChatFile]) -> bool:
+        """Return whether `note_current` has noted that the cache has just these files."""
+        files = _packed(places)
+        noted = self._all("select files from listing where home = ?")
+        if files is None or noted != [(files,)]:
+            return False
+        self._files = files
+        return True
 
     def note_current(self, places: Sequence[ChatFile]) -> bool:
         """Return whether the cache has just these files, and note it for `outdated`.
@@ -188,10 +201,11 @@ class Cache(Generic[T]):
         `places`: all files of the store that can be read.
         """
         cached = set(self._all("select path, stamp from summary where home = ?"))
-        if cached != {(os.fsencode(place.name), _stamp(place)) for place in places}:
+        if cached != _states(places):
             return False
-        row = (self._home, _packed(places))
-        self._change("insert or replace into listing values (?,?)", [row])
+        self._files = _packed(places)
+        row = (self._home, self._files, None, None)
+        self._change("insert or replace into listing values (?,?,?,?)", [row])
         return True
 
     def ids_like(self, start: str) -> list[str]:
@@ -208,8 +222,12 @@ class Cache(Generic[T]):
 
     def unreadable(self) -> int:
         """Return how many files contain no session."""
-        ((count,),) = self._all("select count(*) from summary where home = ? and id = ''") or [(0,)]
-        return int(count)
+        return len(self.unread_names())
+
+    def unread_names(self) -> set[str]:
+        """Return the paths of the files that contain no session."""
+        select = "select path from summary where home = ? and id = ''"
+        return {os.fsdecode(path) for (path,) in self._all(select)}
 
     def directories(self) -> Iterator[str]:
         """Yield the folders that sessions name."""
@@ -232,23 +250,75 @@ class Cache(Generic[T]):
                 return
             start, count = start + count, 2 * count
 
-    def sessions(self, *, json: bool) -> list[CachedSession]:
-        """Return the sessions of all files. `json`: whether their JSON is wanted."""
-        return self._sessions("and id <> ''", json=json)
+    def sessions(self) -> list[CachedSession]:
+        """Return the sessions of all files, newest first."""
+        return self._whole("sessions", _decode_sessions, self._select_all)
 
-    def _sessions(self, condition: str, *values: object, json: bool = False) -> list[CachedSession]:
-        text = "json" if json else "null"
-        select = f"select {_COLUMNS}, checksum, {text} from summary where home = ? {condition}"
+    def texts(self) -> list[bytes]:
+        """Return the JSON of the sessions of all files, in the order of `sessions`."""
+        return self._whole("json", _decode_texts, self._select_texts)
+
+    def _whole(
+        self,
+        column: str,
+        decode: Callable[[bytes], list[U]],
+        select: Callable[[sqlite3.Connection], list[U]],
+    ) -> list[U]:
+        """Return what `select` does, from one value that is stored until a file changes.
+
+        `column`: where the value is stored. `decode`: decodes it.
+        """
+        rows: list[U] = []
+        value: bytes | None = None
+        place = self._home + column.encode()
+        with self._used() as database:
+            if database is not None:
+                query = f"select {column} from listing where home = ? and files = ?"
+                stored = database.execute(query, [self._home, self._files]).fetchone()
+                if stored is not None and stored[0] is not None:
+                    rows = decode(_opened(stored[0], place))
+                else:
+                    database.execute("begin")
+                    rows = select(database)
+                    if self._are_current(database):
+                        value = _packed(rows)
+                    database.execute("commit")
+        if value is not None:
+            update = f"update listing set {column} = ? where home = ? and files = ?"
+            self._change(update, [(_sealed(value, place), self._home, self._files)])
+        return rows
+
+    def _are_current(self, database: sqlite3.Connection) -> bool:
+        """Return whether the rows are those of the files that were noted as current."""
+        if self._files is None:
+            return False
+        select = "select path, stamp from summary where home = ?"
+        return set(database.execute(select, [self._home])) == _states(_decode_files(self._files))
+
+    def _select_all(self, database: sqlite3.Connection) -> list[CachedSession]:
+        return self._select(database, f"and id <> '' {_NEWEST_FIRST}")
+
+    def _select_texts(self, database: sqlite3.Connection) -> list[bytes]:
+        select = f"select path, json from summary where home = ? and id <> '' {_NEWEST_FIRST}"
+        return [_opened(json, path) for path, json in database.execute(select, [self._home])]
+
+    def _sessions(self, condition: str, *values: object) -> list[CachedSession]:
         sessions: list[CachedSession] = []
         with self._used() as database:
             if database is not None:
-                for *row, checksum, encoded in database.execute(select, [self._home, *values]):
-                    path, _, _, id, kind, time, hidden, _, project_hash = row
-                    if checksum != zlib.crc32(_pack(row)):
-                        raise Damaged(_DAMAGED)
-                    opened = _opened(encoded, path) if json else b""
-                    session = (os.fsdecode(path), id, kind, time, hidden, project_hash, opened)
-                    sessions.append(CachedSession._make(session))
+                sessions = self._select(database, condition, *values)
+        return sessions
+
+    def _select(
+        self, database: sqlite3.Connection, condition: str, *values: object
+    ) -> list[CachedSession]:
+        select = f"select {_COLUMNS}, checksum from summary where home = ? {condition}"
+        sessions: list[CachedSession] = []
+        for *row, checksum in database.execute(select, [self._home, *values]):
+            if checksum != zlib.crc32(_pack(row)):
+                raise Damaged(_DAMAGED)
+            path, _, _, id, kind, time, hidden, _, *rest = row
+            sessions.append(CachedSession(os.fsdecode(path), id, kind, time, hidden, *rest))
         return sessions
 
     def _all(self, select: str, *values: object) -> list[Any]:
@@ -406,16 +476,31 @@ def _remove(path: Path) -> None:
 # --- row contents --------------------------------------------------------------------------------
 
 
-_COLUMNS = "path, home, stamp, id, kind, time, hidden, directories, project_hash"
+_COLUMNS = (
+    "path, home, stamp, id, kind, time, hidden, directories, project_hash, resumable, has_header, "
+    "used"
+)
+_NEWEST_FIRST = "order by time desc, id desc, path desc"
 _SELECT = "select path, stamp, data from summary"
-_WIDTH = 12
+_WIDTH = 15
 _AFTER_ALL = "\U0010ffff"
 """A character after all others in SQLite's order."""
 _CHECKSUM = 4
 """The number of bytes with which JSON and data begin in a row: their checksum."""
 _DAMAGED = "a record has changed since it was saved"
 _pack = msgspec.msgpack.Encoder().encode
+_decode_sessions = msgspec.msgpack.Decoder(list[CachedSession]).decode
+_decode_texts = msgspec.msgpack.Decoder(list[bytes]).decode
+_decode_files = msgspec.msgpack.Decoder(list[ChatFile]).decode
 _decode_directories = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+
+
+def _state(place: ChatFile) -> tuple[bytes, bytes]:
+    return os.fsencode(place.name), _stamp(place)
+
+
+def _states(places: Iterable[ChatFile]) -> set[tuple[bytes, bytes]]:
+    return set(map(_state, places))
 
 
 def _stamp(place: ChatFile) -> bytes:
@@ -478,6 +563,9 @@ def _columns(known: Known) -> SessionColumns:
         hidden=int(known.hidden),
         directories=_pack(known.directories) if known.directories else None,
         project_hash=known.project_hash,
+        resumable=int(known.resumable),
+        has_header=int(known.has_header),
+        used=None if known.last_use is None else known.last_use.timestamp(),
     )
 
 

@@ -99,6 +99,11 @@ class Index:
         self._updating = threading.Lock()
 
     @property
+    def cache_problem(self) -> Problem | None:
+        """Why there is no cache; None if there is one."""
+        return self._cache.problem
+
+    @property
     def renewed(self) -> Problem | None:
         """Why the cache was replaced by an empty one; None if it wasn't."""
         return self._cache.renewed
@@ -245,8 +250,8 @@ class Index:
         Files that aren't cached in their current state are read. Raises StoreUnreadable.
         """
         files = self.files()
-        outdated = self._cache.outdated(files)
-        if outdated:
+        if not self._cache.is_current(files):
+            outdated = self._cache.outdated(files)
             self._read_all(self._not_cached(outdated, whole=True))
             self._cache.keep_only(files)
             files = [file for file in files if not self._is_denied(file)]
@@ -285,9 +290,26 @@ class Index:
 
         `cache`: the result of `complete_cache`.
         """
+        return len(self._refused()) + cache.unreadable()
+
+    def problems(self, cache: Cache[Known]) -> list[Problem]:
+        """Return why files and folders are unreadable or invalid.
+
+        `cache`: the result of `complete_cache`.
+        """
+        names = cache.unread_names()
+        unread = cache.get(file for file in self.files() if file.name in names)
+        return self._refused() + [
+            _problem_of_unread(name, known)
+            for name, known in unread.items()
+            if isinstance(known, Unread)
+        ]
+
+    def _refused(self) -> list[Problem]:
+        """Return why files and folders can't be accessed, which no cache knows."""
         problems = () if self._store is None else self._store.problems
-        denied = sum(stamp is None for stamp, _ in self._unread.values())
-        return len(problems) + denied + cache.unreadable()
+        denied = (problem for stamp, problem in self._unread.values() if stamp is None)
+        return [*problems, *denied]
 
     # --- finding -----------------------------------------------------------------------------
 
@@ -562,10 +584,7 @@ class Index:
                 case Problem():
                     self._unread[place.name] = None, known
                 case Unread() if self._catalog.file(place.name) is None:
-                    problem = Problem(
-                        path=place.path, line=None, what=known.what, too_large=known.too_large
-                    )
-                    self._unread[place.name] = place.stamp, problem
+                    self._unread[place.name] = place.stamp, _problem_of_unread(place.name, known)
                 case Unread():
                     self._unread.pop(place.name, None)
 
@@ -633,6 +652,10 @@ class _Seldom:
             self._call()
             end = time.monotonic()
             self._next = end + max(_PUBLISH, 4 * (end - start))
+
+
+def _problem_of_unread(name: str, unread: Unread) -> Problem:
+    return Problem(path=Path(name), line=None, what=unread.what, too_large=unread.too_large)
 
 
 def _here() -> list[str]:

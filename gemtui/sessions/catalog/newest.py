@@ -16,9 +16,10 @@ from gemtui.sessions.catalog.catalog import age_order
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.file_in_use import LIVE_FOR, Identity, identity
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.summary import Summary, group_of
+from gemtui.sessions.catalog.stored_file import StoredFile
+from gemtui.sessions.catalog.summary import Flag, Summary, group_of
 from gemtui.sessions.store.projects import ProjectFolders
-from gemtui.sessions.store.store import ChatFile, SessionKind
+from gemtui.sessions.store.store import ChatFile, Problem, SessionKind
 
 _AT_FIRST = 32
 """Number of sessions to read in the first batch; each later batch is larger."""
@@ -66,6 +67,7 @@ class NewestSessions:
         index.learn_projects(cache.directories())
         self.unreadable = index.unreadable(cache)
         self._files = {file.name: file for file in files}
+        self._roots: dict[tuple[str, str | None], str | None] = {}
         self._require_cache()
 
     def ids_like(self, starts: Iterable[str]) -> set[str]:
@@ -97,8 +99,11 @@ class NewestSessions:
         live_since, repeated = _live_since(), self._cache.repeated_ids()
         sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
-        roots: dict[tuple[str, str | None], str | None] = {}
-        for cached in self._cache.sessions(json=True):
+        rows, texts = self._cache.sessions(), self._cache.texts()
+        self._require_cache()
+        if len(rows) != len(texts):
+            raise Unsure  # another gemtui has changed the cache in the meantime
+        for cached, text in zip(rows, texts, strict=True):
             file = self._files.get(cached.name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
@@ -109,12 +114,9 @@ class NewestSessions:
             if several or file.mtime_ns > live_since:
                 unread.append(file)
                 continue
-            key = file.project_key, cached.project_hash
-            if key not in roots:
-                roots[key] = self._index.project_of(file, cached.project_hash)
-            root = roots[key]
+            root = self._project_of(file, cached.project_hash)
             if folders is None or root in folders:
-                sessions.append((cached.time, cached.id, cached.name, _line(cached, root)))
+                sessions.append((cached.time, cached.id, cached.name, _line(cached, text, root)))
         self._require_cache()
         for session in self._index.sessions_in(unread):
             if folders is not None and session.project not in folders:
@@ -127,6 +129,59 @@ class NewestSessions:
             if hidden and isinstance(session_or_line, Summary):
                 yield from session_or_line.copies
 
+    def stored(self) -> list[StoredFile]:
+        """Return all files that hold a session.
+
+        The files of sessions that have several are read.
+        """
+        repeated = self._cache.repeated_ids()
+        files: list[StoredFile] = []
+        unread: list[ChatFile] = []
+        for cached in self._cache.sessions():
+            file = self._files.get(cached.name)
+            if file is None:
+                continue  # another gemtui has found it in the meantime
+            if cached.id in repeated:
+                unread.append(file)
+            else:
+                files.append(self._stored(cached, file))
+        self._require_cache()
+        for session in self._index.sessions_in(unread):
+            files += map(StoredFile.of, (session, *session.copies))
+        return files
+
+    def _stored(self, cached: CachedSession, file: ChatFile) -> StoredFile:
+        why_hidden = ""
+        if cached.hidden:
+            is_main = cached.kind == SessionKind.MAIN
+            why_hidden = Flag.EMPTY.value if is_main else cached.kind
+        return StoredFile(
+            name=file.name,
+            project=self._project_of(file, cached.project_hash),
+            project_key=file.project_key,
+            size=file.size,
+            kind=cached.kind,
+            parent=file.parent,
+            resumable=bool(cached.resumable),
+            has_header=bool(cached.has_header),
+            last_use=cached.used,
+            kept=file.kept,
+            why_hidden=why_hidden,
+        )
+
+    def problems(self) -> list[Problem]:
+        """Return why files and folders are unreadable."""
+        problems = self._index.problems(self._cache)
+        self._require_cache()
+        return problems
+
+    def _project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
+        """Return the project of a file; those of a folder with the same hash have the same."""
+        key = file.project_key, project_hash
+        if key not in self._roots:
+            self._roots[key] = self._index.project_of(file, project_hash)
+        return self._roots[key]
+
     def counted(self, project: Path | None) -> list[Counted]:
         """Return the sessions that statistics count, newest first, as `counted_sessions` does.
 
@@ -135,7 +190,7 @@ class NewestSessions:
         folders, repeated = self._folders(project), self._cache.repeated_ids()
         sessions: list[Counted] = []
         unread: list[ChatFile] = []
-        for cached in self._cache.sessions(json=False):
+        for cached in self._cache.sessions():
             file = self._files.get(cached.name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
@@ -143,7 +198,7 @@ class NewestSessions:
                 unread.append(file)
                 continue
             is_subagent = cached.kind == SessionKind.SUBAGENT
-            root = self._index.project_of(file, cached.project_hash)
+            root = self._project_of(file, cached.project_hash)
             outside = folders is not None and root not in folders
             if outside or (cached.hidden and not is_subagent):
                 continue
@@ -159,6 +214,7 @@ class NewestSessions:
         if project is None:
             return None
         self._index.expect(project)
+        self._roots.clear()
         return ProjectFolders(project)
 
     def _wanted(self, project: Path | None, *, hidden: bool) -> Iterator[SessionFiles]:
@@ -221,8 +277,7 @@ class NewestSessions:
             raise Unsure
 
 
-def _line(session: CachedSession, project: str | None) -> SessionLine:
-    text = session.json
+def _line(session: CachedSession, text: bytes, project: str | None) -> SessionLine:
     if project is not None:
         text = text.replace(b'"project":null', _project_json(project), 1)
     return SessionLine(session.time, session.id, text)

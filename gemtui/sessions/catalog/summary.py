@@ -176,6 +176,17 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         return self.updated or self.modified
 
     @property
+    def last_use(self) -> datetime | None:
+        """When the clean-up takes the session to have been used last; None means just now.
+
+        That is so for a log that doesn't say when. An old object counts as used when it was
+        started.
+        """
+        if self.updated is not None or self.partial:
+            return self.when
+        return None if self.format == "jsonl" else self.started or self.modified
+
+    @property
     def is_copy(self) -> bool:
         """Whether the file repeats another file of its session, which is the one in use.
 
