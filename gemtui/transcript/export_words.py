@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Protocol
 
+from gemtui.agents import WORDS
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import repeated_arguments
 from gemtui.transcript.model import (
@@ -110,14 +111,16 @@ def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
 
 
 def author_name(message: Message) -> Clean:
-    """Name a message's author: `You`, `Gemini` with its model, or `Gemini CLI`."""
+    """Name a message's author: `You`, the agent's model, or its program."""
+    words = WORDS[message.agent]
     match message.author:
         case Author.USER:
             return Clean("You")
         case Author.MODEL:
-            return clean_line(f"Gemini ({message.model})" if message.model else "Gemini")
+            model = f" ({message.model})" if message.model else ""
+            return clean_line(f"{words.speaker}{model}")
         case Author.SYSTEM:
-            return Clean(f"Gemini CLI{_LEVELS[_level(message)]}")
+            return Clean(f"{words.program}{_LEVELS[_level(message)]}")
 
 
 _LEVELS = {NoticeLevel.INFO: "", NoticeLevel.WARNING: ", warning", NoticeLevel.ERROR: ", error"}

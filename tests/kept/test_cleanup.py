@@ -101,17 +101,14 @@ def test_a_log_that_does_not_say_when_it_was_used_is_never_too_old(store: Path) 
 
 
 def test_another_program_s_file_is_said_to_go_as_that(store: Path) -> None:
-    line = {
-        "type": "user",
-        "sessionId": "s",
-        "uuid": "1",
-        "message": {"role": "user", "content": "hi"},
-    }
+    line = {"type": "session_meta", "payload": {"id": "s"}}
     path = session(store, uuid(1), [line])
     found = read(store)
     (hit,) = next_deletions(found.sessions, lambda _: RULE, NOW, found.unreadable)
     assert hit.session.path == path
-    assert hit.words() == "has the format of Claude Code, not of Gemini CLI"
+    assert (
+        hit.words() == "has the format of Codex, not of Gemini CLI (no sessionId at its beginning)"
+    )
 
 
 @pytest.mark.parametrize(

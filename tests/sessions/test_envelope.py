@@ -71,7 +71,6 @@ TWO_TURNS = (prompt("p", ""), answer("a", "p"), prompt("q", "a"), answer("b", "q
     [
         pytest.param((prompt("r", "b"),), "paqbr", "", id="goes on at the end"),
         pytest.param((prompt("r", "a"),), "par", "qb", id="goes on at an earlier answer"),
-        pytest.param((prompt("r", "a"), prompt("s", "b")), "paqbs", "r", id="goes back"),
         pytest.param((skipped("x", "b"), prompt("r", "x")), "paqbr", "", id="skipped last"),
         pytest.param((skipped("x", "a"), prompt("r", "x")), "par", "qb", id="skipped earlier"),
         pytest.param(

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import islice
 from urllib.parse import unquote
 
+from gemtui.agents import Agent
 from gemtui.sessions.catalog.summary import NO_TITLE, CallFields, Flag, Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, SessionKind
@@ -92,11 +93,13 @@ def _is_spoken(line: Outline) -> bool:
 def _has_header(log: SessionLog) -> bool:
     """Return whether a file's header has what the CLI requires of a session.
 
-    That is a session id and, except in legacy files, the hash of the project's path.
+    That is a session id and, except in legacy files, the hash of the project's path. The CLI finds
+    them in no file of another agent.
     """
     header = log.metadata
     return bool(
-        _text(header.get("sessionId"))
+        log.agent is Agent.GEMINI
+        and _text(header.get("sessionId"))
         and (_text(header.get("projectHash")) or log.format == "json")
     )
 

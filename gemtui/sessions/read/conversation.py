@@ -189,7 +189,10 @@ def records_and_unified(
         if _is_shown(entry, log.replay):
             message = parse_message(record, reply=calls.reply, call=calls.call)
             message = message_with(
-                message, tool=agent_of_record(record).value, original=stored(record)
+                message,
+                tool=agent_of_record(record).value,
+                usage=message.usage if entry.facts.outline.usage else None,
+                original=stored(record),
             )
             if entry.facts.replies:
                 message = _without_results(

@@ -16,8 +16,9 @@ from gemtui.sessions.read.replay import Replay
 from gemtui.sessions.store.projects import path_hash
 from gemtui.transcript.parts import instant, string
 
-_PARENT = re.compile(rb'\{"parentUuid":"([^"]*)"')
+_PARENT = re.compile(rb'\{(?:"uuid":"[^"]*",)?"parentUuid":"([^"]*)"')
 _ID = b'"uuid":"'
+"""It stands at the beginning of Qwen Code's lines, and near the end of Claude Code's."""
 
 
 class EnvelopeReplay:
@@ -32,7 +33,6 @@ class EnvelopeReplay:
         replay.calls_are_late = False
         self._skipped: dict[str, str] = {}
         """For the last of the skipped lines in a row, the record that they follow."""
-        self._line_before: dict[str, str] = {}
         self._answers: dict[str, list[str]] = {}
         self._answer_of: dict[str, str] = {}
 
@@ -40,8 +40,9 @@ class EnvelopeReplay:
         """Return whether a line is skipped unparsed; if so, it is still a link of the chain."""
         if self._dialect.wants(line):
             return False
-        parent, at = _PARENT.match(line), line.rfind(_ID)
-        if parent is not None and at >= 0:
+        parent = _PARENT.match(line)
+        if parent is not None:
+            at = 1 if line.startswith(_ID, 1) else line.rfind(_ID)
             id, _, _ = line[at + len(_ID) :].partition(b'"')
             self._skip(id.decode(errors="replace"), parent[1].decode(errors="replace"))
         return True
@@ -58,10 +59,9 @@ class EnvelopeReplay:
             return None if record is None else self._replay.feed(record, offset, length)
         parent = string(record.get("parent")) or parent
         parent = self._skipped.get(parent, parent)
-        self._line_before[id] = parent
         if record.get("prompt") is True:
             same_answer = self._answers.get(self._answer_of.get(parent, ""), [])
-            self._replay.branch(parent, self._line_before, same_answer)
+            self._replay.branch(parent, same_answer)
         note = self._replay.feed(record, offset, length)
         self._join(id, string(record.get("answer")))
         return note

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from gemtui.agents import WORDS, Agent
+from gemtui.agents import Agent
 from gemtui.jsonin import loads
+from gemtui.sessions.read import claude, qwen
 from gemtui.sessions.read.dialect import STORED, Dialect, Record
 
 OTHER_PROGRAM = "another program"
@@ -34,12 +35,8 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
     )
 
 
-_DIALECTS: Mapping[Agent, Dialect] = {}
-_PROGRAMS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    (WORDS[Agent.CLAUDE].program, _is_claude),
-    (WORDS[Agent.QWEN].program, _is_qwen),
-    ("Codex", _is_codex),
-)
+_DIALECTS: Mapping[Agent, Dialect] = {Agent.QWEN: qwen, Agent.CLAUDE: claude}
+_WROTE = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
 
 
 def agent_of_file(head: bytes) -> Agent | None:
@@ -59,8 +56,7 @@ def agent_of_file(head: bytes) -> Agent | None:
 
 def agent_of_line(line: Mapping[str, Any]) -> Agent | None:
     """Return the agent whose message is on a line, as `agent_of_file` does."""
-    wrote = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
-    return next((agent for agent in _DIALECTS if wrote[agent](line)), None)
+    return next((agent for agent, wrote in _WROTE.items() if wrote(line)), None)
 
 
 def dialect_of(agent: Agent) -> Dialect:
@@ -75,7 +71,7 @@ def translated(line: Record, agent: Agent) -> Record | None:
 
 
 def foreign_program(data: bytes) -> str | None:
-    """Return the name of the program that wrote a file that is no session of Gemini CLI.
+    """Return the name of the program that wrote a file that is not read as a session.
 
     The result is OTHER_PROGRAM if the program is unknown, and None if the file may be damaged or
     incomplete instead: it has no complete JSON object, or only what a header has. `data`: the
@@ -84,9 +80,8 @@ def foreign_program(data: bytes) -> str | None:
     objects = list(
         filter(None, map(_object, [data, *data.split(b"\n", _MOST_LINES)[:_MOST_LINES]]))
     )
-    for name, wrote in _PROGRAMS:
-        if any(map(wrote, objects)):
-            return name
+    if any(map(_is_codex, objects)):
+        return "Codex"
     return (
         OTHER_PROGRAM
         if any("sessionId" not in line or "type" in line for line in objects)

@@ -522,19 +522,12 @@ class Replay:
                 lost.append(entry)
         return lost
 
-    def branch(
-        self, after: str, line_before: Mapping[str, str], same_answer: Container[str]
-    ) -> None:
+    def branch(self, after: str, same_answer: Container[str]) -> None:
         """Continue after the record with the id `after`, dropping what follows it.
 
-        Nothing is dropped if no message follows it. `line_before`: for each record's id, the record
-        that it follows, which shows the way back to one that was dropped. `same_answer`: the
-        records that belong to the same answer as `after`.
+        Nothing is dropped if there is no such record, or if no message follows it. `same_answer`:
+        the records that belong to the same answer.
         """
-        again = []
-        while after in self._seen and after not in self._entries:
-            again.append(self._seen[after])
-            after = line_before.get(after, "")
         if after not in self._entries:
             return
         following = []
@@ -542,13 +535,10 @@ class Replay:
             if entry.id == after:
                 break
             following.append(entry)
-        if again or any(_is_said(entry) and entry.id not in same_answer for entry in following):
+        if any(_is_said(entry) and entry.id not in same_answer for entry in following):
             for entry in following:
                 del self._entries[entry.id]
                 self._drop(entry, Dropped.REWOUND)
-            for entry in reversed(again):
-                self._dropped.pop(entry.id, None)
-                self._entries[entry.id] = entry
 
     def forget_usage(self, id: str) -> None:
         """Count no tokens of a record, because another one repeats them."""

@@ -86,6 +86,8 @@ class SessionLog:
         self.torn = False
         """Whether the last line is incomplete, or a legacy file was read half-written."""
         self.format: Literal["jsonl", "json"] = "json" if path.suffix == ".json" else "jsonl"
+        self.agent = Agent.GEMINI
+        """The agent that wrote the file."""
         self.problem_count = 0
         self._problems: list[Problem] = []
         self._replay = Replay()
@@ -223,7 +225,9 @@ class SessionLog:
     def _reset(self, source: RecordSource) -> None:
         self._replay = Replay()
         self._envelope = None
+        self.agent = Agent.GEMINI
         if isinstance(source, LineSource) and source.agent is not None:
+            self.agent = source.agent
             self._envelope = EnvelopeReplay(dialect_of(source.agent), self._replay)
         self._source = source
         self._problems, self.problem_count = [], 0

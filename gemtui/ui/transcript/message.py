@@ -12,6 +12,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
+from gemtui.agents import WORDS
 from gemtui.text import BLANKS, counted
 from gemtui.transcript.call_text import only_reason
 from gemtui.transcript.media import stored_images
@@ -386,10 +387,11 @@ def _notice(block: Notice, look: Look) -> list[Line]:
 
 def draw_head(message: Message, look: Look) -> Line:
     """Return the head line of a turn: who began it, and when."""
+    words = WORDS[message.agent]
     who, role = {
         Author.USER: ("You", Role.ACCENT),
-        Author.MODEL: ("Gemini", Role.MODEL),
-        Author.SYSTEM: ("Gemini CLI", Role.MUTED),
+        Author.MODEL: (words.speaker, Role.MODEL),
+        Author.SYSTEM: (words.program, Role.MUTED),
     }[message.author]
     pieces = [*author_bar(message, look), Piece(who, look[role] + BOLD)]
     if message.time is not None:
