@@ -372,22 +372,22 @@ class GateFolder:
         )
         return [difference for difference in differences if difference is not None]
 
-    def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
+    def passed_calls(self, read_before: Container[int] = ()) -> dict[int, PassedCall]:
         """Map record numbers to the calls that one of the user's rules allowed.
 
-        `known`: the numbers of records to leave out.
+        `read_before`: the numbers of records to leave out.
         """
-        return self._new("passed", PassedCall, known)
+        return self._new("passed", PassedCall, read_before)
 
-    def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
+    def hooked_calls(self, read_before: Container[int] = ()) -> dict[int, HookedCall]:
         """Map record numbers to the calls that another hook changed.
 
-        `known`: the numbers of records to leave out.
+        `read_before`: the numbers of records to leave out.
         """
-        return self._new("hooked", HookedCall, known)
+        return self._new("hooked", HookedCall, read_before)
 
-    def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
-        numbers = [number for number in sorted(self._found()[kind]) if number not in known]
+    def _new(self, kind: str, form: type[T], read_before: Container[int]) -> dict[int, T]:
+        numbers = [number for number in sorted(self._found()[kind]) if number not in read_before]
         records = {number: read_as(self._place(kind, number), form, LARGEST) for number in numbers}
         return {number: record for number, record in records.items() if record is not None}
 

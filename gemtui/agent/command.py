@@ -172,10 +172,10 @@ def quoted(word: str) -> Clean:
     return Clean("$'" + _OUTSIDE_ASCII.sub(_escape, escaped) + "'")
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     """Return the matched character as byte escapes, which work in every locale."""
-    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file name that is not UTF-8
-    data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
+    raw = "\udc80" <= match[0] <= "\udcff"  # a byte of a file name that is not UTF-8
+    data = match[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
@@ -230,14 +230,14 @@ def command_of(
     )
 
 
-def _check_words(argv: Sequence[str], known: Capabilities) -> None:
+def _check_words(argv: Sequence[str], cli: Capabilities) -> None:
     """Raise OptionError for an argument the CLI would reject or misread.
 
-    `known`: the features of the installed CLI.
+    `cli`: the features of the installed CLI.
     """
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
-        if not known.supports(flag):
+        if not cli.supports(flag):
             raise OptionError(f"this version of Gemini CLI has no option --{flag}: update it")
         if flag in _LISTS and ("," in value or value != value.strip()):
             raise OptionError(
@@ -287,10 +287,10 @@ def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     return [f"--approval-mode={mode.value}"]
 
 
-def _session(options: AgentOptions, known: Capabilities, session_id: str | None) -> list[str]:
+def _session(options: AgentOptions, cli: Capabilities, session_id: str | None) -> list[str]:
     if not options.resume:
         return [f"--session-id={session_id}"] if session_id else []
-    if not known.supports("resume"):
+    if not cli.supports("resume"):
         raise OptionError("this version of Gemini CLI can't resume a session: update it")
     return [f"--resume={options.resume}"]
 

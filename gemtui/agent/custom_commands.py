@@ -55,11 +55,11 @@ def custom_commands(folder: Path, environ: Mapping[str, str] = os.environ) -> li
         for location, project in places
         for command in _below(location, project)
     }
-    return sorted(commands.values(), key=lambda each: each.name)
+    return sorted(commands.values(), key=lambda command: command.name)
 
 
-def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
-    for path in sorted(_files(place))[:MOST]:
+def _below(folder: Path, project: bool) -> Iterator[CustomCommand]:
+    for path in sorted(_files(folder))[:MOST]:
         try:
             values = tomllib.loads(read_small(path, _LARGEST).decode())
         except (OSError, ValueError, RecursionError):
@@ -67,19 +67,19 @@ def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
         prompt, description = values.get("prompt"), values.get("description", "")
         if isinstance(prompt, str) and isinstance(description, str):
             yield CustomCommand(
-                name=_name(path.relative_to(place)),
+                name=_name(path.relative_to(folder)),
                 description=description,
                 project=project,
                 runs_shell="!{" in prompt,
             )
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     """Yield the TOML files below a folder.
 
     Like the CLI, this follows links, but it enters each folder only once: links may form circles.
     """
-    waiting, entered = deque([place]), set[Path]()
+    waiting, entered = deque([folder]), set[Path]()
     while waiting and len(entered) < _MOST_FOLDERS:
         folder = waiting.popleft()
         real = resolved(folder)

@@ -295,16 +295,16 @@ class RunFolder:
     def _prefix(self) -> str:
         return f"gemtui-{self.id[:8]}-"
 
-    def _is_ours(self, place: Path) -> bool:
-        """Return whether `place` is still the folder that `make_temporary` created.
+    def _is_ours(self, folder: Path) -> bool:
+        """Return whether `folder` is still the folder that `make_temporary` created.
 
         A replacement is recognised by its mode, its owner or its name.
         """
-        facts = stat_if_possible(place)
+        facts = stat_if_possible(folder)
         if facts is None:
             return False
         private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
-        return private and facts.st_uid == os.geteuid() and place.name.startswith(self._prefix)
+        return private and facts.st_uid == os.geteuid() and folder.name.startswith(self._prefix)
 
     def _keep(self, report: Path) -> None:
         with suppress(OSError):

@@ -59,17 +59,17 @@ def _on_the_way(path: Path) -> Iterator[Path]:
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
 
-def _unsafe(place: Path) -> str | None:
+def _unsafe(path: Path) -> str | None:
     try:
-        facts, link = place.stat(), place.lstat()
+        facts, link = path.stat(), path.lstat()
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{place} can't be checked: {reason_of(error)}"
+        return f"{path} can't be checked: {reason_of(error)}"
     if facts.st_uid != 0 or link.st_uid != 0:
-        return f"{place} does not belong to root"
+        return f"{path} does not belong to root"
     if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"users other than root can write to {place}"
+        return f"users other than root can write to {path}"
     return None
 
 
@@ -157,9 +157,9 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
     """Replace variables in a setting's strings; unset variables are left unchanged."""
 
-    def named(found: re.Match[str]) -> str:
-        otherwise = found[0] if found[3] is None else found[3]
-        return environ.get(found[1] or found[2], otherwise)
+    def named(match: re.Match[str]) -> str:
+        otherwise = match[0] if match[3] is None else match[3]
+        return environ.get(match[1] or match[2], otherwise)
 
     if isinstance(value, str):
         return _VARIABLE.sub(named, value)

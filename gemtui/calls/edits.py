@@ -142,7 +142,7 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
     if not count:
         return None
     parts = new.split("\n")
-    after = pattern.sub(lambda found: _indented(parts, found[1]), before, count=0 if several else 1)
+    after = pattern.sub(lambda match: _indented(parts, match[1]), before, count=0 if several else 1)
     return EditOutcome(_ended(before, after), count)
 
 

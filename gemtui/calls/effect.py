@@ -169,7 +169,7 @@ def unescaped(text: str) -> str:
 
     Any number of backslashes before the letter counts as one escape.
     """
-    return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
+    return _ESCAPED.sub(lambda match: _MEANS.get(match[1], match[1]), text)
 
 
 def unwritable(effect: Effect, wanted: str) -> str | None:
@@ -335,8 +335,8 @@ def _read(path: str) -> _FileBefore:
         raise _FailsError(f"it can't be read: {reason_of(error)}") from None
 
 
-def _written(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
-    text, remarks = str(found.arguments["content"]), _of_file(file)
+def _written(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
+    text, remarks = str(requested.arguments["content"]), _of_file(file)
     certain = True
     if PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
         plain = unescaped(text)
@@ -348,8 +348,8 @@ def _written(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
                 text = plain
                 remarks.append("escapes such as \\n are written as the characters they represent")
     written = javascript.with_crlf(text) if _writes_crlf(file) else text
-    arguments = {**found.arguments, "content": text}
-    return _becomes(replace(found, arguments=arguments, certain=certain), written, remarks)
+    arguments = {**requested.arguments, "content": text}
+    return _becomes(replace(requested, arguments=arguments, certain=certain), written, remarks)
 
 
 def _writes_crlf(file: _FileBefore) -> bool:
@@ -363,14 +363,14 @@ def _writes_crlf(file: _FileBefore) -> bool:
     return looked_at.data is not None and b"\r\n" in looked_at.data
 
 
-def _edited(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
-    args, remarks = found.arguments, _of_file(file)
+def _edited(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
+    args, remarks = requested.arguments, _of_file(file)
     old, new = str(args["old_string"]), str(args["new_string"])
     text = file.text
     if text is None:
         if old:
             raise _FailsError("the file to edit does not exist")
-        return _becomes(found, new, remarks)
+        return _becomes(requested, new, remarks)
     if not old:
         raise _FailsError("it would create a file that already exists")
     before = text.replace("\r\n", "\n")
@@ -381,13 +381,13 @@ def _edited(found: Effect, file: _FileBefore, context: CallContext) -> Effect:
             remarks.append(
                 "a second model will search for the place to edit, and may change the new text"
             )
-            return replace(found, certain=False, remarks=tuple(remarks))
+            return replace(requested, certain=False, remarks=tuple(remarks))
         raise _FailsError(_not_made(edit, same=_same(old, new)))
     if not edit.exact and edit.after != before:
         remarks.append("the old text is not in the file exactly: this is the closest match")
-        found = _made_exact(found, before, edit)
+        requested = _made_exact(requested, before, edit)
     after = javascript.with_crlf(edit.after) if "\r\n" in text else edit.after
-    return _becomes(found, after, remarks)
+    return _becomes(requested, after, remarks)
 
 
 def _same(old: str, new: str) -> bool:
@@ -400,20 +400,22 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
     return "nothing would change" if same else f"the text to replace occurs {edit.count} times"
 
 
-def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
+def _made_exact(requested: Effect, before: str, edit: EditOutcome) -> Effect:
     """Return the effect with arguments whose old string occurs verbatim in the file.
 
     The CLI found a place that only resembles the old string. The new arguments quote this place
     exactly, so the CLI makes the same change without searching. If that is not possible, the
-    returned effect is not `certain`. `found`: the effect of the call as requested. `before`: the
-    file's contents. `edit`: the result of the edit.
+    returned effect is not `certain`. `requested`: the effect of the call as requested. `before`:
+    the file's contents. `edit`: the result of the edit.
     """
-    arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
+    arguments = {
+        name: value for name, value in requested.arguments.items() if name != "allow_multiple"
+    }
     old, new = block(before, edit.after)
     check = edited(before, old, new, several=False)
     if check is None or not check.exact or check.count != 1 or check.after != edit.after:
-        return replace(found, certain=False)
-    return replace(found, arguments={**arguments, "old_string": old, "new_string": new})
+        return replace(requested, certain=False)
+    return replace(requested, arguments={**arguments, "old_string": old, "new_string": new})
 
 
 def _of_file(file: _FileBefore) -> list[str]:
@@ -428,9 +430,9 @@ def _of_file(file: _FileBefore) -> list[str]:
     return remarks
 
 
-def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
+def _becomes(requested: Effect, after: str, remarks: list[str]) -> Effect:
     data = javascript.encoded(after)
-    return replace(found, after=data.decode(), becomes=digest(data), remarks=tuple(remarks))
+    return replace(requested, after=data.decode(), becomes=digest(data), remarks=tuple(remarks))
 
 
 def on_disk(path: str) -> str:

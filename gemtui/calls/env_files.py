@@ -100,10 +100,10 @@ def env_files(
     home = gemini_home(environ).parent
     root = resolved(project)
     for folder in (root, *root.parents, home):
-        if path_exists(place := folder / ".gemini" / ".env"):
-            return (place,)
-        if path_exists(place := folder / ".env") and (not ignore_local or folder == home):
-            return (place,)
+        if path_exists(path := folder / ".gemini" / ".env"):
+            return (path,)
+        if path_exists(path := folder / ".env") and (not ignore_local or folder == home):
+            return (path,)
     return ()
 
 

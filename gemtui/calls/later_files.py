@@ -218,8 +218,8 @@ def _is_beside_head(path: Path, project: Path) -> bool:
     Git does so only if the folder contains a file named HEAD. Folders outside the project don't
     count.
     """
-    places = (place for place in path.parents if place.is_relative_to(project))
-    return any(os.path.lexists(place / "HEAD") for place in places)
+    folders = (folder for folder in path.parents if folder.is_relative_to(project))
+    return any(os.path.lexists(folder / "HEAD") for folder in folders)
 
 
 def _folded(path: Path) -> str:
@@ -309,9 +309,9 @@ def _git_starts(named: GitProgram, project: Path, path: Path) -> bool:
     return any(resolved(named.folder / typed_path(name)) == path for name in names)
 
 
-def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
+def _names(command: tuple[str, ...], project: Path) -> Iterator[str]:
     """Yield all paths that the words of a command may refer to."""
-    whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in words]
+    whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in command]
     yield from whole
     pieces = [piece for word in whole for piece in _split(word)]
     for before, piece in pairwise(["", *pieces]):

@@ -196,14 +196,14 @@ def written_file(path: str, project: Path | None) -> Path:
     recorded = recorded_path(path, str(project or ""))
     if isinstance(recorded, PureWindowsPath):
         raise GemtuiError(f"{recorded} is on the Windows computer where the session was recorded")
-    place = Path(path) if project is None else project / path
-    if not place.is_absolute():
+    file = Path(path) if project is None else project / path
+    if not file.is_absolute():
         raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")
-    if not path_exists(place):
-        raise GemtuiError(f"{place} no longer exists")
-    if not is_file(place):
-        raise GemtuiError(f"{place} is not a regular file")
-    return place
+    if not path_exists(file):
+        raise GemtuiError(f"{file} no longer exists")
+    if not is_file(file):
+        raise GemtuiError(f"{file} is not a regular file")
+    return file
 
 
 def _joined(project: str, path: str) -> str:

@@ -140,25 +140,25 @@ def _if_value(value: bool, sentence: str) -> _Words:
     return lambda setting: sentence if setting is value else ""
 
 
-def _of_text(words: str) -> _Words:
-    """Return a function that puts a setting's string value into `words` at `{}`.
+def _of_text(sentence: str) -> _Words:
+    """Return a function that puts a setting's string value into `sentence` at `{}`.
 
     The function returns "" for a value that isn't a string.
     """
-    return lambda value: words.format(_shown(value)) if _is_text(value) else ""
+    return lambda value: sentence.format(_shown(value)) if _is_text(value) else ""
 
 
-def _of_host(words: str) -> _Words:
-    """Return a function that puts the host of a setting's address into `words` at `{}`."""
-    return lambda value: words.format(host(value)) if _is_text(value) else ""
+def _of_host(sentence: str) -> _Words:
+    """Return a function that puts the host of a setting's address into `sentence` at `{}`."""
+    return lambda value: sentence.format(host(value)) if _is_text(value) else ""
 
 
-def _of_names(words: str) -> _Words:
-    """Return a function that puts a setting's list of names into `words` at `{}`.
+def _of_names(sentence: str) -> _Words:
+    """Return a function that puts a setting's list of names into `sentence` at `{}`.
 
     The function returns "" for a value that contains no names.
     """
-    return lambda value: words.format(_names(value)) if _texts(value) else ""
+    return lambda value: sentence.format(_names(value)) if _texts(value) else ""
 
 
 _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {

@@ -177,13 +177,13 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
     return text[end:], session, hooks
 
 
-def _begins_references(text: str, words: list[str]) -> bool:
+def _begins_references(text: str, texts_before: list[str]) -> bool:
     """Return whether a text part is the start of the files that the CLI appended.
 
-    `text`: the part's text. `words`: the texts of the parts before it.
+    `text`: the part's text. `texts_before`: the texts of the parts before it.
     """
     begins = text.lstrip().startswith(_REFERENCED)
-    return begins and (bool("".join(words).strip()) or _END in text)
+    return begins and (bool("".join(texts_before).strip()) or _END in text)
 
 
 def _cut_references(text: str) -> tuple[str, str]:

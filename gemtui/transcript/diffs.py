@@ -121,11 +121,11 @@ def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
             length = bisect_left(ends, places[line])
             row = (places[line], to, rows[length - 1] if length else None)
             ends[length : length + 1], rows[length : length + 1] = [places[line]], [row]
-    found, last = [], rows[-1] if rows else None
+    landmarks, last = [], rows[-1] if rows else None
     while last is not None:
-        found.append(last[:2])
+        landmarks.append(last[:2])
         last = last[2]
-    return found[::-1]
+    return landmarks[::-1]
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
@@ -276,16 +276,16 @@ def is_diff_text(line: str) -> bool:
     return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
-def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
+def _hunk(rest: deque[str], taken: int, inserted: int) -> tuple[list[str], list[str]]:
     """Remove one hunk's lines from the start of `rest`; return (old lines, new lines).
 
-    `rest`: the lines of a diff after the hunk's header. `taken`, `given`: how many old and new
+    `rest`: the lines of a diff after the hunk's header. `taken`, `inserted`: how many old and new
     lines the header announces. Raises NoPatch if there are fewer or more, or if a line follows one
     without a line feed.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
-    while rest and (len(removed) < taken or len(added) < given or rest[0].startswith("\\")):
+    while rest and (len(removed) < taken or len(added) < inserted or rest[0].startswith("\\")):
         line = rest.popleft()
         if line.startswith("\\"):  # the line before it has no line feed
             for side in sides:
@@ -301,7 +301,7 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
         if not sides:
             break
     else:
-        if (len(removed), len(added)) == (taken, given):
+        if (len(removed), len(added)) == (taken, inserted):
             return removed, added
     raise NoPatch(_CORRUPT)
 
@@ -358,7 +358,7 @@ def _quoted(name: str) -> str:
     """Return a name as in git's headers, quoted if necessary."""
     if _PLAIN_NAME.fullmatch(name):
         return name
-    escaped = re.sub(r'[\x00-\x1f\x7f"\\]', lambda found: f"\\{ord(found[0]):03o}", name)
+    escaped = re.sub(r'[\x00-\x1f\x7f"\\]', lambda match: f"\\{ord(match[0]):03o}", name)
     return f'"{escaped}"'
 
 

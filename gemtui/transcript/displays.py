@@ -113,8 +113,8 @@ def count_changes(diff: str) -> tuple[int, int]:
     return sum(line[:1] == "+" for line in lines), sum(line[:1] == "-" for line in lines)
 
 
-def _matches(value: Part, found: list[object]) -> MatchesDisplay | None:
-    if len(items := objects(found)) < len(found):
+def _matches(value: Part, values: list[object]) -> MatchesDisplay | None:
+    if len(items := objects(values)) < len(values):
         return None
     return MatchesDisplay(summary=string(value.get("summary")), matches=tuple(map(_match, items)))
 
@@ -128,11 +128,11 @@ def _match(item: Part) -> Match:
     )
 
 
-def _files(value: Part, found: list[object]) -> FilesDisplay:
+def _files(value: Part, values: list[object]) -> FilesDisplay:
     skipped = value.get("skipped")
     return FilesDisplay(
         summary=string(value.get("summary")),
-        files=tuple(cell(item) for item in found),
+        files=tuple(cell(item) for item in values),
         skipped=tuple(map(_skipped, skipped)) if isinstance(skipped, list) else (),
     )
 
@@ -163,9 +163,9 @@ def _activity(item: Part) -> Activity:
 
 
 def _todos(items: list[object]) -> TodosDisplay | None:
-    if len(found := objects(items)) < len(items):
+    if len(todos := objects(items)) < len(items):
         return None
-    return TodosDisplay(items=tuple(map(_todo, found)))
+    return TodosDisplay(items=tuple(map(_todo, todos)))
 
 
 def _todo(item: Part) -> Todo:

@@ -255,9 +255,9 @@ def _pre(text: str) -> str:
     return f"<pre>{highlighted(clean(text).strip(chr(10)), '')}</pre>\n"
 
 
-def note_html(words: Clean) -> str:
+def note_html(note: Clean) -> str:
     """Return a note by the export itself (not from the session) as an HTML paragraph."""
-    return f'<p class="note">{escape(words)}</p>\n'
+    return f'<p class="note">{escape(note)}</p>\n'
 
 
 STYLE = """

@@ -145,8 +145,8 @@ def paragraph(text: Clean) -> str:
     return _AT_LINE_START.sub(_as_sign, escaped(text))
 
 
-def _as_sign(found: re.Match[str]) -> str:
-    return f"{found[1]}\\{found[2]}" if found[2] else ""
+def _as_sign(match: re.Match[str]) -> str:
+    return f"{match[1]}\\{match[2]}" if match[2] else ""
 
 
 def code(text: Clean) -> str:

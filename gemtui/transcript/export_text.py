@@ -89,7 +89,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    about = "".join(f", {words}" for words in (caution(call), subject(call)) if words)
+    about = "".join(f", {note}" for note in (caution(call), subject(call)) if note)
     yield f"Tool call: {visible_line(call.name)}{about}"
     yield f"Status: {call_words(call)}"
     for name, value in arguments(call):

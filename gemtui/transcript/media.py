@@ -161,10 +161,10 @@ def numbered(images: Sequence[Image]) -> tuple[Image, ...]:
     )
 
 
-def _by_place(image: Image, place: int, images: Sequence[Image]) -> str:
+def _by_place(image: Image, number: int, images: Sequence[Image]) -> str:
     kind = main_type(image.mime_type)
     word = kind if kind in ("image", "audio", "video") else "file"
-    return f"{word} {place} of {len(images)}" if len(images) > 1 else word
+    return f"{word} {number} of {len(images)}" if len(images) > 1 else word
 
 
 def _head(image: Image) -> bytes | None:
@@ -186,12 +186,14 @@ def _type_words(image: Image, head: bytes | None) -> str:
     label = image.mime_type[:LONGEST_LABEL] or "type unknown"
     if head is None:
         return f"{label}, damaged"
-    known = _OTHER_NAMES.get(label.lower(), label.lower())
+    recorded = _OTHER_NAMES.get(label.lower(), label.lower())
     kind = media_type(head)
     if kind is not None:
-        return label if kind.mime == known else f"{kind.mime}, recorded as {label}"
+        return label if kind.mime == recorded else f"{kind.mime}, recorded as {label}"
     return (
-        f"recorded as {label}, but its bytes say otherwise" if head and known in _KNOWN else label
+        f"recorded as {label}, but its bytes say otherwise"
+        if head and recorded in _KNOWN
+        else label
     )
 
 

@@ -149,5 +149,5 @@ def plausible(usage: Usage) -> Usage | None:
     counts = [count for count in astuple(usage) if count is not None]
     if counts and (min(counts) < 0 or max(counts) > _MOST_TOKENS):
         return None
-    rising = [each for each in (usage.cached, usage.input, usage.total) if each is not None]
+    rising = [count for count in (usage.cached, usage.input, usage.total) if count is not None]
     return usage if rising == sorted(rising) else None

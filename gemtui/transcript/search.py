@@ -63,9 +63,9 @@ def pattern(query: str) -> re.Pattern[str]:
     The search is case-sensitive only if the query has a capital letter. Whitespace in the query
     matches any whitespace, and accented letters match composed or not.
     """
-    words = list(map(either_form, query.split()))
+    word_patterns = list(map(either_form, query.split()))
     exact = any(char.isupper() for char in query)
-    return re.compile(r"\s+".join(words) or _NOTHING, 0 if exact else re.I)
+    return re.compile(r"\s+".join(word_patterns) or _NOTHING, 0 if exact else re.I)
 
 
 def block_text(block: Block) -> str:

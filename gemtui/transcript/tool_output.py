@@ -45,8 +45,8 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
     named = text.find(_CODE, max(start, len(text) - _LINES))
     if named < 0:
         return None
-    found = _TAIL.search(text, max(start, named - len(_BEFORE_CODE)))
-    code = None if found is None else found["code"]
+    match = _TAIL.search(text, max(start, named - len(_BEFORE_CODE)))
+    code = None if match is None else match["code"]
     return int(code) if code and code != "(none)" else None
 
 
@@ -162,7 +162,7 @@ def _codes(parameters: str) -> Iterator[int]:
     Colours in colon notation (`38:5:n`) yield the same codes as those in semicolon notation.
     """
     for group in parameters.split(";")[:_MOST]:
-        code, *more = (int(each[:4] or 0) for each in group.split(":")[:_MOST])
+        code, *more = (int(code_text[:4] or 0) for code_text in group.split(":")[:_MOST])
         match more:
             case [5, number, *_] if code in (38, 48):
                 yield from (code, 5, number)
@@ -288,11 +288,11 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
     certain = not added and _HOOK not in output
     first, total = max(1, requested_lines(args)[0] or 1), None
     for head in (_FILE_HEAD, _OLD_HEAD):
-        found = head.match(text)
-        if found is not None:
-            certain &= found["lines"] in shown
-            first, total = int(found["first"]), int(found["total"])
-            text = text[found.end() :]
+        match = head.match(text)
+        if match is not None:
+            certain &= match["lines"] in shown
+            first, total = int(match["first"]), int(match["total"])
+            text = text[match.end() :]
             break
     lines = text.split("\n")
     certain &= not any(line.endswith(_SHORTENED) for line in lines)

@@ -539,7 +539,7 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
     are not checked, because such characters there don't change what the call does.
     """
     values = (value for name, value in args.items() if name not in _CONTENTS)
-    texts = (each for value in values for each in (value if isinstance(value, list) else [value]))
+    texts = (text for value in values for text in (value if isinstance(value, list) else [value]))
     return any(isinstance(text, str) and holds_controls(text) for text in texts)
 
 

@@ -97,8 +97,8 @@ _INERT = re.compile(
 )
 
 
-def _inert(found: re.Match[str]) -> str:
-    return f"\\{found[0]}" if found[0] in "<!" else found[0]
+def _inert(match: re.Match[str]) -> str:
+    return f"\\{match[0]}" if match[0] in "<!" else match[0]
 
 
 _CONTAINERS = r"(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*"

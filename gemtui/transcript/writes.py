@@ -162,7 +162,7 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
     """Return the overall change to one file, determined from its calls."""
     succeeded = [call for call in calls if call.status is ToolStatus.SUCCESS]
     before, after = text_before(succeeded), text_after(succeeded)
-    diffs = [each.display for each in succeeded if isinstance(each.display, DiffDisplay)]
+    diffs = [call.display for call in succeeded if isinstance(call.display, DiffDisplay)]
     is_complete = before is not None and after is not None
     if is_complete:
         diffs = [content_diff(path.name, before or "", after or "")]
@@ -170,32 +170,32 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
         path=path,
         letter=_letter(succeeded),
         written=_status(calls, done=bool(succeeded)),
-        added=_sum(each.added for each in diffs),
-        removed=_sum(each.removed for each in diffs),
+        added=_sum(call.added for call in diffs),
+        removed=_sum(call.removed for call in diffs),
         net=is_complete or len(succeeded) == 1,
         note=SAME if is_complete and before == after else "",
         calls=tuple(call.id for call in calls),
     )
 
 
-def text_before(done: Sequence[ToolCall]) -> str | None:
+def text_before(writes: Sequence[ToolCall]) -> str | None:
     """Return a file's contents before the first of these calls, or None if unknown.
 
-    `done`: the successful calls that wrote the file, in order.
+    `writes`: the successful calls that wrote the file, in order.
     """
-    diff = done[0].display if done else None
+    diff = writes[0].display if writes else None
     if not isinstance(diff, DiffDisplay):
         return None
     return "" if diff.is_new else diff.original
 
 
-def text_after(done: Sequence[ToolCall]) -> str | None:
+def text_after(writes: Sequence[ToolCall]) -> str | None:
     """Return a file's contents after the last of these calls, or None if unknown.
 
-    `done`: the successful calls that wrote the file, in order.
+    `writes`: the successful calls that wrote the file, in order.
     """
-    text = text_before(done)
-    for call in done:
+    text = text_before(writes)
+    for call in writes:
         diff = call.display if isinstance(call.display, DiffDisplay) else None
         old, new = string(call.args.get("old_string")), string(call.args.get("new_string"))
         if diff is not None and diff.new is not None:
@@ -207,17 +207,17 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
     return text
 
 
-def _letter(done: Sequence[ToolCall]) -> Letter:
+def _letter(writes: Sequence[ToolCall]) -> Letter:
     """Return what the first successful call did to the file, such as create it.
 
     The output of a run doesn't say whether a file was new, so this may be unknown.
     """
-    if not done or not isinstance(diff := done[0].display, DiffDisplay):
+    if not writes or not isinstance(diff := writes[0].display, DiffDisplay):
         return Letter.UNKNOWN
     if diff.is_new:
         return Letter.CREATED
-    edited = kind_of(done[0].name) is ToolKind.EDIT or diff.original is not None
-    overwrote = (done[0].output or "").startswith("Successfully overwrote")
+    edited = kind_of(writes[0].name) is ToolKind.EDIT or diff.original is not None
+    overwrote = (writes[0].output or "").startswith("Successfully overwrote")
     return Letter.MODIFIED if edited or overwrote else Letter.UNKNOWN
 
 
@@ -232,6 +232,6 @@ def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
     """Return the sum; None if any number is unknown or there are no numbers."""
-    known = list(numbers)
-    counts = [number for number in known if number is not None]
-    return sum(counts) if known and len(counts) == len(known) else None
+    all_numbers = list(numbers)
+    counts = [number for number in all_numbers if number is not None]
+    return sum(counts) if all_numbers and len(counts) == len(all_numbers) else None

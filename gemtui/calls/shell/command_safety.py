@@ -49,12 +49,12 @@ def judge(
         command_words = [word.text for word in shell_words(command)]
     except ValueError:
         return CommandSafety.PLAIN
-    place = Workspace.of(workspace, dir_path or "")
-    if place.outside:
+    folders = Workspace.of(workspace, dir_path or "")
+    if folders.outside:
         return CommandSafety.OUTSIDE
     if _dangerous(command_words):
         return CommandSafety.DANGEROUS
-    return CommandSafety.SAFE if _safe(command_words, place.real()) else CommandSafety.PLAIN
+    return CommandSafety.SAFE if _safe(command_words, folders.real()) else CommandSafety.PLAIN
 
 
 _LOOK: Final = frozenset(
@@ -116,12 +116,12 @@ _BRANCH_READS: Final = frozenset(
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
 
 
-def _dangerous(found: Sequence[str]) -> bool:
-    while found and found[0] == "sudo":
-        found = found[1:]
-    if not found:
+def _dangerous(words: Sequence[str]) -> bool:
+    while words and words[0] == "sudo":
+        words = words[1:]
+    if not words:
         return False
-    first, rest = found[0], found[1:]
+    first, rest = words[0], words[1:]
     if first == "rm":
         return bool(rest) and rest[0] in ("-f", "-rf", "-fr")
     if first == "ln":
@@ -138,37 +138,37 @@ def _dangerous(found: Sequence[str]) -> bool:
     return first == "base64" and _base64_writes(rest)
 
 
-def _safe(found: Sequence[str], place: Workspace) -> bool:
-    found = ["bash" if word == "zsh" else word for word in found]
-    if _safe_alone(found, place):
+def _safe(words: Sequence[str], folders: Workspace) -> bool:
+    words = ["bash" if word == "zsh" else word for word in words]
+    if _safe_alone(words, folders):
         return True
-    if len(found) != 3 or found[0] != "bash" or found[1] not in ("-c", "-lc"):
+    if len(words) != 3 or words[0] != "bash" or words[1] not in ("-c", "-lc"):
         return False
-    if any(char in found[2] for char in "()<>"):
+    if any(char in words[2] for char in "()<>"):
         return False
-    parts = parse_command(found[2]).parts
+    parts = parse_command(words[2]).parts
     try:
-        return bool(parts) and all(_safe_part(part.text, place) for part in parts)
+        return bool(parts) and all(_safe_part(part.text, folders) for part in parts)
     except ValueError:
         return False
 
 
-def _safe_part(text: str, place: Workspace) -> bool:
+def _safe_part(text: str, folders: Workspace) -> bool:
     part_words = [word.text for word in shell_words(text)]
-    return not part_words or _safe_alone(part_words, place)
+    return not part_words or _safe_alone(part_words, folders)
 
 
-def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
+def _safe_alone(words: Sequence[str], folders: Workspace) -> bool:
     """Return whether a simple command only reads, and only in the workspace.
 
-    `found`: the command's words. `place`: the workspace with links resolved.
+    `words`: the command's words. `folders`: the workspace with links resolved.
     """
-    if not found or place.outside or not _only_looks(found[0], found[1:], place):
+    if not words or folders.outside or not _only_looks(words[0], words[1:], folders):
         return False
-    return not any(place.escapes(path) for path in _paths(found[0], found[1:], place))
+    return not any(folders.escapes(path) for path in _paths(words[0], words[1:], folders))
 
 
-def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
+def _only_looks(first: str, rest: Sequence[str], folders: Workspace) -> bool:
     """Return whether a program only reads, judging by its options but not its paths.
 
     `first`: the program. `rest`: its arguments.
@@ -182,11 +182,11 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
     if first == "sed":
         return len(rest) in (2, 3) and rest[0] == "-n" and bool(_SED_LINES.fullmatch(rest[1]))
     if _is_ripgrep(first):
-        return place.trusts(first) and not _ripgrep_acts(rest)
+        return folders.trusts(first) and not _ripgrep_acts(rest)
     return first in _READS_FILES or first in _LOOK
 
 
-def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
+def _paths(first: str, rest: Sequence[str], folders: Workspace) -> Iterable[str]:
     """Return the arguments that the CLI's policy engine interprets as paths to read.
 
     `first`: the program. `rest`: its arguments.
@@ -197,15 +197,15 @@ def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
     if first == "sed":
         return rest[2:]
     if first == "grep":
-        return _searched(rest, place)
+        return _searched(rest, folders)
     if first in _READS_FILES:
-        return _searched(rest, place, has_pattern_file=False)
-    return _searched(rest, place, dash_is_path=True) if _is_ripgrep(first) else ()
+        return _searched(rest, folders, has_pattern_file=False)
+    return _searched(rest, folders, dash_is_path=True) if _is_ripgrep(first) else ()
 
 
 def _searched(
     rest: Sequence[str],
-    place: Workspace,
+    folders: Workspace,
     *,
     has_pattern_file: bool = True,
     dash_is_path: bool = False,
@@ -225,7 +225,7 @@ def _searched(
             yield _pattern_file(word, left)
         elif word.startswith("-") and "=" in word:
             yield word.partition("=")[2]
-        elif not word.startswith("-") or place.has(word):
+        elif not word.startswith("-") or folders.has(word):
             yield word
 
 

@@ -23,7 +23,7 @@ from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
 from gemtui.calls.shell.program_table import (
     PYTHON,
-    CommandPlace,
+    CommandFolders,
     position_of_program,
     program_table,
     why_unknown,
@@ -435,7 +435,7 @@ class Reach:
         arguments = [PlainWord(word) for word in started[length:]]
         for folder in self.folders:
             if folder is None or why_unknown(
-                usage, arguments, CommandPlace(project=self.project, folder=folder)
+                usage, arguments, CommandFolders(project=self.project, folder=folder)
             ):
                 return False
         return True

@@ -178,11 +178,11 @@ def unwrapped(text: str) -> str:
         return inner
     if inner[0] == '"' and match.group().rstrip(BLANKS).endswith("-c"):
         try:
-            found = shell_words(inner, lambda name: "$" + name)
+            words = shell_words(inner, lambda name: "$" + name)
         except ValueError:
-            found = []
-        if len(found) == 1 and found[0].plain:
-            return found[0].text
+            words = []
+        if len(words) == 1 and words[0].plain:
+            return words[0].text
     return inner[1:-1]
 
 

@@ -38,7 +38,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/+-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandPlace:
+class CommandFolders:
     """The run's project and the folder a command runs in; both are real paths."""
 
     project: Path
@@ -65,7 +65,7 @@ class ValueKind:
     pattern: re.Pattern[str] | None = None
     where: str = ""
 
-    def accepts(self, text: str, place: CommandPlace) -> bool:
+    def accepts(self, text: str, folders: CommandFolders) -> bool:
         """Return whether a value is of this kind."""
         if self.pattern is not None and not self.pattern.fullmatch(text):
             return False
@@ -73,10 +73,10 @@ class ValueKind:
             return not _goes_up(text)
         if self.where == "":
             return True
-        path = resolved(place.folder / text)
-        if self.where == "new" and (os.path.lexists(path) or why_runs_later(path, place.project)):
+        path = resolved(folders.folder / text)
+        if self.where == "new" and (os.path.lexists(path) or why_runs_later(path, folders.project)):
             return False
-        return path.is_relative_to(place.project)
+        return path.is_relative_to(folders.project)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,7 +383,9 @@ def _is_named(name: str, word: str) -> bool:
     return _NAME.fullmatch(word) is not None if name == "*" else word == name
 
 
-def why_unknown(usage: ProgramUse, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def why_unknown(
+    usage: ProgramUse, words: Sequence[PlainWord], folders: CommandFolders
+) -> str | None:
     """Return why a program may do more than its usage says with these arguments, as a clause.
 
     `words`: the arguments after the program and its subcommand. Returns None if all of them are
@@ -405,7 +407,7 @@ def why_unknown(usage: ProgramUse, words: Sequence[PlainWord], place: CommandPla
                 return "some programs read options even after `--`"
         elif text == "-" or not text.startswith("-"):
             operands.append(word)
-        elif not _is_option(usage, text, left, place):
+        elif not _is_option(usage, text, left, folders):
             return (
                 f"with `{_shown(word)}`, it may do more than read" if usage.reads else _more(word)
             )
@@ -415,11 +417,11 @@ def why_unknown(usage: ProgramUse, words: Sequence[PlainWord], place: CommandPla
     if usage.most is not None and len(operands) > usage.most:
         return f"with `{_shown(operands[usage.most])}` it could {usage.could}"
     for word in operands:
-        reason = _why_operand(usage, usage.operands, word, place)
+        reason = _why_operand(usage, usage.operands, word, folders)
         if reason is not None:
             return reason
     for word in after:
-        reason = _why_operand(usage, usage.after or (), word, place)
+        reason = _why_operand(usage, usage.after or (), word, folders)
         if reason is not None:
             return reason
     return None
@@ -429,11 +431,13 @@ def _is_given(usage: ProgramUse, text: str) -> bool:
     """Return whether a word is one of the options that the program needs, or ends in one."""
     letters = text[1:] if re.match("-[A-Za-z]", text) else ""
     flags = letters[: len(letters) - len(letters.lstrip(usage.flags)) + 1]
-    return text.partition("=")[0] in usage.needs or any(f"-{each}" in usage.needs for each in flags)
+    return text.partition("=")[0] in usage.needs or any(
+        f"-{letter}" in usage.needs for letter in flags
+    )
 
 
 def _is_option(
-    usage: ProgramUse, text: str, left: Iterator[PlainWord], place: CommandPlace
+    usage: ProgramUse, text: str, left: Iterator[PlainWord], folders: CommandFolders
 ) -> bool:
     """Return whether a word is one of the accepted options.
 
@@ -443,18 +447,18 @@ def _is_option(
         return True
     name, equals, value = text.partition("=")
     if text in usage.values:
-        return _is_value(usage.values[text], next(left, None), place)
+        return _is_value(usage.values[text], next(left, None), folders)
     if equals and len(name) > 2:
         kinds = usage.values.get(name) or usage.values.get(f"{name}=")
         if kinds is not None:
-            return any(kind.accepts(value, place) for kind in kinds)
+            return any(kind.accepts(value, folders) for kind in kinds)
     if text.startswith("--"):
         return name in usage.long or (not equals and f"{name}=" in usage.values)
-    return _are_letters(usage, text, left, place)
+    return _are_letters(usage, text, left, folders)
 
 
 def _are_letters(
-    usage: ProgramUse, text: str, left: Iterator[PlainWord], place: CommandPlace
+    usage: ProgramUse, text: str, left: Iterator[PlainWord], folders: CommandFolders
 ) -> bool:
     """Return whether a word such as `-xvf` consists of letters of accepted options."""
     for at, letter in enumerate(text[1:], 2):
@@ -463,13 +467,13 @@ def _are_letters(
         kinds = usage.values.get(f"-{letter}")
         if kinds is not None:
             value = PlainWord(text[at:]) if at < len(text) else next(left, None)
-            return _is_value(kinds, value, place)
+            return _is_value(kinds, value, folders)
         if letter not in usage.flags:
             return False
     return True
 
 
-def _is_value(kinds: Sequence[ValueKind], value: PlainWord | None, place: CommandPlace) -> bool:
+def _is_value(kinds: Sequence[ValueKind], value: PlainWord | None, folders: CommandFolders) -> bool:
     """Return whether a word can be an option's value.
 
     A file pattern can't, because it may match several names, of which the others are arguments. Nor
@@ -479,24 +483,24 @@ def _is_value(kinds: Sequence[ValueKind], value: PlainWord | None, place: Comman
         return False
     if value.text.startswith("-") and not _NUMBERS.match(value.text):
         return False
-    return any(kind.accepts(value.text, place) for kind in kinds)
+    return any(kind.accepts(value.text, folders) for kind in kinds)
 
 
 def _why_operand(
-    usage: ProgramUse, kinds: Sequence[ValueKind], word: PlainWord, place: CommandPlace
+    usage: ProgramUse, kinds: Sequence[ValueKind], word: PlainWord, folders: CommandFolders
 ) -> str | None:
     if word.glob is not None:
-        return _why_pattern_acts(word, word.glob, place)
+        return _why_pattern_acts(word, word.glob, folders)
     if word.text == "-":
         return None if usage.reads else _more(word)
-    if any(kind.accepts(word.text, place) for kind in kinds):
+    if any(kind.accepts(word.text, folders) for kind in kinds):
         return None
     of_files = any(kind.where in ("file", "git") for kind in kinds)
-    leads_out = place.is_outside(word.text) or _goes_up(word.text)
+    leads_out = folders.is_outside(word.text) or _goes_up(word.text)
     return outside(word) if of_files and leads_out else _more(word)
 
 
-def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
+def _why_pattern_acts(word: PlainWord, glob: int, folders: CommandFolders) -> str | None:
     """Return why a file pattern may match an option or a file outside the project.
 
     `glob`: the index of the pattern's first special character. Returns None if it can't.
@@ -505,14 +509,14 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | 
     folder, slash, start = start_text.rpartition("/")
     if not start_text or start_text.startswith(("-", "@")):
         return f"`{_shown(word)}` could match a file whose name looks like an option"
-    base = place.folder / (folder or slash)
-    if "/" in word.text[glob:] or start.startswith(".") or place.is_outside(base):
+    base = folders.folder / (folder or slash)
+    if "/" in word.text[glob:] or start.startswith(".") or folders.is_outside(base):
         return f"`{_shown(word)}` could match files outside of the project"
     try:
         with os.scandir(base) as entries:
             for count, entry in enumerate(entries):
                 linked = entry.is_symlink() and entry.name.startswith(start)
-                if count > _ENTRIES or (linked and place.is_outside(base / entry.name)):
+                if count > _ENTRIES or (linked and folders.is_outside(base / entry.name)):
                     return f"`{_shown(word)}` could match files outside of the project"
     except OSError:
         return f"`{_shown(word)}` is a pattern in a folder that can't be read"

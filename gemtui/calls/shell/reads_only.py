@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gemtui.calls.shell.command_safety import Workspace
-from gemtui.calls.shell.program_table import CommandPlace, outside, program_table, why_unknown
+from gemtui.calls.shell.program_table import CommandFolders, outside, program_table, why_unknown
 from gemtui.calls.shell.words import PlainWord
 
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
@@ -39,27 +39,27 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
     return left[0] if left and not left[0].startswith("-") else ""
 
 
-def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def why_acts(words: Sequence[PlainWord], folders: CommandFolders) -> str | None:
     """Return why a command may do more than read project files; None if it only reads.
 
     The reason is a phrase such as "it writes a file". Programs that git starts because of its
     configuration are not considered here.
     """
     name = program(words)
-    if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):
+    if name == "rg" and not Workspace.of(folders.project, "").trusts(words[0].text):
         return "its program is not in a system folder"
     if name == "sed":
-        return _why_sed_acts(words[1:], place)
+        return _why_sed_acts(words[1:], folders)
     rest = [word for word in words[1:] if name != "git" or word.text != "--no-pager"]
     row = program_table().find([name, *(word.text for word in rest)])
     if row is None or not row[1].reads:
         what = "git command" if name == "git" else "command"
         return f"gemtui does not recognise it as a read-only {what}"
     length, usage = row
-    return why_unknown(usage, rest[length - 1 :], place)
+    return why_unknown(usage, rest[length - 1 :], folders)
 
 
-def _why_sed_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def _why_sed_acts(words: Sequence[PlainWord], folders: CommandFolders) -> str | None:
     texts = [word.text for word in words]
     lines = len(texts) in (2, 3) and texts[0] == "-n" and _SED_LINES.fullmatch(texts[1])
     if not lines or any(word.glob is not None for word in words):
@@ -67,6 +67,6 @@ def _why_sed_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None
     for word in words[2:]:
         if word.text.startswith("-"):
             return _SED
-        if place.is_outside(word.text):
+        if folders.is_outside(word.text):
             return outside(word)
     return None

@@ -19,7 +19,7 @@ from typing import Final
 from gemtui.calls.git_repository import same_repository
 from gemtui.calls.shell.program_table import (
     PYTHON,
-    CommandPlace,
+    CommandFolders,
     ProgramUse,
     position_of_program,
     program_table,
@@ -72,7 +72,7 @@ def is_covered(
     prefix: str,
     words: Sequence[PlainWord],
     commands: Sequence[Sequence[PlainWord]],
-    place: CommandPlace,
+    folders: CommandFolders,
 ) -> bool:
     """Return whether an approved prefix covers a command.
 
@@ -90,52 +90,52 @@ def is_covered(
     similar = similar_commands(words)
     if similar.usage is None and texts != start:
         return False
-    return why_not_covered(words, commands, place) is None
+    return why_not_covered(words, commands, folders) is None
 
 
 def why_not_covered(
-    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
+    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], folders: CommandFolders
 ) -> str | None:
     """Return why “allow similar” doesn't even cover a command if it starts as approved.
 
     The arguments are those of `is_covered`. Returns None if it does.
     """
     name = program(words)
-    if name == "git" and not same_repository(place.project, place.folder):
+    if name == "git" and not same_repository(folders.project, folders.folder):
         return "its folder belongs to another git repository"
     if name == "cd":
-        return why_commands_act(commands, place)
+        return why_commands_act(commands, folders)
     similar = similar_commands(words)
     if similar.usage is not None:
-        reason = why_unknown(similar.usage, words[len(similar.start) :], place)
+        reason = why_unknown(similar.usage, words[len(similar.start) :], folders)
         return reason if reason is None or similar.usage.reads else _MORE
-    if place.folder != place.project:
+    if folders.folder != folders.project:
         return "gemtui doesn't know the program, which may be another one in this folder"
     if any(word.glob is not None for word in words):
         return "its file pattern can match other files each time"
-    file = next((word for word in words if _is_of_project(word.text, place)), None)
+    file = next((word for word in words if _is_of_project(word.text, folders)), None)
     return None if file is None else f"{file.text}, which is in the project, can change"
 
 
-def _is_of_project(text: str, place: CommandPlace) -> bool:
+def _is_of_project(text: str, folders: CommandFolders) -> bool:
     """Return whether a word names a file, folder, or link that is in the project now."""
     option = text[2:] if text.startswith("-") else ""
     for name in filter(None, (text, text.partition("=")[2], option)):
-        for path in map(Path, _paths_named(name, place)):
-            inside = path.is_relative_to(place.project) or not place.is_outside(path)
-            if inside and path != place.project and _is_there(path):
+        for path in map(Path, _paths_named(name, folders)):
+            inside = path.is_relative_to(folders.project) or not folders.is_outside(path)
+            if inside and path != folders.project and _is_there(path):
                 return True
     return False
 
 
-def _paths_named(name: str, place: CommandPlace) -> Iterator[str]:
+def _paths_named(name: str, folders: CommandFolders) -> Iterator[str]:
     """Yield the paths that a program may mean by a word, without endings such as `.py`.
 
     For example, `app.main:run` may be a function in `app/main.py`.
     """
     module = name.partition(":")[0]
     for path in (name, module, module.replace(".", "/")):
-        yield os.path.normpath(place.folder / path)
+        yield os.path.normpath(folders.folder / path)
 
 
 def _is_there(path: Path) -> bool:

@@ -17,7 +17,7 @@ from gemtui.calls.env_files import env_files as env_files_of
 from gemtui.calls.env_files import is_risky, risky_variables
 from gemtui.calls.git_repository import why_not_read_only
 from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.program_table import CommandPlace
+from gemtui.calls.shell.program_table import CommandFolders
 from gemtui.calls.shell.reads_only import git_subcommand, program, why_acts
 from gemtui.calls.shell.words import PlainWord, Unclear, first_unseen_character, plain_commands
 from gemtui.errors import reason_of
@@ -49,16 +49,16 @@ def why_ask(
     unseen = first_unseen_character(command)
     if unseen is not None:
         return unseen
-    place = command_place(project, dir_path)
-    if isinstance(place, str):
-        return place
+    folders = command_folders(project, dir_path)
+    if isinstance(folders, str):
+        return folders
     try:
         commands = plain_commands(unwrapped(command))
     except Unclear as unclear:
         return str(unclear)
     if env_files is None:
         env_files = found_env_files(project, environ)
-    acts = why_commands_act(commands, place)
+    acts = why_commands_act(commands, folders)
     if acts is not None:
         return acts
     for path in env_files:
@@ -66,20 +66,20 @@ def why_ask(
         if why is not None:
             return why
     for command_words in commands:
-        why = _why_environ(command_words, place, environ) or _why_git(command_words, place)
+        why = _why_environ(command_words, folders, environ) or _why_git(command_words, folders)
         if why is not None:
             return why
     return None
 
 
-def command_place(project: Path, dir_path: str) -> CommandPlace | str:
+def command_folders(project: Path, dir_path: str) -> CommandFolders | str:
     """Return where a call runs its command, or a clause saying why that is uncertain.
 
     `project`: the run's folder. `dir_path`: the call's argument of that name.
     """
     root = resolved(project)
     if not dir_path:
-        return CommandPlace(project=root, folder=root)
+        return CommandFolders(project=root, folder=root)
     if first_unseen_character(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
         return "its folder's name is ambiguous"
     folder = resolved(root / dir_path)
@@ -87,10 +87,12 @@ def command_place(project: Path, dir_path: str) -> CommandPlace | str:
         return "its folder is outside of the project"
     if not folder.is_dir():
         return "its folder does not exist"
-    return CommandPlace(project=root, folder=folder)
+    return CommandFolders(project=root, folder=folder)
 
 
-def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
+def why_commands_act(
+    commands: Sequence[Sequence[PlainWord]], folders: CommandFolders
+) -> str | None:
     """Return why one of several commands may do more than read, judging by its words.
 
     The reason is a clause; None if all of them only read.
@@ -98,7 +100,7 @@ def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlac
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the working directory for the commands after it"
     for words in commands:
-        why = why_acts(words, place)
+        why = why_acts(words, folders)
         if why is not None:
             return why
     return None
@@ -126,7 +128,7 @@ def _why_env_file(path: Path) -> str | None:
 
 
 def _why_environ(
-    words: Sequence[PlainWord], place: CommandPlace, environ: Mapping[str, str]
+    words: Sequence[PlainWord], folders: CommandFolders, environ: Mapping[str, str]
 ) -> str | None:
     name = program(words)
     if f"BASH_FUNC_{name}%%" in environ:
@@ -134,7 +136,7 @@ def _why_environ(
     for variable, value in environ.items():
         if variable in _LOADED or variable.startswith(_LOADED_PREFIX):
             entries = _entries(variable, value)
-            if not all(place.is_outside(entry or ".") for entry in entries):
+            if not all(folders.is_outside(entry or ".") for entry in entries):
                 return f"{variable} refers to files of the project"
     if name == "git":
         for variable in sorted(environ):
@@ -142,7 +144,7 @@ def _why_environ(
                 return f"{visible_line(variable[:60])} is set, which can change what git runs"
     if name == "rg" and "RIPGREP_CONFIG_PATH" in environ:
         return "RIPGREP_CONFIG_PATH is set, which can change what ripgrep runs"
-    return None if name in _BUILTINS or name == "rg" else _why_path(name, place, environ)
+    return None if name in _BUILTINS or name == "rg" else _why_path(name, folders, environ)
 
 
 def _entries(variable: str, value: str) -> Iterable[str]:
@@ -152,25 +154,25 @@ def _entries(variable: str, value: str) -> Iterable[str]:
     return [value] if variable == "BASH_ENV" else value.split(":")
 
 
-def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
+def _why_path(name: str, folders: CommandFolders, environ: Mapping[str, str]) -> str | None:
     """Return why PATH may not lead to a program outside the project, as a clause.
 
     `name`: the command's name, which is looked up in PATH. The reason is that PATH finds a program
     in the project, or none. Returns None if PATH finds a program outside the project.
     """
     for entry in environ.get("PATH", os.defpath).split(":"):
-        file = place.folder / entry / name
+        file = folders.folder / entry / name
         if not os.path.lexists(file):
             continue
-        if not place.is_outside(file.parent) or not place.is_outside(file):
+        if not folders.is_outside(file.parent) or not folders.is_outside(file):
             return f"PATH finds a program `{name}` inside the project"
         if os.access(file, os.X_OK) and file.is_file():
             return None
     return f"PATH contains no program `{name}`"
 
 
-def _why_git(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def _why_git(words: Sequence[PlainWord], folders: CommandFolders) -> str | None:
     if program(words) != "git":
         return None
     looks = git_subcommand(words) in ("status", "diff")
-    return why_not_read_only(place.project, place.folder, looks_at_files=looks)
+    return why_not_read_only(folders.project, folders.folder, looks_at_files=looks)

@@ -332,8 +332,8 @@ def _same(text: str) -> FindingDraft:
 
 
 def _same_tool(pair: tuple[str, str], other: tuple[str, str]) -> FindingDraft:
-    said = f'"{pair[1]}" of the server "{pair[0]}" and "{other[1]}" of the server "{other[0]}"'
-    return _same(f"two tools have the same name for Gemini CLI, {cli_name(*pair)}: {said}")
+    pairs = f'"{pair[1]}" of the server "{pair[0]}" and "{other[1]}" of the server "{other[0]}"'
+    return _same(f"two tools have the same name for Gemini CLI, {cli_name(*pair)}: {pairs}")
 
 
 def _same_server(server: str, other: str) -> FindingDraft:

@@ -146,11 +146,11 @@ class Document:
         `at`: None means at the end. Raises IndexError if it is out of range.
         """
         last = len(self._places)
-        place = last if at is None else at
-        if not 0 <= place <= last:
-            raise IndexError(place)
+        index = last if at is None else at
+        if not 0 <= index <= last:
+            raise IndexError(index)
         return self._with_rule(
-            place, LineBlock(kind=BlockKind.RULE, text=self._own(rule_text(rule)))
+            index, LineBlock(kind=BlockKind.RULE, text=self._own(rule_text(rule)))
         )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
@@ -228,16 +228,16 @@ class Document:
             raise IndexError(index)
         return places[index]
 
-    def _with_rule(self, place: int, piece: LineBlock) -> Self:
-        """Return the document with a block inserted before the rule with index `place`.
+    def _with_rule(self, index: int, piece: LineBlock) -> Self:
+        """Return the document with a block inserted before the rule with index `index`.
 
         Blank lines separate the block from its neighbours.
         """
         places = self._places
         blank = LineBlock(kind=BlockKind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
-        if place < len(places):
-            return self._with(places[place], places[place], [rule, blank])
+        if index < len(places):
+            return self._with(places[index], places[index], [rule, blank])
         at = places[-1] + 1 if places else len(self._pieces)
         above = self._pieces[at - 1].text if at else ""
         ended = LineBlock(kind=BlockKind.GAP, text=self._ended(above)[len(above) :])

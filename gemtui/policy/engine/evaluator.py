@@ -356,11 +356,11 @@ class Evaluator:
 
     def _context(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
         availability = self.availability(tool, subagent=subagent is not None)
-        known = availability.known
+        registered = availability.known
         subject = Subject(
             names=(*_called(tool), *((agent,) if agent is not None else ())),
-            server=known.server,
-            annotations=known.annotations or None,
+            server=registered.server,
+            annotations=registered.annotations or None,
             subagent=subagent,
         )
         rules = self._applying(subject)
@@ -377,7 +377,11 @@ class Evaluator:
         if self.stopped or not availability.found:
             by = availability.by.rule if availability.by else None
             settled = Outcome(
-                decision=Decision.DENY, offered=False, rule=by, found=False, setting=known.setting
+                decision=Decision.DENY,
+                offered=False,
+                rule=by,
+                found=False,
+                setting=registered.setting,
             )
         elif plain and not edits and not checkers:
             settled = Outcome(
@@ -418,18 +422,20 @@ class Evaluator:
         """
         availability = self._availabilities.get((tool, subagent))
         if availability is None:
-            known = self.registry.known(tool, subagent=subagent)
-            availability = self._availabilities[tool, subagent] = self._availability(tool, known)
+            registered = self.registry.known(tool, subagent=subagent)
+            availability = self._availabilities[tool, subagent] = self._availability(
+                tool, registered
+            )
         return availability
 
-    def _availability(self, tool: str, known: RegisteredTool) -> ToolAvailability:
-        if self.stopped or known.absent:
-            return ToolAvailability(known=known, offered=False, found=False)
-        hidden, by = self._hidden(known)
-        if not hidden and known.short:
-            hidden = self._namesake_hidden(known.short)
-        offered = not hidden and known.name == tool
-        return ToolAvailability(known=known, offered=offered, found=not hidden, by=by)
+    def _availability(self, tool: str, registered: RegisteredTool) -> ToolAvailability:
+        if self.stopped or registered.absent:
+            return ToolAvailability(known=registered, offered=False, found=False)
+        hidden, by = self._hidden(registered)
+        if not hidden and registered.short:
+            hidden = self._namesake_hidden(registered.short)
+        offered = not hidden and registered.name == tool
+        return ToolAvailability(known=registered, offered=offered, found=not hidden, by=by)
 
     def _namesake_hidden(self, short: str) -> bool:
         """Return whether the CLI has its own tool named `short`, and that tool is hidden.
@@ -439,15 +445,21 @@ class Evaluator:
         own = self.registry.known(short)
         return not own.absent and not own.server and self._hidden(own)[0]
 
-    def _hidden(self, known: RegisteredTool) -> tuple[bool, CompiledRule | None]:
+    def _hidden(self, registered: RegisteredTool) -> tuple[bool, CompiledRule | None]:
         """Return whether rules hide a tool, and which rule does.
 
         Arguments, aliases and subagents are ignored. A deny rule with a pattern is skipped; any
         other rule with a pattern makes the tool visible. If no rule decides, the tool is hidden if
         the mode's default decision is to deny.
         """
-        annotations = {**known.annotations, "_serverName": known.server} if known.server else None
-        subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
+        annotations = (
+            {**registered.annotations, "_serverName": registered.server}
+            if registered.server
+            else None
+        )
+        subject = Subject(
+            names=(registered.name,), server=registered.server, annotations=annotations
+        )
         for ready in self.rules:
             if self.mismatch(ready, subject) is None:
                 denies = ready.decision is Decision.DENY

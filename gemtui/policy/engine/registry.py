@@ -140,9 +140,11 @@ class Registry:
 
         It is a known server whose tools can have this name, or else what is before the first `_`.
         """
-        known = next((server for server in self._servers if is_name_of_server(name, server)), None)
+        registered = next(
+            (server for server in self._servers if is_name_of_server(name, server)), None
+        )
         server, _, short = name[len(MCP_PREFIX) :].partition("_")
-        return known or (server if server and short else None)
+        return registered or (server if server and short else None)
 
     def _why_not(self, server: str | None, name: str) -> str:
         if server is None:
@@ -167,5 +169,5 @@ class Registry:
         return ""
 
 
-def _absent(known: RegisteredTool, why: str, setting: str = "") -> RegisteredTool:
-    return replace(known, absent=why, setting=setting)
+def _absent(tool: RegisteredTool, why: str, setting: str = "") -> RegisteredTool:
+    return replace(tool, absent=why, setting=setting)

@@ -33,8 +33,12 @@ class CompiledChecker(NamedTuple):
 
 def compile_checkers(checkers: Iterable[SafetyChecker]) -> tuple[CompiledChecker, ...]:
     """Return the checkers in the order in which the CLI uses them."""
-    every = [CompiledChecker(each, one) for each in checkers for one in compile_rules([each.rule])]
-    return tuple(sorted(every, key=lambda each: -each.condition.key))
+    every = [
+        CompiledChecker(checker, one)
+        for checker in checkers
+        for one in compile_rules([checker.rule])
+    ]
+    return tuple(sorted(every, key=lambda checker: -checker.condition.key))
 
 
 def checked(
@@ -111,7 +115,7 @@ def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
             Decision.DENY,
             "denies paths that contain .git, .env, node_modules or gha-creds-*.json",
         )
-    if any(map(_VSCODE.fullmatch, (name for each in inside for name in path_names(each)))):
+    if any(map(_VSCODE.fullmatch, (name for spelling in inside for name in path_names(spelling)))):
         return Decision.ASK_USER, "always asks about files in .vscode"
     if not inside:
         return Decision.DENY, "denies paths outside of the workspace"

@@ -139,10 +139,10 @@ class Explanation:
 
 def table_at(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """Return the table under successive keys of the settings; {} if there is none."""
-    here: Any = settings
+    value: Any = settings
     for name in path:
-        here = here.get(name) if isinstance(here, Mapping) else None
-    return here if isinstance(here, Mapping) else {}
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
 
 
 def names_at(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:

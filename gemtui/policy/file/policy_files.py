@@ -48,11 +48,11 @@ def policy_entries(folder: Path) -> list[PolicyEntry]:
     """
     with os.scandir(folder) as entries:
         policies = [
-            PolicyEntry(folder / each.name, _skipped(each))
-            for each in entries
-            if each.name.lower().endswith(ENDING)
+            PolicyEntry(folder / entry.name, _skipped(entry))
+            for entry in entries
+            if entry.name.lower().endswith(ENDING)
         ]
-    return sorted(policies, key=lambda each: os.fsencode(each.path.name))
+    return sorted(policies, key=lambda entry: os.fsencode(entry.path.name))
 
 
 def _skipped(entry: os.DirEntry[str]) -> SkipReason | None:

@@ -271,9 +271,9 @@ class _Body(NamedTuple):
     end: int
 
 
-def _between(lines: Sequence[str], found: Sequence[_Body]) -> Iterator[LineBlock]:
+def _between(lines: Sequence[str], bodies: Sequence[_Body]) -> Iterator[LineBlock]:
     at = 0
-    for kind, start, end in found:
+    for kind, start, end in bodies:
         if start > at:
             yield LineBlock(kind=BlockKind.GAP, text="".join(lines[at:start]))
         yield LineBlock(kind=kind, text="".join(lines[start:end]))

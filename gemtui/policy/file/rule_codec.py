@@ -198,8 +198,8 @@ def _quoted(text: str) -> str:
     return f'"{_HIDDEN.sub(_escaped, text)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}"
 
 
 def rules_to_toml(rules: Iterable[Rule]) -> str:

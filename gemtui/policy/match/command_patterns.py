@@ -132,7 +132,7 @@ def _mentions(pattern: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL_IN_COMMANDS.sub(lambda found: f"\\{found[0]}", text)
+    return _SPECIAL_IN_COMMANDS.sub(lambda match: f"\\{match[0]}", text)
 
 
 def _unescaped(text: str) -> str:

@@ -309,19 +309,19 @@ def _names(ready: CompiledRule, name: str, server: str | None) -> bool:
     return wanted == rule_name(server, name)
 
 
-def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bool:
-    return found is not None and all(
-        key in found and _same(value, found[key]) for key, value in wanted.items()
+def _annotated(wanted: Mapping[str, Any], annotations: Mapping[str, Any] | None) -> bool:
+    return annotations is not None and all(
+        key in annotations and _same(value, annotations[key]) for key, value in wanted.items()
     )
 
 
-def _same(wanted: Any, found: Any) -> bool:
+def _same(wanted: Any, actual: Any) -> bool:
     """Compare values as JavaScript's `===` does: tables and lists are never equal."""
-    if isinstance(wanted, bool) or isinstance(found, bool):
-        return wanted is found
-    if isinstance(wanted, int | float) and isinstance(found, int | float):
-        return float(wanted) == float(found)
-    return isinstance(wanted, str) and wanted == found
+    if isinstance(wanted, bool) or isinstance(actual, bool):
+        return wanted is actual
+    if isinstance(wanted, int | float) and isinstance(actual, int | float):
+        return float(wanted) == float(actual)
+    return isinstance(wanted, str) and wanted == actual
 
 
 def _tools_text(rule: Rule) -> str:

@@ -124,7 +124,7 @@ def _starts(roots: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", text)
 
 
 # --- describing ----------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def anywhere_in_command(pattern: str) -> str:
 def _word(word: str) -> str:
     front = r"\b" if re.match(r"\w", word) else ""
     end = r"\b" if re.search(r"\w$", word) else ""
-    escaped = _SPECIAL_IN_COMMANDS.sub(lambda found: f"\\{found[0]}", json_string(word)[1:-1])
+    escaped = _SPECIAL_IN_COMMANDS.sub(lambda match: f"\\{match[0]}", json_string(word)[1:-1])
     return f"{front}{escaped}{end}"
 
 

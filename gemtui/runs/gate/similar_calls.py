@@ -21,7 +21,7 @@ from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
 from gemtui.calls.shell.similar_options import is_covered, similar_commands, why_not_covered
-from gemtui.calls.shell.unasked import command_place
+from gemtui.calls.shell.unasked import command_folders
 from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import resolved
 from gemtui.jsonfile import read_object
@@ -103,9 +103,9 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
         refused = prefix_of(part.text)
         if isinstance(refused, NoPrefix):
             return SimilarCalls(words=f"{refused.what}: {refused.why}")
-    place = command_place(cwd, folder or "")
-    if isinstance(place, str):
-        return SimilarCalls(words=place)
+    folders = command_folders(cwd, folder or "")
+    if isinstance(folders, str):
+        return SimilarCalls(words=folders)
     try:
         commands = plain_commands(unwrapped(command))
     except Unclear as unclear:
@@ -116,7 +116,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
     opens: list[str] = []
     exact: list[str] = []
     for part, words in zip(reading.parts, commands, strict=True):
-        reason = why_not_covered(words, commands, place)
+        reason = why_not_covered(words, commands, folders)
         if reason is not None:
             return SimilarCalls(words=reason)
         similar = similar_commands(words)
@@ -274,17 +274,17 @@ class Granted:
         only compares strings, and treats characters as whitespace that bash does not. A prefix
         never approves a dangerous command.
         """
-        place = command_place(self._workspace, string(call.args.get("dir_path")))
+        folders = command_folders(self._workspace, string(call.args.get("dir_path")))
         command = unwrapped(string(call.args.get("command")))
         try:
             commands = plain_commands(command)
         except Unclear:
             return False
-        if isinstance(place, str) or dangers(command, place.project, str(place.folder)):
+        if isinstance(folders, str) or dangers(command, folders.project, str(folders.folder)):
             return False
         prefixes = [prefix for rule in policy.rules for prefix in rule.command_prefixes]
         return all(
-            any(is_covered(prefix, words, commands, place) for prefix in prefixes)
+            any(is_covered(prefix, words, commands, folders) for prefix in prefixes)
             for words in commands
         )
 
