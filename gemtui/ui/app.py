@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -239,6 +240,10 @@ class GemtuiApp(ThemedApp):
         This includes runs of other gemtui processes.
         """
         return await self.runs.is_working_in(session)
+
+    async def next_run_asks(self, folder: Path) -> bool:
+        """Return whether the next run in a folder asks before calls, instead of denying them."""
+        return await self.runs.next_asks(folder)
 
     # --- app-wide actions --------------------------------------------------------------------
 

@@ -384,6 +384,11 @@ class AppBase(OrdersKeys):
         del session
         return False
 
+    async def next_run_asks(self, folder: Path) -> bool:
+        """Return whether the next run in a folder asks before calls, instead of denying them."""
+        del folder
+        return False
+
     def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
         """Return the mode tabs for a header, each with its symbol from `signs`.
 

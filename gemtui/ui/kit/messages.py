@@ -111,10 +111,14 @@ class ChatRequested(Message):
 
 @dataclass
 class RunWithPolicyRequested(Message):
-    """Request to show the run pane, ready for a run with these policies and this mode."""
+    """Request to show the run pane, ready for a run with these policies.
+
+    `mode`: the approval mode; None means the one that is chosen there, and then the pane is left as
+    it is otherwise.
+    """
 
     policies: tuple[Path, ...]
-    mode: ApprovalMode
+    mode: ApprovalMode | None
 
 
 @dataclass

@@ -62,10 +62,9 @@ def command_preview(
     the program that would receive the arguments. `runs`: the folder that contains one subfolder for
     each run's own files. Blocking: checks which files exist.
     """
-    file = None if draft.opened is None else draft.opened.file
-    if file is None:
+    if draft.opened is None:
         return CommandPreview(problem="Save the policy to see its command here.")
-    given = (file.path,) if file.origin in NAMED else ()
+    given = _named_files(draft)
     options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
     folder = runs / str(uuid.uuid4())
     try:
@@ -89,6 +88,11 @@ def command_preview(
     )
 
 
+def _named_files(draft: Draft) -> tuple[Path, ...]:
+    file = None if draft.opened is None else draft.opened.file
+    return () if file is None or file.origin not in NAMED else (file.path,)
+
+
 class PolicyEditor:
     """Edits one policy at a time, `draft`, as it would apply to runs in `folder`.
 
@@ -101,6 +105,11 @@ class PolicyEditor:
         self.draft = Draft()
         self.begun = asyncio.Event()
         self._machine: tuple[Machine, str] | None = None
+
+    @property
+    def named_files(self) -> tuple[Path, ...]:
+        """The files that a run must name to use the policy; () if Gemini CLI loads it by itself."""
+        return _named_files(self.draft)
 
     # --- loading -------------------------------------------------------------------------------
 
@@ -135,6 +144,7 @@ class PolicyEditor:
         for problem in context.problems:
             if problem not in draft.around.problems:
                 self._app.show_message(problem, problem=True)
+        draft.asks = await self._app.next_run_asks(self.folder)
         if context != draft.around:
             draft.set_context(context)
         self._machine = await asyncio.to_thread(self._app.adapter.planned_machine, self.folder)

@@ -124,13 +124,14 @@ def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Conten
         yield Content("x to fix")
 
 
-def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
-    """Return a line that lists all approval modes, with `mode` marked."""
+def mode_line(draft: Draft, glyphs: Glyphs) -> Content:
+    """Return a line that lists all approval modes, with the draft's marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
     for offered in ApprovalMode:
-        chosen = offered is mode
+        chosen = offered is draft.mode
         sign = glyphs.doing if chosen else " "
         parts.append((f"({sign}) {offered.value}  ", "$text-accent" if chosen else "dim"))
+    parts.append(("asks me" * draft.asks, "dim"))
     return Content.assemble(*parts)
 
 
@@ -216,7 +217,7 @@ class PolicyMain(Vertical):
         self.rules.show_rules(draft, self._words, place)
         self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
         self.levels.show_levels(draft)
-        self.query_one("#mode", Static).update(mode_line(draft.mode, glyphs))
+        self.query_one("#mode", Static).update(mode_line(draft, glyphs))
         self.query_one(PolicyTools).show(draft)
         self._say_title(draft)
         self._say_level()

@@ -27,7 +27,7 @@ from gemtui.ui.kit.messages import RunWithPolicyRequested
 from gemtui.ui.kit.screens import DIALOG, FullScreen, ScreenPart, dialog
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.policy import edits, files
-from gemtui.ui.policy.editor import NAMED, CommandPreview, PolicyEditor
+from gemtui.ui.policy.editor import CommandPreview, PolicyEditor
 from gemtui.ui.policy.edits import EditedDocument, Make
 from gemtui.ui.policy.levels import LISTS, LevelRows, ToolListScreen, choose_level, choose_tools
 from gemtui.ui.policy.main_pane import PolicyMain, draft_state, folder_words
@@ -100,27 +100,35 @@ class RuleKeys(ScreenPart["PolicyScreen"]):
             form = RuleForm(document, rule, project=self.screen.editor.folder, place=place)
             await self._fill_in(form, place)
 
-    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
+    async def _fill_in(self, form: RuleForm, place: int | None = None) -> bool:
+        """Show a form, and return whether the draft has the rule in it now."""
         screen, seen = self.screen, self.screen.draft.document
         wanted = await screen.gemtui.push_screen_wait(form)
-        if wanted is not None:
-            await screen.edit(edits.edit_from_form(seen, place, wanted))
-            screen.main.take_focus()
+        if wanted is None:
+            return False
+        await screen.edit(edits.edit_from_form(seen, place, wanted))
+        screen.main.take_focus()
+        return screen.draft.document is not seen
 
     @dialog
     async def offer(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show a form with a rule that would allow a call, so that the user can add it.
+        """Show a form with a rule that would allow a call of a run, and go back to the run.
 
-        `policies`: the policy files of the run that made the call. If one of them is gemtui's own,
-        the rule is added there.
+        If the user adds the rule, it is saved, unless the policy had unsaved changes before.
+        `policies`: the policy files of the next run. If one of them is gemtui's own, the rule is
+        added there; otherwise, the run will use the policy with the rule, too.
         """
         screen, editor = self.screen, self.screen.editor
         await editor.begun.wait()
         await editor.open_own_policy(policies)
         screen.main.switch(simple=False)
         form = await form_allowing(screen.gemtui, Simulation(screen.draft, editor.folder), call)
-        if form is not None:
-            await self._fill_in(form)
+        others_unsaved = screen.draft.changed
+        if form is not None and await self._fill_in(form):
+            if not others_unsaved:
+                await editor.save()
+            policies = (*policies, *(file for file in editor.named_files if file not in policies))
+        screen.post_message(RunWithPolicyRequested(tuple(policies), None))
 
     # --- the selected rule ---------------------------------------------------------------------
 
@@ -200,9 +208,8 @@ class FileKeys(ScreenPart["PolicyScreen"]):
             answer = await files.ask_before_run(app, editor.draft)
         ready = answer == "saved" or (answer == "save" and await editor.save())
         if ready and editor.draft.opened is not None:
-            file = editor.draft.opened.file
-            given = (file.path,) if file.origin in NAMED else ()
-            self.screen.post_message(RunWithPolicyRequested(given, editor.draft.mode))
+            named = editor.named_files
+            self.screen.post_message(RunWithPolicyRequested(named, editor.draft.mode))
 
     def action_copy_command(self) -> None:
         app, preview = self.screen.gemtui, self.screen.preview

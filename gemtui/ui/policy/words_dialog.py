@@ -26,7 +26,7 @@ from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.draw import decision_symbol
 
 _OFFERED = 6
-_NAMED = 5
+_NAMED = 4
 """The maximum number of tools to list per decision; the pane's table lists all."""
 _FOLDERS = 200
 """The maximum number of the project's folders to offer as completions."""
@@ -122,7 +122,8 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
             document = document.add(rule)
     policy = draft.around.before + document.policy + draft.around.after
     rows = tool_rows(policy, draft.mode, draft.setup)
-    return _Made(sentences, tuple((row.headless.decision, row.tool) for row in rows))
+    outcomes = [(row.interactive if draft.asks else row.headless, row.tool) for row in rows]
+    return _Made(sentences, tuple((outcome.decision, tool) for outcome, tool in outcomes))
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
@@ -153,10 +154,9 @@ def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
 
 
 def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator[Content]:
-    yield Content.styled(
-        f"All other calls in mode {draft.mode.value}, headless (ask means deny)", "bold"
-    )
-    for decision in Decision:
+    asks = "“Ask me” is on" if draft.asks else "headless (ask means deny)"
+    yield Content.styled(f"All other calls in mode {draft.mode.value}, {asks}", "bold")
+    for decision in _STYLES:
         names = [name for tool_decision, name in tools if tool_decision is decision]
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

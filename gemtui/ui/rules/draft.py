@@ -49,8 +49,9 @@ class Draft:
 
     `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
     mode, used for decisions and for runs started from the policy pane; it isn't part of the file.
-    `around`: everything else that influences decisions. `moved_on`: whether another program has
-    changed the file since it was read.
+    `asks`: whether these runs ask the user about calls; otherwise, they deny what they would have
+    to ask about. `around`: everything else that influences decisions. `moved_on`: whether another
+    program has changed the file since it was read.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Draft:
     ) -> None:
         self.opened, self.mode = opened, mode
         self.around = around or PolicyContext()
-        self.moved_on = False
+        self.asks = self.moved_on = False
         document = Document.parse("") if opened is None else opened.document
         self._saved = document.text
         self._steps = [Revision(document, "")]

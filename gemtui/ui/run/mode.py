@@ -7,6 +7,7 @@ only look at sessions.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -164,8 +165,13 @@ class RunMode:
         if folder is not None:
             screen.new_run_in(folder)
 
-    async def show_with_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Show the run pane, ready for a run with these policy files and this mode."""
+    async def show_with_policies(
+        self, policies: tuple[Path, ...], mode: ApprovalMode | None
+    ) -> None:
+        """Show the run pane, ready for a run with these policy files and this mode.
+
+        `mode`: None means the one that is chosen there.
+        """
         screen = await self._switched()
         await screen.use_policies(policies, mode)
 
@@ -284,6 +290,16 @@ class RunMode:
     def _shows(self, run: LiveRun) -> bool:
         app = self._app
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
+
+    async def next_asks(self, folder: Path) -> bool:
+        """Return whether the next run asks the user before calls, instead of denying them.
+
+        `folder`: where it starts, if the run pane hasn't been shown yet.
+        """
+        if self._made is not None:
+            await self._made.next_run.wait_loaded()
+            return self._made.options.asks
+        return await asyncio.to_thread(_asks_by_default, folder)
 
     async def is_working_in(self, session: str) -> bool:
         """Return whether a run is working in this session.
@@ -430,6 +446,17 @@ def _untold() -> tuple[str, ...]:
 def _asks(run: LiveRun) -> bool:
     """Return whether a run is waiting for the user's answer to a question."""
     return bool(run.run.gate.waiting())
+
+
+def _asks_by_default(folder: Path) -> bool:
+    """Return whether a run asks if the user chooses no options in the run pane."""
+    from gemtui.agent.folder_options import options_for
+    from gemtui.extension.status import HookState, extension_state
+
+    with suppress(OSError):
+        if (kept := options_for(folder)) is not None:
+            return kept.ask
+    return extension_state(os.environ, folder, for_run=True).state is HookState.READY
 
 
 def _may_run(place: Path) -> bool:

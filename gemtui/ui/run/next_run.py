@@ -190,8 +190,12 @@ class NextRun(RunPart):
         """Make the next run continue this session; None makes it start a new one."""
         self.options = replace(self.options, resume=session)
 
-    def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files and this mode for the next run."""
+    def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode | None) -> None:
+        """Use these policy files for the next run, and this mode unless it is None."""
+        if mode is None:
+            if policies != self.options.policies:
+                self._choose(replace(self.options, policies=policies))
+            return
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._chosen, self._kept, self._mode_chosen = True, False, False
         self.screen.show_options()

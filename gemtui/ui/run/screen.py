@@ -207,11 +207,15 @@ class RunScreen(RunPane):
         if text != self.prompt.text:
             self.prompt.set_text(text)
 
-    async def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files and this mode for the next run."""
+    async def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode | None) -> None:
+        """Use these policy files and this mode for the next run.
+
+        `mode`: None keeps the mode, and the focus where it is.
+        """
         await self.next_run.wait_loaded()
         self.next_run.use_policies(policies, mode)
-        self.prompt.focus()
+        if mode is not None:
+            self.prompt.focus()
 
     def paint(self) -> None:
         """Draw the changes in the run on screen since the last frame."""

@@ -57,7 +57,7 @@ class Simulation:
     def __init__(self, draft: Draft, project: Path) -> None:
         self.draft, self.project = draft, project
         self.mode = draft.mode
-        self.interactive = False
+        self.interactive = draft.asks
         self.taken: tuple[Rule, ...] = ()
         self._made: tuple[object, Engine] | None = None
 

@@ -616,8 +616,10 @@ async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home:
         await me.form()
         await me.sees("It will be added to the policy work.")
         await me.press("escape")
-        assert me.draft.opened is not None
-        assert me.draft.opened.file.path == mine
+        draft = me.app.policies.draft
+        assert draft is not None
+        assert draft.opened is not None
+        assert draft.opened.file.path == mine
 
 
 REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
@@ -650,8 +652,15 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         await me.sees("It will be added to the policy work.")
         assert not me.draft.changed
         await me.press("ctrl+s")
-        await me.until(lambda: len(me.draft.entries) == 2)
-        assert len(rules(path)) == 1
+        await me.until(lambda: me.app.screen is screen)
+        assert len(rules(path)) == 2
+        await me.until(lambda: screen.options.policies == (path,))
+        await me.sees("policy work", "1 denied")
+        await me.press("p")
+        await me.form()
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is screen)
+        assert len(rules(path)) == 2
 
 
 async def test_a_large_policy_is_edited_without_holding_up_the_screen(home: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gemtui.agent.folder_options import remember_options
+from gemtui.agent.options import AgentOptions
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
@@ -33,6 +35,14 @@ async def test_a_goal_in_one_line_becomes_rules(home: Path) -> None:
         await me.press("enter")
         await me.lacks("Rules from sentences")
         assert len(me.draft.entries) == 4
+
+
+async def test_decisions_are_those_of_a_run_that_asks_if_the_next_run_does(home: Path) -> None:
+    remember_options(AgentOptions(cwd=home / "project", ask=True))
+    async with planner(home, BOTH) as me:
+        await me.does("w", "All other calls in mode default, “Ask me” is on", "ask   run_shell")
+        await me.does("escape", "asks me")
+        await me.does("t", "Try a call", "mode default, interactive")
 
 
 async def test_examples_are_shown_and_kept_from_a_tried_call(home: Path) -> None:
