@@ -8,6 +8,7 @@ interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -60,10 +61,12 @@ Exit codes: 0 done; 1 failed, or nothing found; 2 wrong usage, or an unknown or
 ambiguous ID; 130 interrupted.
 \b
 Shell completion, including session ids: add the line for your shell to its file.
-  ~/.bashrc   eval "$(_GEMTUI_COMPLETE=bash_source gemtui)"
-  ~/.zshrc    eval "$(_GEMTUI_COMPLETE=zsh_source gemtui)"
+  ~/.bashrc   eval "$(gemtui completion bash)"
+  ~/.zshrc    eval "$(gemtui completion zsh)"
   ~/.config/fish/completions/gemtui.fish
-              _GEMTUI_COMPLETE=fish_source gemtui | source
+              gemtui completion fish | source
+  $PROFILE    gemtui completion powershell | Out-String | Invoke-Expression
+The manual, offline: gemtui help
 """
 
 
@@ -76,6 +79,8 @@ def main(args: Sequence[str] | None = None) -> int:
         Path.home()
     except RuntimeError:
         return _complain(None, 2, "your home folder is unknown: set the variable HOME")
+    if os.environ.get("_GEMTUI_COMPLETE", "").startswith("powershell"):
+        import gemtui.commands.help  # noqa: F401  (it has the class for PowerShell)
     try:
         code = root.main(args, prog_name=PROGRAM, standalone_mode=False)
     except click.ClickException as error:
@@ -92,6 +97,15 @@ def main(args: Sequence[str] | None = None) -> int:
             error,
             1,
             f"a path can't be written in the locale's encoding, {error.encoding}: set PYTHONUTF8=1",
+        )
+    except ModuleNotFoundError as error:
+        if error.name != "tantivy":
+            raise
+        return _complain(
+            error,
+            1,
+            "the search needs the package tantivy, which is not published for Windows on ARM: use "
+            "Python for AMD64, which runs there too",
         )
     except (click.Abort, KeyboardInterrupt):
         return 130
@@ -345,6 +359,8 @@ for _name, _module, _help in (
     ("review", "undo", "Print what a session changed, or revert some of it."),
     ("checkpoints", "undo", "List the checkpoints of a session."),
     ("mcp", "mcp", "Serve stored sessions to agents, read-only (MCP)."),
+    ("help", "help", "Print a page of the manual, or list the pages."),
+    ("completion", "help", "Print the completion script of a shell."),
     ("doctor", "doctor", "Check sessions, Gemini CLI, and gemtui's own files."),
 ):
     root.add_command(LaterCommand(_name, _module, _help))

@@ -20,7 +20,16 @@ from gemtui.commands.shared_options import LaterCommand
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.rows import each_row
-from tests.tools.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
+from tests.tools.documents import (
+    ASSETS,
+    HERE,
+    MAN_PAGE,
+    PANES,
+    PARTS,
+    documents,
+    man_page,
+    rewritten,
+)
 
 DATA = Path(__file__).parent / "data" / "sessions"
 TEXTS = {path: path.read_text(encoding="utf-8") for path in documents()}
@@ -32,6 +41,10 @@ each_document = pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.nam
 @each_document
 def test_its_tables_are_those_of_the_program(path: Path) -> None:
     assert rewritten(TEXTS[path]) == TEXTS[path], "run: python -m tests.tools.documents"
+
+
+def test_the_manual_page_is_that_of_the_program() -> None:
+    assert MAN_PAGE.read_text() == man_page(), "run: python -m tests.tools.documents"
 
 
 def test_every_table_has_a_place() -> None:
@@ -50,7 +63,7 @@ def test_a_table_that_says_otherwise_is_found() -> None:
 
 
 def test_the_first_page_is_short_and_leads_to_all_others() -> None:
-    assert len(README.split()) < 700
+    assert len(re.sub("<!--.*?-->", "", README, flags=re.S).split()) < 700
     others = [path.name for path in TEXTS if path.parent == ASSETS]
     assert [name for name in others if f"](assets/{name}" not in README] == []
 

@@ -6,6 +6,7 @@ Skipped where the tests' own requirements are older and lack the build backend; 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.terminal import Terminal
+from tests.tools.documents import ASSETS
 
 pytestmark = [
     pytest.mark.covers("pyproject.toml", "gemtui/demo", "gemtui/cli.py"),
@@ -75,15 +77,30 @@ def files_of(root: Path, *folders: str) -> set[str]:
 def test_the_source_archive_holds_code_tests_documents_and_licence(sdist: Path) -> None:
     folders = (".ci", ".github", "assets", "gemtui", "tests")
     beside = {".gitignore", ".pre-commit-config.yaml", "LICENSE", "PKG-INFO"}
-    beside |= {"README.md", "pyproject.toml"}
+    beside |= {"README.md", "hatch_build.py", "pyproject.toml"}
     assert files_of(sdist, ".") == files_of(HERE, *folders) | beside
 
 
-def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_its_manual_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
-    assert names == files_of(HERE, "gemtui") | {f"gemtui-{VERSION}.dist-info/{n}" for n in about}
+    pages = {f"gemtui/manual/{page.name}" for page in ASSETS.glob("*.md")}
+    man = {f"gemtui-{VERSION}.data/data/share/man/man1/gemtui.1"}
+    own = {f"gemtui-{VERSION}.dist-info/{name}" for name in about}
+    assert names == files_of(HERE, "gemtui") | pages | man | own
+
+
+def test_what_is_published_is_accepted_and_leads_nowhere_but_to_the_web(
+    sdist: Path, wheel: Path
+) -> None:
+    words = [sys.executable, "-m", "twine", "check", "--strict", str(wheel)]
+    subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE)
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"gemtui-{VERSION}.dist-info/METADATA").decode()
+    assert metadata == (sdist / "PKG-INFO").read_text()
+    assert "uvx gemtui" in metadata
+    assert not re.findall(r"\]\((?!https://)|<!--|Project-URL", metadata)
 
 
 @pytest.fixture
@@ -106,6 +123,9 @@ def test_the_wheel_is_enough(
 ) -> None:
     said = subprocess.check_output([installed, "--version"], text=True, timeout=PATIENCE)
     assert said == f"gemtui {VERSION}\n"
+    page = subprocess.check_output([installed, "help", "undo"], text=True, timeout=PATIENCE)
+    assert page.startswith("# Undo\n")
+    assert (installed.parents[1] / "share/man/man1/gemtui.1").exists()
     monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.05")
     words = [str(installed), "--demo"]
     with Terminal(words, environ=dict(os.environ), folder=tmp_path) as screen:

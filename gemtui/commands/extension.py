@@ -12,7 +12,7 @@ from gemtui.agent.detect import detect_cli
 from gemtui.commands.output import agreed, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
-from gemtui.extension.install import MCP, before_install, removal_notes
+from gemtui.extension.install import MCP, before_install, cached_program, removal_notes
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.text import clean_line
 
@@ -58,8 +58,15 @@ def install(yes: bool, mcp: bool | None) -> int:
         cli.program()
         if not _agreed(before_install(mcp=bool(mcp)), "Install the extension?", yes=yes):
             return 1
-    elif mcp and not before.offers_mcp and not _agreed([MCP], "Let agents read sessions?", yes=yes):
-        return 1
+    else:
+        for warning in cached_program():
+            note(warning)
+        if (
+            mcp
+            and not before.offers_mcp
+            and not _agreed([MCP], "Let agents read sessions?", yes=yes)
+        ):
+            return 1
     state = action.install_extension(cli, mcp=mcp)
     _say_state(state)
     return 0 if state.state is HookState.READY else 1

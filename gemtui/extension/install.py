@@ -9,10 +9,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+
+import platformdirs
 
 from gemtui.agent.detect import Detected, is_older
 from gemtui.errors import CliNotFound, ExtensionError, reason_of
@@ -173,6 +177,7 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
     )
     if mcp:
         yield MCP
+    yield from cached_program(environ)
     yield (
         f"gemtui writes the extension to {short_path(extension_dir())}. Under "
         f"{short_path(gemini_home(environ))}, Gemini CLI's own command `gemini extensions link` "
@@ -183,6 +188,23 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
     )
     yield f"Gemini CLI's warning about every extension: “{_WARNING}”"
     yield "To remove it again: gemtui extension remove"
+
+
+def cached_program(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Yield a warning if the hooks would start a Python that a cache may lose.
+
+    `uvx gemtui` and `pipx run gemtui` put it there.
+    """
+    program = Path(sys.executable)
+    caches = [Path(platformdirs.user_cache_dir())]
+    caches += [Path(environ[name]) for name in ("UV_CACHE_DIR",) if environ.get(name)]
+    is_of_pipx = ("pipx", ".cache") in pairwise(program.parts)
+    if is_of_pipx or any(program.is_relative_to(cache) for cache in caches):
+        yield (
+            f"Checkpoints by hooks and `gemtui mcp` start {short_path(program)}, which lies in a "
+            "cache that uv or pipx may empty: install gemtui first, with `uv tool install gemtui` "
+            "or `pipx install gemtui`."
+        )
 
 
 def removal_notes(environ: Mapping[str, str] = os.environ) -> Iterator[str]:

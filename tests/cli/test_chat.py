@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -51,8 +52,11 @@ class Talk(Terminal):
     def hears(self, *texts: str) -> None:
         """Wait until all of this is said after what was heard before."""
         for words in texts:
-            self.until(lambda words=words: words in self.spoken[self._heard :], words)
+            self.until(partial(self._has, words), words)
             self._heard = self.spoken.index(words, self._heard) + len(words)
+
+    def _has(self, words: str) -> bool:
+        return words in self.spoken[self._heard :]
 
     def says(self, line: str) -> None:
         self.press(f"{line}\r")

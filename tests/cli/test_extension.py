@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.extension import install as action
+from gemtui.extension.install import before_install
 from gemtui.paths import config_file, extension_dir, gemini_home
 from tests.cli.conftest import Gemtui, has, put
 from tests.cli.shapes import fits
@@ -163,3 +164,24 @@ def test_a_cli_without_such_hooks_is_too_old(
     assert answer.code == 1
     assert "Gemini CLI 0.25.2 does not run hooks of extensions" in answer.complaint
     assert not extension_dir().exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "is_cached"),
+    [
+        ("~/.cache/uv/archive-v0/1/bin/python", True),
+        ("~/.cache/pipx/1/bin/python", True),
+        ("~/.local/pipx/.cache/1/bin/python", True),
+        ("/elsewhere/1/bin/python", True),
+        ("~/.local/share/uv/tools/gemtui/bin/python", False),
+        ("~/.local/share/pipx/venvs/gemtui/bin/python", False),
+    ],
+)
+def test_a_python_that_a_cache_may_lose_is_named_before_its_hooks_are_installed(
+    program: str, is_cached: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    path = str(Path(program).expanduser())
+    monkeypatch.setattr("sys.executable", path)
+    told = "\n".join(before_install({"UV_CACHE_DIR": "/elsewhere"}))
+    assert ("a cache that uv or pipx may empty" in told) is is_cached

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from gemtui.paths import cache_dir
 from gemtui.search import matching
 from tests.cli.conftest import Answer, Gemtui, has, values
 from tests.cli.shapes import fits
+from tests.patience import PATIENCE
 from tests.rows import each_row
 from tests.sessions import logs, stores
 
@@ -198,3 +201,20 @@ def test_the_prompts_of_lost_sessions_are_found_after_all_others(
     assert not any(
         hit.get("lost") for hit in gemtui.json(f"search --project {MAIN_OTHER} where")["hits"]
     )
+
+
+WITHOUT_ENGINE = """
+import sys
+sys.modules["tantivy"] = None
+from gemtui.cli import main
+sys.exit(main(["doctor", "--help"]) or main(["search", "hello"]))
+"""
+
+
+@pytest.mark.usefixtures("home")
+def test_without_its_engine_the_search_says_so_and_all_else_works() -> None:
+    words = [sys.executable, "-c", WITHOUT_ENGINE]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("gemtui: the search needs the package tantivy")
+    assert ended.stderr.count("\n") == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -146,19 +147,21 @@ def _commands(
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
-    found = [
-        option
-        for option in command.get_params(context)
-        if isinstance(option, click.Option) and "--help" not in option.opts
-    ]
+    found = list(option_rows(command, context))
     if found:
         yield "| option | does |"
         yield "| --- | --- |"
-        for option in found:
-            value = "" if option.is_flag else f" {option.make_metavar(context)}"
-            words = f"{', '.join((*option.opts, *option.secondary_opts))}{value}"
-            yield f"| `{_cell(words)}` | {_cell(_inline(option.help or ''))} |"
+        for opts, value, help in found:
+            yield f"| `{_cell(opts + value)}` | {_cell(_inline(help))} |"
         yield ""
+
+
+def option_rows(command: click.Command, context: click.Context) -> Iterator[tuple[str, str, str]]:
+    """The names, the value and the help of each option of a command."""
+    for option in command.get_params(context):
+        if isinstance(option, click.Option) and "--help" not in option.opts:
+            value = "" if option.is_flag else f" {option.make_metavar(context)}"
+            yield ", ".join((*option.opts, *option.secondary_opts)), value, option.help or ""
 
 
 def _inline(words: str) -> str:
@@ -195,6 +198,32 @@ def secrets() -> Iterator[str]:
     yield ""
 
 
+def man_page() -> str:
+    """The manual page: each command with its help, and each of its options."""
+    lines = [f'.TH GEMTUI 1 "" "gemtui {version("gemtui")}"', ".SH NAME"]
+    lines += ["gemtui \\- read, search and continue Gemini CLI sessions", ".SH DESCRIPTION"]
+    for names, command in _commands(root, ("gemtui",)):
+        context = click.Context(command, info_name=" ".join(names))
+        if len(names) > 1:
+            lines.append(".SS " + _roff(" ".join(names)))
+        usage = " ".join([*names, *command.collect_usage_pieces(context)])
+        lines += [f"\\fB{_roff(usage)}\\fR"]
+        for paragraph in (command.help or "").split("\n\n"):
+            lines += [".PP", _roff(" ".join(paragraph.split()))]
+        for opts, value, help in option_rows(command, context):
+            lines += [".TP", f"\\fB{_roff(opts)}\\fR{_roff(value)}", _roff(help)]
+        if len(names) == 1:
+            lines.append(".SH COMMANDS")
+    lines += [".SH SEE ALSO", _roff("gemtui help lists the pages of the manual."), ""]
+    return "\n".join(lines)
+
+
+def _roff(words: str) -> str:
+    """Words that stand in a manual page as they are."""
+    escaped = words.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "keys": keys,
     "settings": options,
@@ -218,6 +247,9 @@ def rewritten(text: str) -> str:
     return text
 
 
+MAN_PAGE = ASSETS / "gemtui.1"
+
 if __name__ == "__main__":
+    MAN_PAGE.write_text(man_page(), encoding="utf-8")
     for document in documents():
         document.write_text(rewritten(document.read_text(encoding="utf-8")), encoding="utf-8")
