@@ -24,8 +24,11 @@ _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
 
 
-PATH_ARGUMENTS = ("file_path", "absolute_path", "path")
-"""The arguments with which tools name a file, from the newest name to the oldest."""
+PATH_ARGUMENTS = ("file_path", "absolute_path", "path", "notebook_path")
+"""The arguments with which tools name a file, from the newest name to the oldest.
+
+The last one is that of Claude Code and Qwen Code for notebooks.
+"""
 
 
 def asked_path(arguments: Mapping[str, Any]) -> str:

@@ -115,7 +115,55 @@ _KINDS = {
     "ask_user": ToolKind.ASK,
     "activate_skill": ToolKind.OTHER,
 }
-"""The kind of each built-in tool, including the tools of older versions."""
+"""The kind of each built-in tool of Gemini CLI, including the tools of older versions."""
+
+_KINDS_OF_OTHERS = {
+    "Read": ToolKind.READ,
+    "NotebookRead": ToolKind.READ,
+    "zoom_image": ToolKind.READ,
+    "Write": ToolKind.WRITE,
+    "Edit": ToolKind.EDIT,
+    "MultiEdit": ToolKind.EDIT,
+    "NotebookEdit": ToolKind.EDIT,
+    "edit": ToolKind.EDIT,
+    "notebook_edit": ToolKind.EDIT,
+    "Bash": ToolKind.SHELL,
+    "BashOutput": ToolKind.SHELL,
+    "KillBash": ToolKind.SHELL,
+    "KillShell": ToolKind.SHELL,
+    "Monitor": ToolKind.SHELL,
+    "PowerShell": ToolKind.SHELL,
+    "Grep": ToolKind.SEARCH,
+    "LS": ToolKind.LIST,
+    "Glob": ToolKind.GLOB,
+    "WebFetch": ToolKind.WEB,
+    "WebSearch": ToolKind.WEB,
+    "web_search": ToolKind.WEB,
+    "Agent": ToolKind.AGENT,
+    "Task": ToolKind.AGENT,
+    "TaskOutput": ToolKind.AGENT,
+    "TaskStop": ToolKind.AGENT,
+    "SendMessage": ToolKind.AGENT,
+    "agent": ToolKind.AGENT,
+    "task": ToolKind.AGENT,
+    "TodoWrite": ToolKind.TODOS,
+    "TaskCreate": ToolKind.TODOS,
+    "TaskGet": ToolKind.TODOS,
+    "TaskList": ToolKind.TODOS,
+    "TaskUpdate": ToolKind.TODOS,
+    "todo_write": ToolKind.TODOS,
+    "EnterPlanMode": ToolKind.PLAN,
+    "ExitPlanMode": ToolKind.PLAN,
+    "ListMcpResourcesTool": ToolKind.MCP,
+    "ReadMcpResourceTool": ToolKind.MCP,
+    "AskUserQuestion": ToolKind.ASK,
+    "ask_user_question": ToolKind.ASK,
+    "Skill": ToolKind.OTHER,
+    "ToolSearch": ToolKind.OTHER,
+    "skill": ToolKind.OTHER,
+    "tool_search": ToolKind.OTHER,
+}
+"""The kinds of the tools that Claude Code and Qwen Code have besides, or under another name."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
@@ -125,7 +173,7 @@ def kind_of(name: str) -> ToolKind:
 
     A tool that is not built in is of kind MCP or OTHER.
     """
-    kind = _KINDS.get(name)
+    kind = _KINDS.get(name) or _KINDS_OF_OTHERS.get(name)
     if kind:
         return kind
     if name.startswith("tracker_"):
@@ -142,13 +190,13 @@ def may_write(tool: str) -> bool:
 
 
 def tools_that_read() -> list[str]:
-    """Return the names of the built-in tools that can't change project files."""
+    """Return the names of Gemini CLI's built-in tools that can't change project files."""
     return [name for name in _KINDS if not may_write(name)]
 
 
 def is_builtin(name: str) -> bool:
-    """Return whether Gemini CLI has, or once had, a built-in tool with this name."""
-    return name in _KINDS
+    """Return whether an agent has, or once had, a built-in tool with this name."""
+    return name in _KINDS or name in _KINDS_OF_OTHERS
 
 
 # --- one call --------------------------------------------------------------------------------
@@ -465,6 +513,10 @@ def _display(
     return requested_change(kind, args, output) if status is ToolStatus.SUCCESS else None
 
 
+_CREATED = ("Successfully created", "File created successfully")
+"""How the outputs of calls begin that created a file; the second is Claude Code's."""
+
+
 def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
     """Return the change that a write or edit requested, built from its arguments.
 
@@ -472,7 +524,7 @@ def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisp
     """
     path = asked_path(args)
     if kind is ToolKind.WRITE and isinstance(content := args.get("content"), str):
-        is_new = (output or "").startswith("Successfully created")
+        is_new = (output or "").startswith(_CREATED)
         return rebuilt_diff(path, old=None, new=content, is_new=is_new)
     old, new = args.get("old_string"), args.get("new_string")
     if kind is ToolKind.EDIT and isinstance(old, str) and isinstance(new, str):
@@ -486,15 +538,15 @@ _TARGETS: dict[ToolKind, tuple[str, ...]] = {
     ToolKind.READ: (*PATH_ARGUMENTS, "paths"),
     ToolKind.WRITE: PATH_ARGUMENTS,
     ToolKind.EDIT: PATH_ARGUMENTS,
-    ToolKind.SHELL: ("command", "pid"),
+    ToolKind.SHELL: ("command", "pid", "bash_id", "shell_id"),
     ToolKind.SEARCH: ("pattern",),
     ToolKind.LIST: ("dir_path", "path"),
     ToolKind.GLOB: ("pattern",),
-    ToolKind.WEB: ("query", "prompt", "url"),
-    ToolKind.AGENT: ("agent_name", "objective", "request", "question"),
-    ToolKind.TODOS: ("title",),
+    ToolKind.WEB: ("query", "url", "prompt"),
+    ToolKind.AGENT: ("agent_name", "objective", "request", "question", "description", "summary"),
+    ToolKind.TODOS: ("title", "subject"),
     ToolKind.TOPIC: ("title", "strategic_intent"),
-    ToolKind.PLAN: ("plan_filename", "plan_path", "reason"),
+    ToolKind.PLAN: ("plan_filename", "plan_path", "reason", "plan"),
     ToolKind.MEMORY: ("fact",),
     ToolKind.ASK: ("question",),
 }

@@ -57,6 +57,7 @@ class _Arguments(_Stored):
     file_path: str = ""
     absolute_path: str = ""
     path: str = ""
+    notebook_path: str = ""
     paths: list[str] = []
 
 
@@ -153,6 +154,7 @@ def _call(call: _Call) -> CallFact:
     if bytes(call.shown).startswith(b"{"):
         shown = _shown_of(call.shown)
     asked = arguments.file_path or arguments.absolute_path or arguments.path
+    asked = asked or arguments.notebook_path
     file = (shown.path if bytes(shown.diff).startswith(b'"') else "") or asked
     return CallFact(
         call.id,
