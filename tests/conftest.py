@@ -25,7 +25,14 @@ from gemtui.agent import gemini
 from tests.deep import some_of
 from tests.quick_supervisors import quick_supervisors
 
-pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.stories"]
+pytest_plugins = [
+    "tests.agents.programs",
+    "tests.agents.recordings",
+    "tests.fake_cli",
+    "tests.foreign_folder",
+    "tests.real_cli",
+    "tests.stories",
+]
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests/data"

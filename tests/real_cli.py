@@ -1,16 +1,12 @@
 """The real Gemini CLI, installed by npm, in a home of its own and against a model on loopback.
 
-Without node and npm these tests are skipped with the reason; where CI=true they fail instead, so
-that nobody takes a green run for more than it was. `GEMTUI_TEST_GEMINI_VERSION` picks another
-version than the one the tests were written for.
+`GEMTUI_TEST_GEMINI_VERSION` picks another version than the one the tests were written for.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -22,8 +18,10 @@ from typing import Any, Self
 import pytest
 
 from tests.model_server import ModelServer
+from tests.npm import installed
 from tests.patience import PATIENCE
 
+PACKAGE = "@google/gemini-cli"
 VERSION = os.environ.get("GEMTUI_TEST_GEMINI_VERSION", "0.61.0")
 MODEL = "gemini-2.5-flash"
 
@@ -36,46 +34,6 @@ SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
-
-
-class CliMissing(Exception):
-    """The CLI cannot be installed here; the message says why."""
-
-
-def install(cache: Path) -> Path:
-    """The program `gemini`, installed below `cache` once, whoever else asks at the same time."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        raise CliMissing("the real Gemini CLI needs Node.js and npm on PATH")
-    place = cache / VERSION
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            _npm_install(cache / "incoming")
-            (cache / "incoming").rename(place)
-    return place / "node_modules" / ".bin" / "gemini"
-
-
-def _npm_install(place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    words = [
-        "npm",
-        "install",
-        "--prefix",
-        str(place),
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-    ]
-    done = subprocess.run(
-        [*words, f"@google/gemini-cli@{VERSION}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise CliMissing(f"npm could not install @google/gemini-cli@{VERSION}:\n{done.stderr}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +132,7 @@ class Running:
 @pytest.fixture(scope="session")
 def gemini_program(pytestconfig: pytest.Config) -> Path:
     """The installed program."""
-    try:
-        return install(pytestconfig.cache.mkdir("gemini-cli"))
-    except CliMissing as missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
+    return installed(pytestconfig, PACKAGE, VERSION) / ".bin" / "gemini"
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Which of the long tests are run: those of which something has changed since they passed, or all.
 
-A *story* is a test on the real Gemini CLI, or one that is marked `deep`. A module's stories cover
-the package that its folder mirrors (`tests/runs` mirrors `gemtui/runs`), what its mark
-`covers("gemtui/agent", ...)` names, the module itself, and the programs that stories talk to.
+A *story* is a test on a real agent, such as Gemini CLI, or one that is marked `deep`. A module's
+stories cover the package that its folder mirrors (`tests/runs` mirrors `gemtui/runs`), what its
+mark `covers("gemtui/agent", ...)` names, the module itself, and the programs that stories talk to.
 `stories.json` has a digest of all that for each module, from when its stories passed. While the
 digest is the same, they are left out, except those marked `every_run`. GEMTUI_TEST_DEEP=1 runs all.
 
@@ -25,8 +25,16 @@ from tests.deep import DEEP
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_suffix(".json")
-PROGRAMS = ("tests/gated.py", "tests/model_server.py", "tests/real_cli.py", "tests/terminal.py")
+PROGRAMS = (
+    "tests/gated.py",
+    "tests/model_server.py",
+    "tests/npm.py",
+    "tests/real_cli.py",
+    "tests/terminal.py",
+)
 """What stories talk to; the version of Gemini CLI stands there, too."""
+PROGRAM_FIXTURES = frozenset({"claude_program", "gemini_program", "qwen_program"})
+"""What a test asks for that is on a real agent."""
 _LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -78,7 +86,7 @@ def module_of(nodeid: str) -> str:
 
 
 def _is_story(item: pytest.Item) -> bool:
-    is_real = "gemini_program" in getattr(item, "fixturenames", ())
+    is_real = not PROGRAM_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
     return is_real or item.get_closest_marker("deep") is not None
 
 

@@ -1,17 +1,18 @@
 """A model on loopback that speaks Anthropic's Messages API and says what a test scripted.
 
-    with MessagesServer([says("Looking.", Read={"file_path": "/a"}), says("Done.")]) as model:
+    with MessagesServer() as model:
+        model.play(says("Looking.", ("Read", {"file_path": "/a"})), says("Done."))
         ...  # run a client with ANTHROPIC_BASE_URL=model.url
 
 Requests of subagents are those whose first message contains AGENT_TASK: they take the turns of
-`subagents`. Requests without tools are the client's side jobs, and get a title as their answer.
+`subagents`. Requests without tools, the client's side jobs, take none.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -114,24 +115,25 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, turns: Iterable[Turn], subagents: Iterable[Turn]) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.turns, self.subagents = iter(turns), iter(subagents)
+        self.turns: Iterator[Turn] = iter(())
+        self.subagents: Iterator[Turn] = iter(())
         self.requests: list[Mapping[str, Any]] = []
-        self.usages: list[Mapping[str, int]] = []
+        self.tokens: list[int] = []
         self.lock = threading.Lock()
 
     def answer(self, request: Mapping[str, Any]) -> tuple[Mapping[str, Any], Gate | None]:
         with self.lock:
-            turn = self._turn(request)
-            number = len(self.requests)
+            self.requests.append(request)
+            turn, number = self._turn(request), len(self.requests)
             usage = {
                 "input_tokens": 100 + number,
                 "output_tokens": 20 + number,
                 "cache_read_input_tokens": 10,
                 "cache_creation_input_tokens": 5,
             }
-            self.usages.append(usage)
+            self.tokens.append(sum(usage.values()))
         content = [
             {**block, "id": f"toolu_{number}_{index}"} if block["type"] == "tool_use" else block
             for index, block in enumerate(turn.blocks)
@@ -151,8 +153,7 @@ class _Server(ThreadingHTTPServer):
 
     def _turn(self, request: Mapping[str, Any]) -> Turn:
         if not request.get("tools"):
-            return says(json.dumps({"title": "A short title"}))
-        self.requests.append(request)
+            return OVER
         first = json.dumps(request["messages"][0])
         return next(self.subagents if AGENT_TASK in first else self.turns, OVER)
 
@@ -163,8 +164,8 @@ class _Server(ThreadingHTTPServer):
 class MessagesServer:
     """The server, in a thread; leaving it closes the port."""
 
-    def __init__(self, turns: Iterable[Turn] = (), *, subagents: Iterable[Turn] = ()) -> None:
-        self._server = _Server(turns, subagents)
+    def __init__(self) -> None:
+        self._server = _Server()
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
@@ -172,15 +173,19 @@ class MessagesServer:
         """The base URL for a client."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
+    def play(self, *turns: Turn, subagents: Iterable[Turn] = ()) -> None:
+        """Take the answers from these scripts."""
+        self._server.turns, self._server.subagents = iter(turns), iter(subagents)
+
     @property
     def requests(self) -> list[Mapping[str, Any]]:
-        """The bodies of the requests that took a turn, oldest first."""
+        """The bodies of all requests, oldest first."""
         return self._server.requests
 
     @property
-    def usages(self) -> list[Mapping[str, int]]:
-        """The token counts of all answers, side jobs included."""
-        return self._server.usages
+    def tokens(self) -> list[int]:
+        """How many tokens each of them cost: of the input, cached or not, and of the output."""
+        return self._server.tokens
 
     def __enter__(self) -> Self:
         self._thread.start()

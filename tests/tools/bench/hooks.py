@@ -16,7 +16,8 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.extension.content import command, write_to
 from gemtui.runs.gate.gate import Gate
 from tests.model_server import ModelServer, answer, call, text
-from tests.real_cli import GeminiCli, install
+from tests.npm import install
+from tests.real_cli import PACKAGE, VERSION, GeminiCli
 from tests.tools.bench.measure import Cost, Row, medians
 
 CALLS = 10
@@ -98,7 +99,8 @@ def _gate(folder: Path) -> Iterator[Mapping[str, str]]:
 
 def _runs(folder: Path, extension: Path, repeat: int) -> Iterator[Row]:
     """Runs of ten tool calls in pairs, the first of which comes right after the installation."""
-    program = install(Path(".pytest_cache/d/gemini-cli").absolute())
+    cache = Path(".pytest_cache/d/gemini-cli").absolute()
+    program = install(cache, PACKAGE, VERSION) / ".bin" / "gemini"
     plain = GeminiCli.set_up(program, folder / "plain")
     hooked = GeminiCli.set_up(program, folder / "hooked")
     for cli in (plain, hooked):
