@@ -26,8 +26,8 @@ from tests.tools.documents import ASSETS
 pytestmark = [
     pytest.mark.covers("pyproject.toml", "gemtui/demo", "gemtui/cli.py"),
     pytest.mark.skipif(
-        find_spec("hatchling") is None and os.environ.get("CI") != "true",
-        reason="hatchling is not installed: pip install -e '.[test]'",
+        not (find_spec("hatchling") and find_spec("twine")) and os.environ.get("CI") != "true",
+        reason="hatchling or twine is not installed: pip install -e '.[test]'",
     ),
 ]
 
@@ -77,7 +77,7 @@ def files_of(root: Path, *folders: str) -> set[str]:
 def test_the_source_archive_holds_code_tests_documents_and_licence(sdist: Path) -> None:
     folders = (".ci", ".github", "assets", "gemtui", "tests")
     beside = {".gitignore", ".pre-commit-config.yaml", "LICENSE", "PKG-INFO"}
-    beside |= {"README.md", "hatch_build.py", "pyproject.toml"}
+    beside |= {"README.md", "hatch_build.py", "mkdocs.yml", "pyproject.toml"}
     assert files_of(sdist, ".") == files_of(HERE, *folders) | beside
 
 
