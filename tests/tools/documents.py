@@ -178,13 +178,10 @@ def _cell(words: str) -> str:
 
 
 def contracts() -> Iterator[str]:
-    """The layers that `lint-imports` holds, as pyproject.toml has them."""
-    told = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
-    for contract in told["tool"]["importlinter"]["contracts"]:
-        yield f"* {contract['name']}."
-        if "layers" in contract:
-            yield from ("", "  ```text", *(f"  {each}" for each in contract["layers"]), "  ```")
-        yield ""
+    """The layers of the whole program, as pyproject.toml has them for `lint-imports`."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    yield from ("```text", *layers, "```", "")
 
 
 def secrets() -> Iterator[str]:
