@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -19,7 +20,8 @@ from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.store.store import Problem
+from gemtui.sessions.store.store import ChatFile, Problem
+from gemtui.stats.kept import KeptStats
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.reading import activities
 from gemtui.stats.report import Stats, Sums, Tally
@@ -53,7 +55,32 @@ def stats(
     with index_of_user() as index:
         where, sessions = _counted(index, project, everywhere=everywhere)
         home, places = index.home, {file.name: file for file in index.files()}
-    tally = Tally(prices, since=since, until=until, zone=None)
+    kept = KeptStats(home, cache_dir(), sessions, places, prices, since=since, until=until)
+    with closing(kept):
+        usage = kept.get()
+        if usage is None:
+            usage, whole = _sum_up(
+                sessions, home, places, Tally(prices, since=since, until=until, zone=None)
+            )
+            if whole:
+                kept.keep(usage)
+    if as_json:
+        json_to_stdout({"project": where, "since": since, "until": until, **usage.to_dict()})
+    else:
+        lines_to_stdout(_lines(usage))
+    if not usage.total.sessions:
+        note("no sessions to count: use gemtui stats --everywhere for all projects")
+    return 0 if usage.total.sessions else 1
+
+
+def _sum_up(
+    sessions: Sequence[Counted], home: Path, places: Mapping[str, ChatFile], tally: Tally
+) -> tuple[Stats, bool]:
+    """Return the sums over sessions, and whether all of them could be read.
+
+    `home`, `places`: as in `activities`.
+    """
+    whole = True
     for session, activity in activities(
         sessions,
         home=home,
@@ -62,17 +89,11 @@ def stats(
         progress=progress("reading", len(sessions), so_far=lambda: f", {tally.tokens:,} tokens"),
     ):
         if isinstance(activity, Problem):
+            whole = False
             note(f"{activity.path}: {activity.what}")
         else:
             tally.add(session, activity)
-    usage = tally.stats()
-    if as_json:
-        json_to_stdout({"project": where, "since": since, "until": until, **usage.to_dict()})
-    else:
-        lines_to_stdout(_lines(usage))
-    if not usage.total.sessions:
-        note("no sessions to count: use gemtui stats --everywhere for all projects")
-    return 0 if usage.total.sessions else 1
+    return tally.stats(), whole
 
 
 def _counted(
@@ -127,7 +148,7 @@ def _lines(stats: Stats) -> Iterator[str]:
 
 def _totals(total: Sums) -> Iterator[str]:
     usage, failures = total.usage, total.failures
-    yield f"{counted(len(total.sessions), 'session')}, {counted(total.prompts, 'prompt')}"
+    yield f"{counted(total.sessions, 'session')}, {counted(total.prompts, 'prompt')}"
     unknown = f"; unknown for {counted(total.unknown, 'answer')}" if total.unknown else ""
     yield (
         f"{_number(usage.total)} tokens: input {_number(usage.input)}, including "
@@ -139,7 +160,7 @@ def _totals(total: Sums) -> Iterator[str]:
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in failures.items())
     failed = f", {counted(sum(failures.values()), 'failure')} ({ended})" if ended else ""
     yield f"{counted(total.calls.total(), 'tool call')}{failed}"
-    yield f"{counted(len(total.files), 'file')} written"
+    yield f"{counted(total.files, 'file')} written"
     if total.priced:
         yield f"about {total.dollars}"
 
@@ -153,7 +174,7 @@ def _project_words(project: str) -> str:
 
 
 _COLUMNS: dict[str, Callable[[Sums], str]] = {
-    "SESSIONS": lambda sums: str(len(sums.sessions)),
+    "SESSIONS": lambda sums: str(sums.sessions),
     "PROMPTS": lambda sums: str(sums.prompts),
     "CALLS": lambda sums: str(sums.calls.total()),
     "FAILED": lambda sums: str(sum(sums.failures.values())),

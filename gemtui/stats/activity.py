@@ -73,7 +73,8 @@ FileActivity = tuple[SlotActivity, ...]
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=7,
+    version=8,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
+"""The cache of activity, which keeps statistics, too: a change of `Stats` needs a new version."""

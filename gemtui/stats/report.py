@@ -60,25 +60,25 @@ class PricedAnswers(NamedTuple):
 class Sums(Struct):
     """The activity in one group, such as a day or a project.
 
-    * `sessions`: their ids; what a subagent did counts for the session that called the subagent.
+    * `sessions`: how many; what a subagent did counts for the session that called the subagent.
     * `usage`: the tokens of answers in the conversation.
     * `dropped`: the tokens of rewound, replaced or failed answers, which cost money as well.
     * `unknown`: how many answers don't have all tokens recorded that they cost.
     * `calls`: how many tool calls there were, by result.
-    * `files`: the paths of the files written.
+    * `files`: how many were written.
     * `cost`: in US dollars, for all answers whose model has a price.
     * `priced`: whether any answer has a known cost.
     * `unpriced`: the models without a price.
     """
 
-    sessions: set[str] = field(default_factory=set)
+    sessions: int = 0
     prompts: int = 0
     answers: int = 0
     unknown: int = 0
     usage: Usage = field(default_factory=Usage)
     dropped: Usage = field(default_factory=Usage)
     calls: Counter[str] = field(default_factory=Counter)
-    files: set[str] = field(default_factory=set)
+    files: int = 0
     cost: float = 0.0
     priced: bool = False
     unpriced: set[str] = field(default_factory=set)
@@ -122,9 +122,9 @@ class Sums(Struct):
             tokens="usage",
             tokens_dropped="dropped",
         ) | {
-            "sessions": len(self.sessions),
+            "sessions": self.sessions,
             "tool_calls": self.calls.total(),
-            "files_written": len(self.files),
+            "files_written": self.files,
             "cost": round(self.cost, 6) if self.priced else None,
             "models_without_price": sorted(self.unpriced),
         }
@@ -175,6 +175,14 @@ class _Part(NamedTuple):
     files: Sequence[str]
 
 
+class _Group(NamedTuple):
+    """The sums over a group's parts, with what two groups may share."""
+
+    sums: Sums
+    sessions: frozenset[str]
+    files: frozenset[str]
+
+
 class Tally:
     """Collects the activity of sessions for statistics.
 
@@ -198,7 +206,7 @@ class Tally:
         self._end = math.inf if until is None else until.timestamp() / SLOT
         self._projects: defaultdict[str, list[_Part]] = defaultdict(list)
         self._models: defaultdict[str, list[_Part]] = defaultdict(list)
-        self._tools: defaultdict[str, Sums] = defaultdict(Sums)
+        self._tools: defaultdict[str, list[_Part]] = defaultdict(list)
         self.tokens = 0
         """The known tokens of the answers so far, for display while sessions are being read."""
         self._slots: defaultdict[int, list[_Part]] = defaultdict(list)
@@ -223,9 +231,7 @@ class Tally:
         for priced in answers:
             self._models[priced.model].append(_Part(session.id, 0, (priced,), (), ()))
         for call in part.calls:
-            tool = self._tools[call.tool]
-            tool.sessions.add(session.id)
-            tool.calls[call.ended] += call.count
+            self._tools[call.tool].append(_Part(session.id, 0, (), (call,), ()))
 
     def stats(self) -> Stats:
         """Return the sums over all sessions that have been added."""
@@ -246,18 +252,19 @@ class Tally:
             )
             if answers:
                 week[time.weekday(), time.hour] += answers
-        projects, of_days = _sums_by(self._projects), _sums_by(days)
-        months: defaultdict[date, list[Sums]] = defaultdict(list)
+        projects = {project: _sums(parts) for project, parts in self._projects.items()}
+        of_days = {day: _sums(parts) for day, parts in days.items()}
+        months: defaultdict[date, list[_Group]] = defaultdict(list)
         for day in sorted(of_days):
             months[day.replace(day=1)].append(of_days[day])
         return Stats(
             prices=self._prices,
             total=_total(projects.values()),
-            projects=projects,
+            projects={project: group.sums for project, group in projects.items()},
             models=_sums_by(self._models),
-            days=of_days,
-            months={month: _total(sums) for month, sums in months.items()},
-            tools={tool: _total([sums]) for tool, sums in self._tools.items()},
+            days={day: group.sums for day, group in of_days.items()},
+            months={month: _total(groups) for month, groups in months.items()},
+            tools=_sums_by(self._tools),
             hours=_sums_by(hours),
             week=week,
         )
@@ -272,32 +279,34 @@ def with_cost(answers: Answers, prices: Prices | None) -> PricedAnswers:
 
 
 def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Sums]:
-    return {key: _sums(parts) for key, parts in groups.items()}
+    return {key: _sums(parts).sums for key, parts in groups.items()}
 
 
-def _sums(parts: Sequence[_Part]) -> Sums:
+def _sums(parts: Sequence[_Part]) -> _Group:
     sessions, prompts, answers, calls, files = zip(*parts, strict=True)
-    sums = Sums(sessions=set(sessions), prompts=sum(prompts), files=set(chain(*files)))
+    ids, paths = frozenset(sessions), frozenset(chain(*files))
+    sums = Sums(sessions=len(ids), prompts=sum(prompts), files=len(paths))
     sums.add_answers(list(chain(*answers)))
     for call in chain(*calls):
         sums.calls[call.ended] += call.count
-    return sums
+    return _Group(sums, ids, paths)
 
 
-def _total(groups: Collection[Sums]) -> Sums:
+def _total(groups: Collection[_Group]) -> Sums:
     """Return the sums over groups that share nothing but sessions, files and models."""
+    all_sums = [group.sums for group in groups]
     return Sums(
-        sessions=set().union(*(sums.sessions for sums in groups)),
-        prompts=sum(sums.prompts for sums in groups),
-        answers=sum(sums.answers for sums in groups),
-        unknown=sum(sums.unknown for sums in groups),
-        usage=usage_sum([sums.usage for sums in groups]),
-        dropped=usage_sum([sums.dropped for sums in groups]),
-        calls=sum((sums.calls for sums in groups), Counter()),
-        files=set().union(*(sums.files for sums in groups)),
-        cost=sum(sums.cost for sums in groups),
-        priced=any(sums.priced for sums in groups),
-        unpriced=set().union(*(sums.unpriced for sums in groups)),
+        sessions=len(frozenset().union(*(group.sessions for group in groups))),
+        prompts=sum(sums.prompts for sums in all_sums),
+        answers=sum(sums.answers for sums in all_sums),
+        unknown=sum(sums.unknown for sums in all_sums),
+        usage=usage_sum([sums.usage for sums in all_sums]),
+        dropped=usage_sum([sums.dropped for sums in all_sums]),
+        calls=sum((sums.calls for sums in all_sums), Counter()),
+        files=len(frozenset().union(*(group.files for group in groups))),
+        cost=sum(sums.cost for sums in all_sums),
+        priced=any(sums.priced for sums in all_sums),
+        unpriced=set().union(*(sums.unpriced for sums in all_sums)),
     )
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import click
+import orjson
 import pytest
 
-from gemtui.paths import config_file
+from gemtui.paths import cache_dir, config_file
+from gemtui.stats.activity import ACTIVITIES
 from tests.cli.conftest import Gemtui, put, values
 from tests.cli.shapes import fits
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
+
+PRICE = "input = 1\noutput = 1\ncached = 1"
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +54,40 @@ def test_tokens_so_far_are_shown_while_sessions_are_read(
     monkeypatch.setattr(click, "echo", lambda text, **_: shown.append(text))
     gemtui("stats")
     assert shown[-1].startswith("\rreading 2 of 2 sessions, 52 tokens")
+
+
+def test_numbers_are_kept_until_something_changes(
+    gemtui: Gemtui, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = gemtui.json("stats")
+    with monkeypatch.context() as patch:
+        patch.setattr("gemtui.stats.report.Tally.add", None)
+        assert gemtui.json("stats") == first
+        assert gemtui.ok("stats").out.startswith("2 sessions, 2 prompts")
+
+    def grow() -> None:
+        file = next(store.glob("tmp/one/chats/*.jsonl"))
+        file.write_bytes(file.read_bytes() + orjson.dumps(logs.user("u9", "more", 99)) + b"\n")
+
+    def move() -> None:
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+
+    def price() -> None:
+        put(config_file().with_name("prices.toml"), f"[models.gemini-x]\n{PRICE}")
+
+    for change in (grow, move, price, lambda: marker(store, "two", "/src/other")):
+        change()
+        changed = gemtui.json("stats")
+        assert changed != first
+        shutil.rmtree(cache_dir())
+        first = gemtui.json("stats")
+        assert first == changed
+    with closing(sqlite3.connect(cache_dir() / ACTIVITIES.file)) as database, database:
+        database.execute("update answer set answer = x'00'")
+    assert gemtui.json("stats") == first
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
 
 
 def test_its_tables(gemtui: Gemtui) -> None:

@@ -52,6 +52,7 @@ _TABLES = (
     "drop table if exists heads",  # of earlier versions, as the next one
     "drop table if exists lines",
     "drop table if exists listing",
+    "drop table if exists answer",
     """create table summary (
         path blob primary key, home blob, stamp blob,
         id text, kind text, time real, hidden integer, directories blob, project_hash text,
@@ -61,6 +62,7 @@ _TABLES = (
     "create index ids on summary (home, id)",
     "create index folders on summary (home, directories) where directories is not null",
     "create table listing (home blob primary key, files blob, sessions blob, json blob)",
+    "create table answer (home blob primary key, question blob, answer blob)",
 )
 
 
@@ -320,6 +322,21 @@ class Cache(Generic[T]):
             path, _, _, id, kind, time, hidden, _, *rest = row
             sessions.append(CachedSession(os.fsdecode(path), id, kind, time, hidden, *rest))
         return sessions
+
+    def answer(self, question: bytes, decode: Callable[[bytes], U]) -> U | None:
+        """Return the last answer that was kept, if it was to the same question."""
+        answer: U | None = None
+        with self._used() as database:
+            if database is not None:
+                query = "select answer from answer where home = ? and question = ?"
+                for (sealed,) in database.execute(query, [self._home, question]):
+                    answer = decode(_opened(sealed, self._home + question))
+        return answer
+
+    def keep_answer(self, question: bytes, answer: bytes) -> None:
+        """Keep an answer in place of the last one."""
+        row = (self._home, question, _sealed(answer, self._home + question))
+        self._change("insert or replace into answer values (?,?,?)", [row])
 
     def _all(self, select: str, *values: object) -> list[Any]:
         """Return the result of a query, whose first parameter is the store; [] without a cache."""

@@ -162,7 +162,7 @@ class Index:
     def load(
         self,
         *,
-        publish: Callable[[Snapshot], None] = lambda _: None,
+        publish: Callable[[Snapshot], None] | None = None,
         cancelled: Callable[[], bool] = never,
     ) -> Snapshot:
         """Read all files, newest first, and cache the results; return a snapshot.
@@ -172,7 +172,10 @@ class Index:
         so far is kept.
         """
         store = self._scan()
-        self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
+        say = _nothing
+        if publish is not None:
+            say = _Seldom(lambda: publish(self._snapshot(store)))
+        self._catch_up(store, say, cancelled)
         return self._snapshot(store)
 
     def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:

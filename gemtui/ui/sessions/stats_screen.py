@@ -153,7 +153,7 @@ def number(count: int | None) -> str:
 _TOKENS = _Column("tokens", lambda sums: number(sums.usage.total if sums.answers else 0))
 _CACHED = _Column("cached", lambda sums: number(sums.usage.cached if sums.answers else 0))
 _COST = _Column("cost", lambda sums: sums.dollars)
-_SESSIONS = _Column("sessions", lambda sums: f"{len(sums.sessions):,}")
+_SESSIONS = _Column("sessions", lambda sums: f"{sums.sessions:,}")
 _PROMPTS = _Column("prompts", lambda sums: f"{sums.prompts:,}")
 _ANSWERS = _Column("answers", lambda sums: f"{sums.answers:,}")
 _CALLS = _Column("calls", lambda sums: f"{sums.calls.total():,}")
@@ -215,7 +215,7 @@ def _day(day: date) -> str:
 def _totals(stats: Stats, look: Look) -> Iterator[Line]:
     total, usage, muted = stats.total, stats.total.usage, look[Role.MUTED]
     facts = (
-        (counted(len(total.sessions), "session"), counted(total.prompts, "prompt")),
+        (counted(total.sessions, "session"), counted(total.prompts, "prompt")),
         (
             f"{number(usage.total)} tokens",
             f"input {number(usage.input)} ({number(usage.cached)} of it cached), output"
@@ -223,7 +223,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
             f" {number(usage.tool)}",
         ),
         (counted(total.calls.total(), "tool call"), _failures(total)),
-        (counted(len(total.files), "file") + " written", ""),
+        (counted(total.files, "file") + " written", ""),
         (f"about {total.dollars}" if total.priced else "", "an estimate"),
     )
     for first, rest in facts:
