@@ -207,9 +207,9 @@ class ProgramTable:
         return any(program in self.groups[group] for group in groups)
 
     def knows(self, program: str) -> bool:
-        """Return whether any row or group names a program."""
+        """Return whether any row or group names a program, or it is an interpreter of Python."""
         named = {*self._names, *self._never, *self._file.aliases, *self._file.only}
-        return program in named.union(*self.groups.values())
+        return program in named.union(*self.groups.values()) or bool(PYTHON.fullmatch(program))
 
     def why_never(self, program: str) -> str | None:
         """Return why no rule is suggested for a program; None if one may be."""
@@ -395,7 +395,7 @@ def why_unknown(
     after: list[PlainWord] = []
     for word in words:
         if word.glob is not None and not usage.patterns:
-            return _pattern(word)
+            return f"`{_shown(word)}` is a pattern that matches file names"
     left = iter(words)
     if usage.needs and not any(_is_given(usage, word.text) for word in words):
         return f"without {' or '.join(sorted(usage.needs))}, it starts an editor"
@@ -534,10 +534,6 @@ def outside(word: PlainWord) -> str:
 
 def _more(word: PlainWord) -> str:
     return f"gemtui doesn't know what it does with `{_shown(word)}`"
-
-
-def _pattern(word: PlainWord) -> str:
-    return f"`{_shown(word)}` is a pattern that matches file names"
 
 
 def _shown(word: PlainWord) -> str:
