@@ -296,8 +296,10 @@ def _no_folder(path: Path) -> str:
 
 
 def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> int:
+    from gemtui.processes import DRIVER
+
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
-        if stream is None or not stream.isatty():
+        if stream is None or not (stream.isatty() or DRIVER in os.environ):
             raise click.UsageError(
                 f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID"
             )

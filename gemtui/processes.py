@@ -32,6 +32,13 @@ class IndependentProcess(subprocess.Popen[bytes]):
         super().__del__(_warn=_ignore)  # type: ignore[call-arg]  # not in its stub
 
 
+DRIVER = "TEXTUAL_DRIVER"
+"""The variable with which a server such as textual-serve shows the app in a browser.
+
+Stdin and stdout are pipes to the server then, and there is no terminal.
+"""
+
+
 def python(*words: str) -> list[str]:
     """Return the command that runs the current Python with the arguments `words`.
 

@@ -71,6 +71,7 @@ _FEW_KEYS = 15
 """How many keys the help shows at first; this many fit on an 80 x 24 screen."""
 _MISSING = (NoMatches, ScreenStackError)
 """The errors Textual raises if a widget or screen does not exist."""
+OPEN_TO_OTHERS = "Whoever opens this page can read your sessions and run commands as you."
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds for `gc.set_threshold`, higher than Python's defaults.
 
@@ -181,6 +182,8 @@ class GemtuiApp(ThemedApp):
             self.show_message(
                 f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
             )
+        if self.is_web:
+            self.show_message(OPEN_TO_OTHERS, problem=True)
         self._find_runs()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)

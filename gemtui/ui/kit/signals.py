@@ -33,6 +33,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from gemtui.interrupts import SIGNALS, StopRequest
+from gemtui.processes import DRIVER
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -157,12 +158,14 @@ def _watch_terminal() -> None:
 
 
 def _hangs_up(timeout: int | None = None) -> bool:
-    """Wait until the terminal hangs up; return False if there is no terminal.
+    """Wait until the terminal, or a server that shows the app in a browser, hangs up.
+
+    Returns False if there is neither.
 
     `timeout`: the milliseconds after which to return False; None waits forever.
     """
     stream = sys.__stdin__
-    if stream is None or not _is_terminal(stream.fileno()):
+    if stream is None or not (_is_terminal(stream.fileno()) or DRIVER in os.environ):
         return False
     poll = select.poll()
     poll.register(stream.fileno(), 0)
@@ -178,6 +181,7 @@ def _is_terminal(handle: int) -> bool:
     return True
 
 
+NO_TERMINAL = "gemtui has no terminal of its own here, so there is no shell to return to."
 NO_SHELL = "There is no shell to return to, because gemtui was not started from one."
 
 
@@ -213,6 +217,9 @@ class JobControl:
         """Stop the whole job until a shell resumes it in the foreground."""
         driver = self._app._driver
         if driver is None or self._ends():
+            return
+        if not driver.can_suspend:
+            self._app.show_message(NO_TERMINAL)
             return
         self._stopping, self._continued = True, False
         self._app.app_suspend_signal.publish(self._app)
