@@ -79,7 +79,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
     Like the CLI, this follows links, but it enters each folder only once: links may form circles.
     """
-    waiting, entered = deque([folder]), set[Path]()
+    waiting = deque([folder])
+    entered = set[Path]()
     while waiting and len(entered) < _MOST_FOLDERS:
         folder = waiting.popleft()
         real = resolved(folder)

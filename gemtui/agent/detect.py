@@ -366,7 +366,8 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
         try:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
-            before, computed = computed, cpu_seconds(process.pid)
+            before = computed
+            computed = cpu_seconds(process.pid)
             # if the sum has decreased, a child process ended, so there was work
             if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise

@@ -50,7 +50,8 @@ def options_for(folder: Path) -> AgentOptions | None:
 def remember_options(options: AgentOptions) -> None:
     """Save options for the folder that they name as `cwd`. Raises OSError."""
     assert options.cwd is not None
-    path, kept = _file(options.cwd), rememberable(options)
+    path = _file(options.cwd)
+    kept = rememberable(options)
     for named in (*kept.policies, *kept.include_directories):
         _require_text(named)
     make_own_folder(path.parent)

@@ -160,7 +160,8 @@ class GeminiRun:
             hides=self._hides,
         )
         reader = NdjsonReader(parse=parse_line)
-        checked, asked = time.monotonic(), 0
+        checked = time.monotonic()
+        asked = 0
         output = tail(self.folder.stdout, ended=self._ended, beside=[self.gate.path])
         async for chunk in output:
             for line in reader.feed(chunk):
@@ -407,7 +408,8 @@ class UnguardedAdapter:
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
         if options.worktree:
             raise OptionError("worktree: not supported by this adapter; use gemtui.GeminiAdapter")
-        id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
+        id = id or str(uuid.uuid4())
+        machine = self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
         folder.write(folder.prompt.name, prompt)

@@ -175,7 +175,8 @@ class NdjsonReader:
             return None
         if self._pieces:
             end = b"".join((*self._pieces, end))
-            self._pieces, self._length = [], 0
+            self._pieces = []
+            self._length = 0
         if len(end) > self._limit:
             return self._cut(end)
         if not end or end.isspace():
@@ -194,7 +195,9 @@ class NdjsonReader:
         if self._length <= self._limit:
             return None
         cut = self._cut(b"".join(self._pieces))
-        self._pieces, self._length, self._skipping = [], 0, True
+        self._pieces = []
+        self._length = 0
+        self._skipping = True
         return cut
 
     def _cut(self, line: bytes) -> Malformed:

@@ -55,13 +55,15 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
 def _on_the_way(path: Path) -> Iterator[Path]:
     """Yield the path and all its parents, first as written, then with links resolved."""
-    named, real = path.absolute(), resolved(path)
+    named = path.absolute()
+    real = resolved(path)
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
 
 def _unsafe(path: Path) -> str | None:
     try:
-        facts, link = path.stat(), path.lstat()
+        facts = path.stat()
+        link = path.lstat()
     except FileNotFoundError:
         return None
     except OSError as error:

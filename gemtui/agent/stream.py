@@ -207,7 +207,8 @@ class Stream:
             self._message(event, at)
         elif kind == "result":
             self._flush(at)
-            self._result, self._result_at = wire.result(event), at
+            self._result = wire.result(event)
+            self._result_at = at
         elif kind == "tool_use":
             self._flush(at)
             self._use(wire.tool_use(event), at)
@@ -348,7 +349,8 @@ class Stream:
         elif self._status(ending) is DoneStatus.ERROR:
             reason = f"Gemini CLI exited with code {ending.code} without a result event"
             stderr = "" if signal_of(ending.code) else ending.stderr.strip()
-            message, code = stderr or reason, "GEMINI_EXIT_ERROR"
+            message = stderr or reason
+            code = "GEMINI_EXIT_ERROR"
             yield ErrorSaid(message=message, code=code, recoverable=False)
 
     def _result_error(self, result: wire.WireResult, ending: Ending) -> Iterator[ErrorSaid]:

@@ -128,13 +128,17 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
     Of several paths that match, the one with the longest text wins. With an unknown level in the
     list, the CLI refuses to start, so the list trusts no folder.
     """
-    path, longest, decisive, is_valid = resolved(folder), -1, None, True
+    path = resolved(folder)
+    longest = -1
+    decisive = None
+    is_valid = True
     for name, level in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         written = os.path.abspath(name)  # noqa: PTH100 (`..` goes)
         is_valid = is_valid and level in (*_TRUSTING, _DISTRUST)
         root = resolved(Path(written).parent if level == _PARENT else Path(written))
         if path.is_relative_to(root) and len(written) > longest:
-            longest, decisive = len(written), level
+            longest = len(written)
+            decisive = level
     return decisive if is_valid or decisive == _DISTRUST else None
 
 

@@ -72,7 +72,8 @@ def block(before: str, after: str) -> tuple[str, str]:
     if after.endswith("\n") and not before.endswith("\n"):
         after += "\n"  # the CLI will remove one
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    first, same = 0, min(len(was), len(now))
+    first = 0
+    same = min(len(was), len(now))
     while first < same and was[first] == now[first]:
         first += 1
     last = 0
@@ -160,7 +161,8 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
     places = _similar_places([line.rstrip(BLANKS) for line in source], text, len(wanted))
     if not places:
         return None
-    parts, many = new.split("\n"), len(wanted)
+    parts = new.split("\n")
+    many = len(wanted)
     for at in sorted(places, reverse=True):
         replacement = _indented(parts, _indent(source[at]))
         if source[at + many - 1].endswith("\n"):
@@ -177,7 +179,8 @@ def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
     """
     from rapidfuzz.distance import Levenshtein  # slow to import
 
-    size, plain = length(text), units(without_blanks(text))
+    size = length(text)
+    plain = units(without_blanks(text))
     raw = units(text)
     most = int(size * _THRESHOLD) + 1
     differences: list[tuple[float, int]] = []

@@ -323,7 +323,8 @@ def _read(path: str) -> _FileBefore:
     try:
         if not paths.is_regular(path):
             raise _FailsError("it is not a regular file")
-        data, facts = read_small(Path(path), LARGEST), Path(path).stat()
+        data = read_small(Path(path), LARGEST)
+        facts = Path(path).stat()
         inode = f"{facts.st_dev}:{facts.st_ino}" if facts.st_nlink > 1 else ""
         executable = bool(facts.st_mode & _EXECUTE)
         return _FileBefore(path, data, names=facts.st_nlink, executable=executable, inode=inode)
@@ -336,7 +337,8 @@ def _read(path: str) -> _FileBefore:
 
 
 def _written(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
-    text, remarks = str(requested.arguments["content"]), _of_file(file)
+    text = str(requested.arguments["content"])
+    remarks = _of_file(file)
     certain = True
     if PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
         plain = unescaped(text)
@@ -364,7 +366,8 @@ def _writes_crlf(file: _FileBefore) -> bool:
 
 
 def _edited(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
-    args, remarks = requested.arguments, _of_file(file)
+    args = requested.arguments
+    remarks = _of_file(file)
     old, new = str(args["old_string"]), str(args["new_string"])
     text = file.text
     if text is None:

@@ -246,7 +246,8 @@ def lets_model_correct(value: Any) -> bool:
 
 def _servers(servers: Any) -> Iterator[SettingEffect]:
     for name, server in _items(servers):
-        setting, starts = f"mcpServers.{name}", _server(server)
+        setting = f"mcpServers.{name}"
+        starts = _server(server)
         if starts:
             yield SettingEffect(setting, SettingKind.STARTS, starts, server)
         if isinstance(server, Mapping) and server.get("trust"):
@@ -271,7 +272,8 @@ def _server(server: Any) -> str:
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
     """Yield the effects of settings that let agents start MCP servers or a browser."""
     for agent, override in _items(overrides):
-        setting, enabled = f"agents.overrides.{agent}", _at(override, "enabled")
+        setting = f"agents.overrides.{agent}"
+        enabled = _at(override, "enabled")
         if agent == BROWSER_AGENT and enabled:
             follows = f"The agent {_shown(agent)} starts a browser when it is used."
             yield SettingEffect(f"{setting}.enabled", SettingKind.STARTS, follows, enabled)

@@ -79,7 +79,8 @@ def examples_of(text: str) -> tuple[Example, ...]:
 
 def _examples(text: str) -> Iterator[Example]:
     for number, line in enumerate(text.split("\n"), 1):
-        if match := _LINE.match(line.strip()):
+        match = _LINE.match(line.strip())
+        if match:
             yield _example(match[1], number)
 
 

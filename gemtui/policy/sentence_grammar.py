@@ -291,7 +291,8 @@ class _Objects:
                 yield SimpleSentence(Decision.DENY, self._kind)
                 return
         elif words and not _is_there(self._project, text) and self._of_git(words[0].lower()):
-            self._kind, words = "", ["git", self._of_git(words[0].lower()), *words[1:]]
+            self._kind = ""
+            words = ["git", self._of_git(words[0].lower()), *words[1:]]
         self._is_git = words[:1] == ["git"]
         if self._kind in ("read", "edit"):
             yield from self._files(words, only=only)
@@ -334,7 +335,8 @@ class _Objects:
         return f"{path.removesuffix('/**').rstrip('/')}/**"
 
     def _others(self, words: list[str], *, only: bool) -> Iterator[SimpleSentence]:
-        kind, text = self._kind, " ".join(words)
+        kind = self._kind
+        text = " ".join(words)
         if _TESTS.fullmatch(text):
             self._denied += ["run"] * only
             for command in _test_commands(self._project):
@@ -354,7 +356,8 @@ class _Objects:
 
 def _trimmed(words: list[str], around: set[str]) -> list[str]:
     """Return the words without those at both ends that say nothing about the object."""
-    start, end = 0, len(words)
+    start = 0
+    end = len(words)
     while start < end and words[start].lower() in around:
         start += 1
     while start < end and words[end - 1].lower() in around:

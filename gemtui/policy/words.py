@@ -70,7 +70,8 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
 
 
 def _arguments(pattern: str) -> str:
-    if command := mentioned_words(pattern):
+    command = mentioned_words(pattern)
+    if command:
         return f'contains the words "{command}"'
     files = describe_files(pattern)
     if files is None:

@@ -192,7 +192,8 @@ def shown_display(call: ToolCall) -> Display | None:
         return display
     if display is not None and call.error:
         return None
-    kind, text = kind_of(call.name), "" if display is None else display.text
+    kind = kind_of(call.name)
+    text = "" if display is None else display.text
     if not output or not _is_replaced(kind, text, output):
         return display
     lines = file_lines(call)

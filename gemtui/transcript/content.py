@@ -167,7 +167,9 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
     Returns the remaining text, whether any block was session context, and the name and text of each
     hook context.
     """
-    session, hooks, end = False, [], 0
+    session = False
+    hooks = []
+    end = 0
     while (match := _CONTEXT.match(text, end)) is not None:
         if match[1] == "session_context":
             session = True

@@ -121,7 +121,8 @@ def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
             length = bisect_left(ends, places[line])
             row = (places[line], to, rows[length - 1] if length else None)
             ends[length : length + 1], rows[length : length + 1] = [places[line]], [row]
-    landmarks, last = [], rows[-1] if rows else None
+    landmarks = []
+    last = rows[-1] if rows else None
     while last is not None:
         landmarks.append(last[:2])
         last = last[2]
@@ -194,7 +195,9 @@ def apply_diff(before: str, diff: str) -> str:
     the diff does not fit, is truncated, or has anything besides its hunks. Without any hunk, its
     header must be complete: anything else says nothing about the text.
     """
-    old, new, at = _lines(before), list[str](), 0
+    old = _lines(before)
+    new = list[str]()
+    at = 0
     hunks = hunks_of_diff(diff)
     if not hunks and not diff.rpartition("\n+++ ")[1]:
         raise NoPatch(_CORRUPT)

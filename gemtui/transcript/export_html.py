@@ -153,7 +153,8 @@ def block_elements(block: Block) -> Iterator[str]:
 
 def _call(call: ToolCall) -> Iterator[str]:
     """Yield a tool call as a `<details>` element, which is open if the call failed."""
-    subject_line, warning = subject(call), caution(call)
+    subject_line = subject(call)
+    warning = caution(call)
     about = f" <code>{escape(subject_line)}</code>" if subject_line else ""
     open = " open" if call.failed else ""
     state = "error" if ended_badly(call) else call.status.value

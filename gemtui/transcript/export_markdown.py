@@ -86,7 +86,8 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    subject_line, warning = subject(call), caution(call)
+    subject_line = subject(call)
+    warning = caution(call)
     about = f" {code(subject_line)}" if subject_line else ""
     held = f" ({escaped(warning)})" if warning else ""
     name = code(visible_line(call.name))

@@ -37,7 +37,8 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
     `shown`: the command's own output as the user saw it; anything in it that looks like an exit
     code is ignored.
     """
-    text, written = output or "", shown.rstrip("\n")
+    text = output or ""
+    written = shown.rstrip("\n")
     head = _HEAD.match(text)
     start = 0 if head is None else head.end()
     if text.startswith(written, start):
@@ -125,13 +126,15 @@ def coloured(text: str) -> ScreenDisplay | None:
     """
     if len(text) > LIMIT or not 0 < _sequences(text) <= SEQUENCES:
         return None
-    style, lines = _PLAIN, []
+    style = _PLAIN
+    lines = []
     for line in newlines(text).rstrip("\n").split("\n"):
         spans: list[AnsiSpan] = []
         at = 0
         for sequence in COLOUR.finditer(line):
             spans.append(replace(style, text=line[at : sequence.start()]))
-            style, at = _styled(style, sequence[0]), sequence.end()
+            style = _styled(style, sequence[0])
+            at = sequence.end()
         spans.append(replace(style, text=line[at:]))
         lines.append(tuple(span for span in spans if span.text))
     return ScreenDisplay(lines=tuple(lines))
@@ -146,7 +149,8 @@ def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
     changes: dict[str, Any] = {}
     for code in codes:
         if code == 0:
-            style, changes = _PLAIN, {}
+            style = _PLAIN
+            changes = {}
         elif code in _ON:
             changes[_ON[code]] = True
         elif code in _OFF:
@@ -286,7 +290,8 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
         return None
     text, added, _ = output.partition(_PROJECT_CONTEXT)
     certain = not added and _HOOK not in output
-    first, total = max(1, requested_lines(args)[0] or 1), None
+    first = max(1, requested_lines(args)[0] or 1)
+    total = None
     for head in (_FILE_HEAD, _OLD_HEAD):
         match = head.match(text)
         if match is not None:

@@ -211,7 +211,8 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
     parts = _result_parts(raw)
-    output, error = _output(parts), _error(parts)
+    output = _output(parts)
+    error = _error(parts)
     status = _status(raw, parts, error)
     time = instant(raw.get("timestamp"))
     return ToolCall(

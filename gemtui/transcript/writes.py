@@ -161,7 +161,8 @@ def writing_calls(
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
     """Return the overall change to one file, determined from its calls."""
     succeeded = [call for call in calls if call.status is ToolStatus.SUCCESS]
-    before, after = text_before(succeeded), text_after(succeeded)
+    before = text_before(succeeded)
+    after = text_after(succeeded)
     diffs = [call.display for call in succeeded if isinstance(call.display, DiffDisplay)]
     is_complete = before is not None and after is not None
     if is_complete:

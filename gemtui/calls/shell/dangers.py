@@ -331,7 +331,8 @@ class Reach:
         if name in _READERS or (name != "cd" and table.is_in(name, "reads", "harmless")):
             return
         if name == "git" and "mv" in rest:
-            name, rest = "mv", rest[rest.index("mv") + 1 :]
+            name = "mv"
+            rest = rest[rest.index("mv") + 1 :]
         writes = table.is_in(name, "write-last", "write-all") or _edits_in_place(name, rest)
         if not writes and self._spares([name, *rest]):
             return

@@ -236,7 +236,8 @@ class _CommandBytes:
         """Return the syntax tree; None if parsing would take too long."""
         if _NULS in self._text:
             return None
-        parser, data = Parser(_LANGUAGE), self._data
+        parser = Parser(_LANGUAGE)
+        data = self._data
         encoding: Literal["utf8", "utf16le"] = "utf8" if self._width == 1 else "utf16le"
         if len(data) <= _SHORT:
             return parser.parse(data, encoding=encoding)
@@ -276,7 +277,8 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Walked:
     while stack:
         node = stack.pop()
         kind = node.type
-        if name := _name(node, kind, text_of):
+        name = _name(node, kind, text_of)
+        if name:
             seen.parts.append((node.start_byte, name, text_of(node).strip(BLANKS)))
         if kind in _REDIRECTS:
             seen.redirected = True

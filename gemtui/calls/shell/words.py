@@ -213,16 +213,20 @@ def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     Unclear, such as variables, redirections, assignments, comments, compound commands, and
     whitespace that bash does not recognise.
     """
-    if (why := first_unseen_character(text)) is not None:
+    why = first_unseen_character(text)
+    if why is not None:
         raise Unclear(why)
     commands: list[tuple[PlainWord, ...]] = []
     words: list[PlainWord] = []
-    reader, last, at = _Word(), "", 0
+    reader = _Word()
+    last = ""
+    at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise Unclear(_WHY.get(text[at], "it contains an unclosed quote"))
-        kind, at = match.lastgroup, match.end()
+        kind = match.lastgroup
+        at = match.end()
         if kind not in ("blank", "end"):
             reader.add(kind or "", match[kind or 0])
             continue

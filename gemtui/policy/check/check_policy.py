@@ -97,7 +97,8 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     anything: set[tuple[str, bool]] = set()
     for index in _tried_order(rules):
         rule = rules[index]
-        tools, situations = tool_names(rule), _situations(rule)
+        tools = tool_names(rule)
+        situations = _situations(rule)
         if rule.decision is not Decision.DENY and rule.conditional and rule.subagent is None:
             anything |= situations
             for tool in tools:

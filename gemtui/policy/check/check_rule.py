@@ -33,7 +33,8 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
 
     `table`: the rule's fields, as parsed from TOML.
     """
-    field, value = problem.field, table.get(problem.field)
+    field = problem.field
+    value = table.get(problem.field)
     match field, value:
         case "decision", str():
             meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
@@ -156,7 +157,8 @@ def _patterns(rule: Rule) -> Iterator[FindingDraft]:
     ):
         if not pattern or (field == "argsPattern" and rule.command_regex):
             continue
-        if why := dropped(source):
+        why = dropped(source)
+        if why:
             yield FindingDraft(field, f"{why}: Gemini CLI ignores the rule", _way_out(pattern))
             continue
         if slow(source):

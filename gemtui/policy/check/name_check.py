@@ -94,7 +94,8 @@ def _full(server: str, name: str) -> str:
 def _full_name(name: str, rule: Rule) -> Iterator[NameFinding]:
     if name in ("", "*"):
         return
-    if elsewhere := _ELSEWHERE.fullmatch(name):
+    elsewhere = _ELSEWHERE.fullmatch(name)
+    if elsewhere:
         yield _as_elsewhere(name, elsewhere[1], elsewhere[2], rule)
     elif "*" in name:
         yield from _wildcard(name, rule)
@@ -182,7 +183,8 @@ def _short_name(server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
 
 
 def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]:
-    compared, short = rule_name(server, name), name.removeprefix(rule_name(server, ""))
+    compared = rule_name(server, name)
+    short = name.removeprefix(rule_name(server, ""))
     meant = cli_name(server, short)
     if "*" not in compared and (compared == meant or is_name_of_server(name, server)):
         return
@@ -202,7 +204,8 @@ def _tool_of_server(server: str, name: str, rule: Rule) -> Iterator[NameFinding]
         way_out = f'write toolName = "{meant}"{" without mcpName" if alone else ""}'
         fixed: Rule | None = _renamed(rule, name, meant, None if alone else server)
         if alone and fixed and any(map(_ELSEWHERE.fullmatch, fixed.tools)):
-            way_out, fixed = _RENAME_SERVER, None
+            way_out = _RENAME_SERVER
+            fixed = None
         yield _never("toolName", text, way_out), fixed
 
 
@@ -277,7 +280,8 @@ def same_names(
     for server in table_at(settings, "mcpServers"):
         servers[tool_prefix(server)][server] = None
     for index, rule in enumerate(rules):
-        if cases := [*_other_cases(rule, table_at(settings, "mcpServers"))]:
+        cases = [*_other_cases(rule, table_at(settings, "mcpServers"))]
+        if cases:
             drafts_by_rule[index] += cases
         for pair in _tools_in_rule(rule):
             for other in tools[cli_name(*pair)]:

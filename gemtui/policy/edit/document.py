@@ -197,7 +197,8 @@ class Document:
         first, last = sorted((index, to))
         for at, piece in zip(places[first : last + 1], moved[first : last + 1], strict=True):
             pieces[at] = replace(piece, text=self._ended(piece.text))
-        start, end = places[first], places[last] + 2
+        start = places[first]
+        end = places[last] + 2
         return self._with(start, end, list(self._kept_apart(pieces[start:end])))
 
     def enable(self, index: int, on: bool) -> Self:
@@ -422,7 +423,8 @@ def _changed(text: str, rule: Rule) -> str:
     written in a way that can't be changed.
     """
     table = _table(text) or {}
-    had, wanted = _fields_in(table), explicit_fields(rule)
+    had = _fields_in(table)
+    wanted = explicit_fields(rule)
     for key in dict.fromkeys((*KEYS, *had, *wanted)):
         if _same(had.get(key), wanted.get(key)):
             continue

@@ -36,7 +36,8 @@ class Engine:
         setup: Setup | None = None,
     ) -> None:
         setup = setup or Setup()
-        self.mode, self.interactive = ApprovalMode(mode), interactive
+        self.mode = ApprovalMode(mode)
+        self.interactive = interactive
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
         checkers = (*policy.checkers, *BUILTIN_CHECKERS)
         stopped = fatal(setup, self.mode)

@@ -294,7 +294,8 @@ class Evaluator:
         self._checkers = compile_checkers(checkers)
         self.mode, self.interactive = mode, interactive
         self.registry = Registry(setup, mode)
-        self.workspace, self.roots = setup.workspace, roots_of(setup)
+        self.workspace = setup.workspace
+        self.roots = roots_of(setup)
         self.default = Decision.ASK_USER if interactive else Decision.DENY
         self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
         self._availabilities: dict[tuple[str, bool], ToolAvailability] = {}

@@ -28,7 +28,8 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     `evaluator` decides. `other`: the same rules for the opposite kind of session (interactive if
     `evaluator` is headless, and vice versa), because an Explanation contains both results.
     """
-    evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
+    evaluation = evaluator.evaluate(call)
+    availability = evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
     refuses = (
         tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
@@ -180,10 +181,8 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
             continue
         matches, why = _match_of(fit, call, context)
         if decided is not None:
-            matches, why = (
-                False,
-                f"it is never checked, because {rule_place(decided)} has already decided",
-            )
+            matches = False
+            why = f"it is never checked, because {rule_place(decided)} has already decided"
         elif matches:
             decided = rule
             why = _deciding(rule, evaluation, why)

@@ -294,7 +294,8 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
         return None if inside.startswith("/") else _name_refused(inside)
     target = named_path(path, roots[0], on_disk=on_disk)
     if on_disk:
-        target, roots = real_path(target), [real_path(root) for root in roots]
+        target = real_path(target)
+        roots = [real_path(root) for root in roots]
     for root in roots:
         if within(root, target):
             return _name_refused(os.path.relpath(target, root))

@@ -162,7 +162,8 @@ def unknown_tools(permissions: Permissions) -> tuple[str, ...]:
 
 def _check(permissions: Permissions, problem_of: Callable[[str], str | None]) -> None:
     for option, place, name in _named(permissions):
-        if problem := problem_of(name):
+        problem = problem_of(name)
+        if problem:
             raise OptionError(f"{place} ({option}): {problem}", option=option, what=problem)
 
 

@@ -68,7 +68,8 @@ class Policy:
             document = parse_toml(text)
         except TomlError as error:
             return Policy(findings=(_whole(source, f"TOML that can't be parsed: {error}"),))
-        if problems := schema_problems(document):
+        problems = schema_problems(document)
+        if problems:
             return Policy(
                 findings=tuple(
                     _finding(
@@ -150,7 +151,8 @@ def _asked(checker: SafetyChecker) -> bool:
 
 
 def _rule_findings(rule: Rule) -> Iterator[Finding]:
-    if field := kills(rule):
+    field = kills(rule)
+    if field:
         message = f"{field} is empty: Gemini CLI exits immediately because of such a rule"
         yield _finding(rule.source, rule.index, field, message)
     if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):

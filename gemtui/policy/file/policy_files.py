@@ -123,7 +123,8 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
     `wanted`: tried as a name first, unless it contains a folder or ends in `.toml`. `folders`: also
     accept the path of a folder. Raises PolicyNotFound.
     """
-    path, ours = typed_path(wanted), policies_dir()
+    path = typed_path(wanted)
+    ours = policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")
     as_path = os.sep in wanted or wanted.endswith(ENDING)
     for candidate in (path, *named) if as_path else (*named, path):

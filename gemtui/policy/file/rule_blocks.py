@@ -109,7 +109,8 @@ def fields_of(text: str) -> list[TomlField]:
     part: str | None = None
     at = 0
     for line in toml_lines(text):
-        start, at = at, at + len(line)
+        start = at
+        at += len(line)
         if scanner.inside:
             end = start + scanner.feed(line)
             fields[-1] = _longer(fields[-1], at, end)

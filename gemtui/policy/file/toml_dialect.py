@@ -106,7 +106,8 @@ def _key_in_line(text: str, line: int) -> str:
 def _check_tokens(text: str) -> None:
     for token in _TOKEN.finditer(text):
         if token["fourth_quote"]:
-            message, at = "a string over several lines ends with more than three quotes", -1
+            message = "a string over several lines ends with more than three quotes"
+            at = -1
         elif token["zero"]:
             message, at = "a number begins with 0 before its exponent", 0
         else:

@@ -106,7 +106,8 @@ def _made(pattern: str) -> tuple[str, str]:
     made = _MADE.match(pattern)
     if made is None:
         return "", ""
-    root, words = _unescaped(made[1] or ""), tuple(_unescaped(made[2]).split())
+    root = _unescaped(made[1] or "")
+    words = tuple(_unescaped(made[2]).split())
     return (" ".join(words), root) if allowed(words, root) == pattern else ("", "")
 
 

@@ -231,7 +231,8 @@ class _Rewriter:
 
     def _class_item(self) -> None:
         """Consume a member of a `[…]` class, or a range such as `a-z`."""
-        first, mark = self._member(), len(self._out)
+        first = self._member()
+        mark = len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return
         self._consume()

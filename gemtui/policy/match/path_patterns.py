@@ -158,7 +158,8 @@ def describe_files(pattern: str) -> str | None:
 
     Returns None if the pattern isn't for files, or if a description would not be exact.
     """
-    if (named := _named_anywhere(pattern)) is not None:
+    named = _named_anywhere(pattern)
+    if named is not None:
         return named
     front = _FRONT.match(pattern)
     if front is None:
@@ -175,7 +176,8 @@ def _named_anywhere(pattern: str) -> str | None:
     for keys in ("file_path", READ_KEYS):
         front = named_anywhere("", folder=False, keys=keys).partition("(?=[")[0]
         inside, _, end = pattern.removeprefix(front).rpartition("(?=")
-        name, folder = _unescaped(inside.replace('/(?:[^"]*/|)', "/")), end == "/)"
+        name = _unescaped(inside.replace('/(?:[^"]*/|)', "/"))
+        folder = end == "/)"
         if name and named_anywhere(name, folder=folder, keys=keys) == pattern:
             return f"paths that name {name}{'/' * folder}"
     return None
@@ -186,7 +188,8 @@ def _beginnings(rest: str) -> list[str]:
 
     `rest`: what follows the key in an argsPattern. Returns [] if it has other pattern characters.
     """
-    names, end = [rest], ""
+    names = [rest]
+    end = ""
     if rest.startswith("(") and ")" in rest:
         inside, _, end = rest[1:].rpartition(")")
         names = list(_alternatives(inside))

@@ -53,7 +53,8 @@ class _PatternProcess:
         if worker is not None and self._owner == os.getpid() and worker.is_running():
             return worker
         self._end()
-        self._worker, self._owner = Worker(f"{__name__}:serve"), os.getpid()
+        self._worker = Worker(f"{__name__}:serve")
+        self._owner = os.getpid()
         self._worker.receive(seconds=_START_SECONDS)
         return self._worker
 
@@ -63,7 +64,8 @@ class _PatternProcess:
             self._end()
 
     def _end(self) -> None:
-        worker, self._worker = self._worker, None
+        worker = self._worker
+        self._worker = None
         if worker is not None and self._owner == os.getpid():
             worker.end()
 

@@ -67,7 +67,8 @@ class Pattern:
             self._regex = Regex(self._rewritten)
         except RegressError as error:
             raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
-        self.prefix, rest = "", source
+        self.prefix = ""
+        rest = source
         if not alternatives(source):
             self.prefix, rest = _split_literal(source)
         self._rest = rest

@@ -166,7 +166,8 @@ def unwritable_name(name: str) -> str | None:
 
 def nearest(name: str) -> str | None:
     """Return the tool or agent that was probably meant by an unknown name, or None."""
-    if former := FORMER.get(name) or _FORMER_ANY_CASE.get(name.lower()):
+    former = FORMER.get(name) or _FORMER_ANY_CASE.get(name.lower())
+    if former:
         return former
     names = (*_BY_NAME, *AGENTS)
     plain = {known_name.replace("_", ""): known_name for known_name in names}

@@ -102,7 +102,8 @@ class RulePlan:
             return None
         if len(kept) == len(self.evidence):
             return self
-        again, rule = self.again(kept), self.rule
+        again = self.again(kept)
+        rule = self.rule
         return replace(again, rule=replace(again.rule, priority=rule.priority, modes=rule.modes))
 
     def raised(self, priority: int, mode: ApprovalMode) -> RulePlan:
@@ -372,7 +373,8 @@ def _folder_plan(top: str, pairs: _GroupsOfFiles) -> RulePlan:
         pattern_for = partial(folder_pattern, folder)
     else:
         names = _distinct(file.path for file in files)
-        where, opens = ", ".join(names), "only writes of these files"
+        where = ", ".join(names)
+        opens = "only writes of these files"
         pattern_for = partial(files_pattern, names)
     pattern = pattern_for(_distinct(_root(group, file) for group, file in pairs))
     if len(pattern) > LENGTH:

@@ -344,7 +344,8 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
 
     The command is "" if the card's first line shows it in full.
     """
-    asked, command = target(call), call.args.get("command")
+    asked = target(call)
+    command = call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
     whole = short and fitting == _on_one_line(asked, look)
@@ -552,7 +553,8 @@ def _text(call: ToolCall, text: str, look: Look, *, folded: bool) -> Body:
     """Render a result's text, either as displayed by the CLI or as sent to the model."""
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
-        tail, language = _last_lines(call), _output_language(text)
+        tail = _last_lines(call)
+        language = _output_language(text)
         return text_rows(text, look, folded=folded, tail=tail, language=language)
     lines = file_lines(call)
     if lines is not None and text == lines.text:

@@ -42,7 +42,8 @@ class Heights:
     def __setitem__(self, index: int, height: int) -> None:
         change = height - self._each[index]
         self._each[index] = height
-        node, sums = index + 1, self._sums
+        node = index + 1
+        sums = self._sums
         while change and node < len(sums):
             sums[node] += change
             node += node & -node
@@ -70,7 +71,8 @@ class Heights:
         """
         if not 0 <= line < self.total:
             raise IndexError(line)
-        index, sums = 0, self._sums
+        index = 0
+        sums = self._sums
         step = 1 << len(sums).bit_length()
         while step := step >> 1:
             if index + step < len(sums) and sums[index + step] <= line:
@@ -359,7 +361,8 @@ class Stops:
 
         The head line belongs to the first block, and the empty line at the end to the last block.
         """
-        stops, part = self.of(cursor.message), self.part(cursor)
+        stops = self.of(cursor.message)
+        part = self.part(cursor)
         end = self._sheet.drawn(cursor.message).height if part is stops[-1] else part.end
         return 0 if part is stops[0] else part.start, end
 

@@ -319,9 +319,11 @@ def _block(
         case Attachment():
             lines, foldable = _attachment(block, inner, folded=folded)
         case Notice():
-            lines, foldable = _notice(block, inner), False
+            lines = _notice(block, inner)
+            foldable = False
         case Image():
-            lines, foldable = wrap(draw_image(block, look), inner.width), False
+            lines = wrap(draw_image(block, look), inner.width)
+            foldable = False
         case _:
             assert_never(block)
     return list(prefixed(lines, beside)), foldable

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import ClassVar, NamedTuple
 
@@ -184,7 +185,8 @@ def match_spans(
     if margins and margins[-1] >= len(texts[-1]):
         margins[-1] = 0
     lines = [text[margin:] for text, margin in zip(texts, margins, strict=True)]
-    starts, text = [], ""
+    starts = []
+    text = ""
     for line, content in enumerate(lines, part.start):
         if line > part.start:
             text += "\n" if drawn.joints[line] is None else drawn.joints[line] or ""
@@ -196,7 +198,8 @@ def match_spans(
         for row in range(first, len(lines)):
             if starts[row] >= match.end():
                 break
-            margin, line = margins[row], part.start + row
+            margin = margins[row]
+            line = part.start + row
             start = max(0, match.start() - starts[row])
             end = min(match.end() - starts[row], len(lines[row]))
             spans.append(MatchSpan(line, margin + start, margin + end))
@@ -352,7 +355,8 @@ class Finder:
     def _go_on(self) -> None:
         """Once a search is complete, search what has changed in the meantime."""
         if self._search is not None and self._search.done and self._again is not None:
-            first, self._again = self._again, None
+            first = self._again
+            self._again = None
             self._search.remove_from(first)
             self._start(first)
 
@@ -376,16 +380,17 @@ class Finder:
         `request`: the thread's number. `first`: the index in the view of the transcript's first
         message.
         """
-        worker, post = get_current_worker(), self._view.post_message
+        worker = get_current_worker()
+        post = self._view.post_message
         hits: list[TranscriptHit] = []
-        count, reported = 0, monotonic()
-        for hit in find(transcript, wanted, cancelled=lambda: worker.is_cancelled):
+        reported = monotonic()
+        all_hits = find(transcript, wanted, cancelled=lambda: worker.is_cancelled)
+        for hit in islice(all_hits, MOST):
             hits.append(hit._replace(message=hit.message + first))
-            if (count := count + 1) >= MOST:
-                break
             if monotonic() - reported > PAUSE:
                 post(HitsFound(request, hits, done=False))
-                hits, reported = [], monotonic()
+                hits = []
+                reported = monotonic()
         post(HitsFound(request, hits, done=True))
 
     def _reveal(self) -> bool:

@@ -315,7 +315,9 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
 
         `kind`: a key of `TARGETS`.
         """
-        page, transcript, target = self.page, self.page.transcript, TARGETS[kind]
+        page = self.page
+        transcript = self.page.transcript
+        target = TARGETS[kind]
         target_place = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
         if target_place is not None:
             page.jump(
@@ -347,7 +349,8 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
 
     def action_open(self) -> None:
         """Open a subagent's session or an image; fold or unfold any other block."""
-        block, part = self.page.block, self.page.part()
+        block = self.page.block
+        part = self.page.part()
         if isinstance(block, ToolCall) and block.agent_id:
             self.post_message(SubagentRequested(block.agent_id))
         elif part is not None and part.media and not part.foldable:

@@ -106,10 +106,12 @@ class Viewport:
         """
         if fresh:
             self._start()
-        anchor, on_last = self._anchor(), self._on_last()
+        anchor = self._anchor()
+        on_last = self._on_last()
         cursor = self.sheet.key(self.cursor.message)
         key = None if anchor is None else self.sheet.key(anchor.message)
-        last, news = self.sheet.outlines[-1:], news and not (self._loading or loading)
+        last = self.sheet.outlines[-1:]
+        news = news and not (self._loading or loading)
         count = len(self.sheet)
         self.transcript, self._loading = transcript, loading
         same = self.sheet.show(transcript.outlines)
@@ -153,7 +155,8 @@ class Viewport:
         cursor is on the last block and the window follows the end of the transcript, the end stays
         on the last row instead.
         """
-        cursor, whole = self.cursor, self._is_whole()
+        cursor = self.cursor
+        whole = self._is_whole()
         end = self.following and (self._on_last() or not self.height)
         self._fit(look, height, end=end)
         if end or not height or not len(self.sheet):
@@ -171,7 +174,8 @@ class Viewport:
 
     def _fit(self, look: Look, height: int, *, end: bool) -> None:
         if self.look == look or not self.height or not len(self.sheet):
-            self.look, self.height, anchor = look, height, self._anchor()
+            anchor = self._anchor()
+            self.look, self.height = look, height
             self._rest(None if end else anchor)
             return
         message, share = self._top_share.at(self.top, self.sheet)
@@ -198,7 +202,8 @@ class Viewport:
         cursor, and what depends on whether the end is visible.
         """
         if not len(self.sheet):
-            self.top, self.cursor = 0, Cursor(0, None)
+            self.top = 0
+            self.cursor = Cursor(0, None)
             self.following = self.following or not (self._stays or self._loading)
             return
         if not self.height:
@@ -229,7 +234,8 @@ class Viewport:
         Negative numbers scroll up. A screen counts as one line less than it has, so that one line
         stays visible.
         """
-        top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
+        top = self.top
+        rows = max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
             self.cursor = Cursor(len(self.sheet) - 1, LAST) if pages > 0 else Cursor(0, None)
@@ -237,7 +243,8 @@ class Viewport:
 
     def start(self) -> None:
         """Move to the first message."""
-        self._stays, self.cursor = True, Cursor(0, None)
+        self._stays = True
+        self.cursor = Cursor(0, None)
         self._rest(Anchor(0, 0, 0))
 
     def follow(self) -> None:
