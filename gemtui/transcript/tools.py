@@ -344,10 +344,10 @@ def _status(raw: Mapping[str, Any], parts: list[Part], error: str | None) -> Too
 
 
 def _exit_code(raw: Mapping[str, Any], parts: list[Part]) -> int | None:
-    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
-        return None
     if isinstance(code := raw.get("exitCode"), int):
         return code
+    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
+        return None
     output = _output(parts)
     if tool_output.exit_code(output) is None:
         return None

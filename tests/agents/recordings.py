@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,14 +39,14 @@ TITLE = "A title of its own"
 class Recording:
     """A recorded session.
 
-    `resumed`: the messages that the agent sent when it resumed the session. `tokens`: the sum of
-    what the server told of input and output.
+    `resumed`: the messages that the agent sent when it resumed the session. `tokens`: what the
+    server told of each answer, input and output.
     """
 
     path: Path
     project: Path
     resumed: Sequence[Mapping[str, Any]]
-    tokens: int
+    tokens: Sequence[int]
 
 
 def _reply(question: Event) -> Reply:
@@ -174,13 +175,20 @@ def _branched(claude: Claude, model: MessagesServer) -> str:
 def _killed(claude: Claude, model: MessagesServer) -> str:
     write = {"file_path": str(claude.project / NEW), "content": "x"}
     model.play(says("One."), says("Two.", ("Write", write)), says("After it."))
-    with Talk(claude, model.url, answer=lambda question: "kill") as talk:
+
+    def kill_when_stored(question: Event) -> Reply:
+        path, call = claude.session_file(talk.session), question["tool_use_id"].encode()
+        while call not in path.read_bytes():
+            time.sleep(0.02)
+        return "kill"
+
+    with Talk(claude, model.url, answer=kill_when_stored) as talk:
         talk.ask("Hello")
         talk.send("Write it")
         with pytest.raises(EOFError):
             talk.until("result")
-    path = claude.session_file(talk.session)
-    path.write_bytes(path.read_bytes()[:-40])
+    with claude.session_file(talk.session).open("ab") as file:
+        file.write(b'{"parentUuid":"')
     return talk.session
 
 
@@ -216,7 +224,7 @@ def record_claude(program: Path, folder: Path, name: str) -> None:
         with Talk(claude, model.url, "--resume", session) as talk:
             talk.ask(AGAIN)
         resumed = model.requests[-1]["messages"]
-    _note(claude, session, resumed, sum(model.tokens))
+    _note(claude, session, resumed, model.tokens)
 
 
 # --- Qwen Code -----------------------------------------------------------------------------------
@@ -265,13 +273,13 @@ def record_qwen(program: Path, folder: Path, name: str) -> None:
         with Talk(qwen, model.url, "--resume", talk.session) as again:
             again.ask(AGAIN)
         resumed = model.asked[-1].body["contents"]
-    _note(qwen, talk.session, resumed, 120 * len(model.asked) + 3)
+    _note(qwen, talk.session, resumed, [123] + [120] * (len(model.asked) - 1))
 
 
 # --- once for a run of the tests -----------------------------------------------------------------
 
 
-def _note(agent: Agent, session: str, resumed: object, tokens: int) -> None:
+def _note(agent: Agent, session: str, resumed: object, tokens: Sequence[int]) -> None:
     note = {"session": session, "resumed": resumed, "tokens": tokens}
     (agent.folder / "note.json").write_text(json.dumps(note))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,17 @@ import pytest
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import (
+    DiffDisplay,
+    Dropped,
     Image,
     Message,
+    Notice,
     Text,
     Thought,
     ToolCall,
+    ToolStatus,
 )
-from tests.agents.recordings import AGAIN, CLAUDE, Recording
+from tests.agents.recordings import AGAIN, BARE, CLAUDE, CRLF, NEW, OLD, TITLE, Recording
 
 pytestmark = pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "tests/agents")
 
@@ -67,7 +72,9 @@ def of_request(blocks: Iterable[Said]) -> list[Said]:
 
 # --- what Claude Code sends ----------------------------------------------------------------------
 
-OF_THE_PROGRAM = re.compile(r"<(?!command-name)[a-z-]+>|\[(Request interrupted|Image: source)")
+OF_THE_PROGRAM = re.compile(
+    r"<(?!command-name)[a-z-]+>|\[(Request interrupted|Image: source)|No response requested\.$"
+)
 TYPED = re.compile(r"sent a new message while you were working:\n(.*?)\n", re.DOTALL)
 COMMAND = re.compile(
     r"<command-name>(.*?)</command-name>.*<command-args>(.*?)</command-args>", re.S
@@ -123,3 +130,189 @@ def test_a_conversation_is_what_claude_code_resumes(
     recording = claude_recordings[name]
     shown = until_again(said_in(messages_of(recording.path)))
     assert shown == of_request(sent_by_claude(recording.resumed))
+
+
+def test_after_a_compaction_all_is_still_there(
+    claude_recordings: Mapping[str, Recording],
+) -> None:
+    recording = claude_recordings["compacted"]
+    messages = messages_of(recording.path)
+    sent = of_request(sent_by_claude(recording.resumed))
+    said = until_again(said_in(messages))
+    kept = sent.index(("text", "/compact shorter"))  # before it: what is sent again
+    assert said[-len(sent[kept:]) :] == sent[kept:]
+    assert said[: len(said) - len(sent[kept:])][-kept + 1 :] == sent[1:kept]
+    assert said[0] == ("text", "Hello")
+    blocks = [block for message in messages for block in message.blocks]
+    notices = [block.text for block in blocks if isinstance(block, Notice)]
+    assert notices[0] == "The conversation was compacted here (141 tokens before)."
+    assert "They said hello." in notices[1]
+
+
+@pytest.mark.parametrize("name", sorted(CLAUDE))
+def test_the_tokens_are_those_that_the_server_told(
+    claude_recordings: Mapping[str, Recording], name: str
+) -> None:
+    recording = claude_recordings[name]
+    files = [recording.path, *recording.path.with_suffix("").rglob("*.jsonl")]
+    spent = list(recording.tokens)
+    if name == "compacted":
+        del spent[3]  # the summary is in the file, its tokens are not
+    messages = [message for path in files for message in messages_of(path, dropped=True)]
+    assert sum(message.usage.total or 0 for message in messages if message.usage) == sum(spent)
+
+
+def test_what_was_left_by_a_branch_is_rewound(claude_recordings: Mapping[str, Recording]) -> None:
+    messages = messages_of(claude_recordings["branched"].path, dropped=True)
+    left = [message for message in messages if message.dropped is Dropped.REWOUND]
+    texts = [said[1] for said in said_in(left) if said[0] == "text"]
+    assert texts == ["Two", "Second.", "Second ends.", "Three", "Other third."]
+
+
+def endings(path: Path) -> list[tuple[str, str, int | None]]:
+    calls = [block for message in messages_of(path) for block in message.blocks]
+    return [
+        (call.name, call.status.value, call.exit_code)
+        for call in calls
+        if isinstance(call, ToolCall)
+    ]
+
+
+def test_the_calls_ended_as_they_did(claude_recordings: Mapping[str, Recording]) -> None:
+    done = [(name, "success", None) for name in ("Write", "Edit", "Read", "Read", "Edit", "Edit")]
+    assert endings(claude_recordings["work"].path) == [
+        ("Read", "success", None),
+        ("Bash", "success", None),
+        ("Write", "cancelled", None),
+        ("Bash", "success", 3),
+        ("Read", "error", None),
+        *done,
+        ("Write", "success", None),
+        ("mcp__greeter__greet", "success", None),
+        ("Write", "cancelled", None),
+    ]
+    assert endings(claude_recordings["killed"].path) == [("Write", "cancelled", None)]
+
+
+def texts_of_files(path: Path) -> dict[str, str | None]:
+    """Return what the last change of each file left, by the files' names."""
+    calls = [block for message in messages_of(path) for block in message.blocks]
+    changes = [
+        call.display
+        for call in calls
+        if isinstance(call, ToolCall) and call.status is ToolStatus.SUCCESS
+    ]
+    return {change.name: change.new for change in changes if isinstance(change, DiffDisplay)}
+
+
+def on_disk(recording: Recording, *names: str) -> dict[str, str | None]:
+    """Return the texts of files; agents store them with the line ends of Unix."""
+    return {name: (recording.project / name).read_text() for name in names}
+
+
+def test_the_last_diffs_are_the_files_on_disk(
+    claude_recordings: Mapping[str, Recording], qwen_recordings: Mapping[str, Recording]
+) -> None:
+    for recording in (claude_recordings["work"], qwen_recordings["work"]):
+        files = texts_of_files(recording.path)
+        assert files == on_disk(recording, NEW, OLD, CRLF, BARE)
+        assert (recording.project / CRLF).read_bytes() == b"one\r\n2\r\n"
+
+
+def test_a_session_has_its_title_and_cost(claude_recordings: Mapping[str, Recording]) -> None:
+    path = claude_recordings["work"].path
+    with SessionLog.read(path) as log:
+        header = log.metadata
+    (state,) = [line for line in path.read_text().splitlines() if "cost-state" in line][-1:]
+    assert header["summary"] == TITLE
+    assert header["cost"] == json.loads(state)["totalCostUSD"] > 0
+
+
+def test_a_subagent_has_a_session_of_its_own(claude_recordings: Mapping[str, Recording]) -> None:
+    recording = claude_recordings["subagents"]
+    files = {}
+    for path in recording.path.with_suffix("").rglob("*.jsonl"):
+        with SessionLog.read(path) as log:
+            assert log.metadata["kind"] == "subagent"
+            written = [name for outline in log.outlines for name in outline.writes]
+            files[log.metadata["sessionId"]] = written
+    calls = [block for message in messages_of(recording.path) for block in message.blocks]
+    assert {call.agent_id for call in calls if isinstance(call, ToolCall)} == set(files)
+    assert sorted(files.values()) == [[], [str(recording.project / NEW)]]
+
+
+# --- any file of both ----------------------------------------------------------------------------
+
+
+def recorded_files(*recordings: Mapping[str, Recording]) -> list[Path]:
+    return [recording.path for names in recordings for recording in names.values()]
+
+
+def test_a_file_may_be_cut_anywhere_and_grow_in_pieces(
+    claude_recordings: Mapping[str, Recording],
+    qwen_recordings: Mapping[str, Recording],
+    tmp_path: Path,
+) -> None:
+    for path in recorded_files(claude_recordings, qwen_recordings):
+        data = path.read_bytes()
+        ends = [newline.end() for newline in re.finditer(b"\n", data)]
+        ends = ends[data[: data.index(b'"type":"user"')].count(b"\n") :: 3]
+        growing, cut = tmp_path / path.name, tmp_path / "cut.jsonl"
+        growing.write_bytes(data[: ends[0]])
+        with SessionLog.read(growing) as log:
+            for start, end in pairwise(ends):
+                cut.write_bytes(data[:start])
+                growing.write_bytes(data[: (start + end) // 2])
+                log.refresh()
+                assert whole(log) == messages_of(cut, dropped=True)
+            growing.write_bytes(data)
+            log.refresh()
+            assert whole(log) == messages_of(path, dropped=True)
+
+
+def whole(log: SessionLog) -> list[Message]:
+    transcript = transcript_of(log, dropped=True)
+    return [transcript.read(index) for index in range(len(transcript.outlines))]
+
+
+# --- what Qwen Code sends ------------------------------------------------------------------------
+
+
+def sent_by_qwen(contents: Iterable[Mapping[str, Any]]) -> Iterator[Said]:
+    for part in (part for content in contents for part in content["parts"]):
+        match part:
+            case {"thought": True, "text": text}:
+                yield "thought", text.replace("*", "").strip("\n")
+            case {"text": text}:
+                if not text.startswith("<system-reminder>"):
+                    yield "text", text
+            case {"functionCall": call}:
+                yield "call", call["id"], call["name"], json.dumps(call["args"], sort_keys=True)
+            case {"functionResponse": reply}:
+                yield "result", reply["id"], "".join(reply["response"].values())
+
+
+def test_a_conversation_is_what_qwen_code_resumes(
+    qwen_recordings: Mapping[str, Recording],
+) -> None:
+    recording = qwen_recordings["work"]
+    shown = until_again(said_in(messages_of(recording.path)))
+    assert shown == of_request(sent_by_qwen(recording.resumed))
+
+
+def test_the_tokens_and_calls_of_qwen_code_are_those_that_happened(
+    qwen_recordings: Mapping[str, Recording],
+) -> None:
+    recording = qwen_recordings["work"]
+    usages = [message.usage for message in messages_of(recording.path)]
+    assert sum(usage.total or 0 for usage in usages if usage) == sum(recording.tokens)
+    done = ("write_file", "read_file", "read_file", "edit", "edit", "write_file")
+    assert endings(recording.path) == [
+        ("read_file", "success", None),
+        ("run_shell_command", "success", 0),
+        ("write_file", "cancelled", None),
+        ("run_shell_command", "success", 3),
+        ("read_file", "error", None),
+        *((name, "success", None) for name in done),
+        ("write_file", "cancelled", None),
+    ]

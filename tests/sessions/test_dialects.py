@@ -138,7 +138,7 @@ def test_a_block_of_an_answer_has_the_usage_of_the_whole_answer() -> None:
     ("line", "status", "code"),
     [
         (result("fine"), "success", None),
-        (result("Exit code 3\nout", is_error=True), "error", 3),
+        (result("Exit code 3\nout", is_error=True), "success", 3),
         (result("no", is_error=True, toolDenialKind="user-rejected"), "cancelled", None),
         (result("no", is_error=True, toolDenialKind="interrupted"), "cancelled", None),
         (
@@ -250,14 +250,22 @@ def test_the_lines_of_qwen_code_keep_their_roles(line: Line, kind: str, text: st
     assert (found["type"], text_in(found), "prompt" in found) == (kind, text, kind == "user")
 
 
-def test_a_result_of_qwen_code_shows_what_the_shell_printed() -> None:
-    shown = {"type": "shell_result", "output": "hi", "text": "Command: …"}
-    response = {"functionResponse": {"id": "c", "name": "run_shell_command", "response": {}}}
-    ended = {"status": "success", "resultDisplay": shown}
-    line = qwen_line("tool_result", response, toolCallResult=ended)
-    (part,) = record(qwen, line)["content"]
-    assert part["functionResponse"]["resultDisplay"] == "hi"
-    assert part["functionResponse"]["status"] == "success"
+@pytest.mark.parametrize(
+    ("status", "code", "ends"),
+    [("success", 0, "success"), ("error", 3, "success"), ("error", None, "error")],
+)
+def test_a_command_of_qwen_code_ends_with_its_exit_code(
+    status: str, code: int | None, ends: str
+) -> None:
+    shown = {"type": "shell_result", "output": "hi", "exitCode": code}
+    response = {"error": "Output: hi"} if status == "error" else {"output": "Output: hi"}
+    reply = {"functionResponse": {"id": "c", "name": "run_shell_command", "response": response}}
+    ended = {"status": status, "resultDisplay": shown}
+    (part,) = record(qwen, qwen_line("tool_result", reply, toolCallResult=ended))["content"]
+    found = part["functionResponse"]
+    assert (found["status"], found.get("exitCode") or 0) == (ends, code or 0)
+    assert found["resultDisplay"] == "hi"
+    assert ("error" in found["response"]) == (ends == "error")
 
 
 SKIPPED: list[tuple[Dialect, Line]] = [

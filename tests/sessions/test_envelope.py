@@ -10,6 +10,7 @@ import pytest
 from gemtui.sessions.read.dialect import Record
 from gemtui.sessions.read.envelope import EnvelopeReplay
 from gemtui.sessions.read.replay import Replay
+from gemtui.transcript.usage import Usage
 
 Line = dict[str, Any]
 
@@ -85,25 +86,29 @@ def test_only_a_prompt_that_follows_an_earlier_message_begins_a_branch(
     assert said(replayed(*TWO_TURNS, *lines)) == (list(kept), list(dropped))
 
 
-def test_results_of_calls_at_the_same_time_stay_wherever_they_hang() -> None:
+def test_the_lines_of_an_answer_are_one_message_wherever_their_results_hang() -> None:
     replay = replayed(
         prompt("p", ""),
         answer("a", "p", "1", of="A"),
-        answer("b", "a", "2", of="A"),
         result("r", "a", "1"),
+        answer("b", "a", "2", of="A"),
         result("s", "b", "2"),
         prompt("q", "r"),
     )
 
-    assert said(replay) == (list("pabrsq"), [])
+    assert said(replay) == (list("parsq"), [])
     assert not replay.waits
+    whole = replay.entries[1]
+    outline = replay.outline(whole)
+    assert (outline.calls, outline.usage) == (2, Usage(total=10))
+    assert [slot.offset for slot in whole.more] == [3]
 
 
-def test_the_tokens_of_an_answer_count_at_its_last_line() -> None:
-    replay = replayed(prompt("p", ""), answer("a", "p", of="A"), answer("b", "a", of="A"))
-
-    totals = [entry.facts.outline.usage for entry in replay.entries]
-    assert [usage and usage.total for usage in totals] == [None, None, 10]
+def test_a_prompt_after_a_later_line_of_an_answer_is_no_branch() -> None:
+    lines = (answer("a", "p", of="A"), answer("b", "a", of="A"))
+    assert said(replayed(prompt("p", ""), *lines, prompt("q", "b"))) == (list("paq"), [])
+    first = said(replayed(prompt("p", ""), *lines, prompt("q", "b"), prompt("r", "b")))
+    assert first == (list("par"), ["q"])
 
 
 def test_a_call_without_a_result_waits() -> None:

@@ -269,21 +269,24 @@ def _attachment(line: Part) -> Part | None:
 def _reply(line: Part, block: Part) -> Part:
     told = parts_of(block.get("content"))
     output = "\n".join(string(part.get("text")) for part in told if "text" in part)
-    failed = block.get("is_error") is True
-    result = line.get("toolUseResult")
-    detail = mapping(result)
+    detail = mapping(line.get("toolUseResult"))
     reply = {
         "id": block.get("tool_use_id"),
         "name": "",
-        "response": {"error" if failed else "output": output},
+        "response": {"output": output},
         "parts": [part for inner in told for part in _media(inner)],
-        "status": _status(line, output) if failed else "success",
+        "status": "success",
         "timestamp": line.get("timestamp"),
-        "resultDisplay": None if failed else _display(detail),
         "agentId": string(detail.get("agentId")) or None,
     }
-    code = _EXIT_CODE.match(output) if failed else None
-    return {"functionResponse": reply if code is None else {**reply, "exitCode": int(code[1])}}
+    if block.get("is_error") is not True:
+        return {"functionResponse": {**reply, "resultDisplay": _display(detail)}}
+    code = _EXIT_CODE.match(output)
+    if code is not None:
+        ended = {"exitCode": int(code[1]), "resultDisplay": output[code.end() :]}
+        return {"functionResponse": {**reply, **ended}}
+    failed = {"response": {"error": output}, "status": _status(line, output)}
+    return {"functionResponse": {**reply, **failed}}
 
 
 def _status(line: Part, error: str) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.jsonin import loads
-from gemtui.sessions.read.dialect import agent_of_record, stored
+from gemtui.sessions.read.dialect import agent_of_record, pieces, stored, stored_lines
 from gemtui.sessions.read.foreign import agent_of_line, translated
 from gemtui.sessions.read.replay import (
     CallFact,
@@ -111,7 +111,8 @@ def _is_alone(item: _Item, replay: Replay) -> bool:
     whole = item.calls is None and not item.hidden and entry.facts.kind is RecordKind.MESSAGE
     if not replay.calls_are_late and entry.facts.outline.author is Author.SYSTEM:
         return False  # the line does not tell which agent wrote it
-    return whole and entry.slot.place < 0 and not entry.borrowed and not entry.facts.part_ids
+    elsewhere = entry.borrowed or entry.more or entry.facts.part_ids
+    return whole and entry.slot.place < 0 and not elsewhere
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
@@ -123,7 +124,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
         if record is not None:
-            yield stored(record)
+            yield from stored_lines(record)
 
 
 def whole_records(
@@ -163,7 +164,7 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
-            yield why, stored(record)
+            yield from ((why, line) for line in stored_lines(record))
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
@@ -560,11 +561,12 @@ def _message_of(
     """
     kind = record.get("type")
     if kind == "gemini":
-        calls_found = _calls(record, calls, only, named=rest)
-        calls_found = [call for call in calls_found if call.id not in hidden]
-        return _model(
-            record, id, tuple(_in_order(record, calls_found) if rest else _by_time(calls_found))
-        )
+        blocks: list[Block] = []
+        for piece in pieces(record):
+            found = _calls(piece, calls, only, named=rest)
+            shown = [call for call in found if call.id not in hidden]
+            blocks += _in_order(piece, shown) if rest else _by_time(shown)
+        return _model(record, id, tuple(blocks))
     if kind == "user" and not is_feedback(record):
         return _user(record, id)
     return Message(

@@ -19,8 +19,8 @@ The fields of a translated record:
   isNewFile}`).
 * `thoughts`: a list of `{subject, description, timestamp}`. `model`: its name.
 * `tokens`: `{input, output, cached, thoughts, tool, total}`; `input` includes `cached`.
-* `answer`: the id of the model's answer. An answer may have several lines; its tokens, which are
-  repeated on each of them, count once.
+* `answer`: the id of the model's answer. The lines of an answer become one message; its tokens,
+  which are repeated on each of them, count once.
 * `prompt`: True for what a person typed, nothing else. Only such a record begins a branch.
 * `parent`: what the record follows, if that is not the line's `parentUuid`.
 
@@ -30,13 +30,15 @@ title) or `cost` (in dollars, by the agent's own count).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from gemtui.agents import Agent
 
 Record = Mapping[str, Any]
 STORED = "_stored"
+_PIECES = "_pieces"
+_JOINED = ("content", "thoughts")
 
 
 def agent_of_record(record: Record) -> Agent:
@@ -46,9 +48,30 @@ def agent_of_record(record: Record) -> Agent:
 
 
 def stored(record: Record) -> Record:
-    """Return a record as the agent has stored it."""
-    line = record.get(STORED)
-    return line if isinstance(line, dict) else record
+    """Return a record as the agent has stored it; of several lines, an object with all of them."""
+    lines = stored_lines(record)
+    return lines[0] if len(lines) == 1 else {"lines": lines}
+
+
+def stored_lines(record: Record) -> Sequence[Record]:
+    """Return the lines of a record as the agent has stored them."""
+    lines = (piece.get(STORED) for piece in pieces(record))
+    return [line for line in lines if isinstance(line, dict)] or [record]
+
+
+def pieces(record: Record) -> Sequence[Record]:
+    """Return the records of which a record is joined."""
+    parts = record.get(_PIECES)
+    return parts if isinstance(parts, list) else [record]
+
+
+def joined(first: Record, second: Record) -> Record:
+    """Return the record of a message of two records."""
+    added = {
+        name: [*first.get(name, ()), *second.get(name, ())] for name in ("content", "thoughts")
+    }
+    tokens = second.get("tokens")
+    return {**first, **added, "tokens": tokens, _PIECES: [*pieces(first), second]}
 
 
 class Dialect(Protocol):

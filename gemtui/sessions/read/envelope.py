@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gemtui.sessions.read.dialect import Dialect
-from gemtui.sessions.read.replay import Replay
+from gemtui.sessions.read.dialect import Dialect, Record
+from gemtui.sessions.read.replay import Replay, Slot, facts_of
 from gemtui.sessions.store.projects import path_hash
 from gemtui.transcript.parts import instant, string
 
@@ -33,8 +33,10 @@ class EnvelopeReplay:
         replay.calls_are_late = False
         self._skipped: dict[str, str] = {}
         """For the last of the skipped lines in a row, the record that they follow."""
-        self._answers: dict[str, list[str]] = {}
-        self._answer_of: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
+        """The first record of each answer."""
+        self._first: dict[str, str] = {}
+        """For the other records of an answer, its first one."""
 
     def skips(self, line: bytes) -> bool:
         """Return whether a line is skipped unparsed; if so, it is still a link of the chain."""
@@ -58,13 +60,12 @@ class EnvelopeReplay:
             self._skip(id, parent)
             return None if record is None else self._replay.feed(record, offset, length)
         parent = string(record.get("parent")) or parent
-        parent = self._skipped.get(parent, parent)
         if record.get("prompt") is True:
-            same_answer = self._answers.get(self._answer_of.get(parent, ""), [])
-            self._replay.branch(parent, same_answer)
-        note = self._replay.feed(record, offset, length)
-        self._join(id, string(record.get("answer")))
-        return note
+            parent = self._skipped.get(parent, parent)
+            self._replay.branch(self._first.get(parent, parent))
+        if self._continues(id, string(record.get("answer")), record, Slot(offset, length)):
+            return None
+        return self._replay.feed(record, offset, length)
 
     def _read_header(self, line: Mapping[str, Any]) -> None:
         header = self._replay.metadata
@@ -87,11 +88,10 @@ class EnvelopeReplay:
         if id:
             self._skipped[id] = self._skipped.pop(parent, parent)
 
-    def _join(self, id: str, answer: str) -> None:
-        """Count the tokens of an answer at its last line only."""
-        if answer:
-            lines = self._answers.setdefault(answer, [])
-            for earlier in lines[-1:]:
-                self._replay.forget_usage(earlier)
-            lines.append(id)
-            self._answer_of[id] = answer
+    def _continues(self, id: str, answer: str, record: Record, slot: Slot) -> bool:
+        """Return whether a record was added to the answer that it continues."""
+        first = self._answers.setdefault(answer, id) if answer else id
+        if first == id or not self._replay.extend(first, facts_of(record, slot.length), slot):
+            return False
+        self._first[id] = first
+        return True

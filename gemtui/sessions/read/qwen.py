@@ -119,14 +119,16 @@ def _replies(line: Record) -> list[Record]:
 def _reply(line: Record, reply: Record) -> Record:
     result = mapping(line.get("toolCallResult"))
     shown = result.get("resultDisplay")
-    if isinstance(shown, dict) and shown.get("type") == "shell_result":
-        shown = shown.get("output")
-    details = {
-        "status": result.get("status"),
-        "timestamp": line.get("timestamp"),
-        "resultDisplay": shown,
-    }
-    return {"functionResponse": {**reply, **details}}
+    reply = {**reply, "status": result.get("status"), "timestamp": line.get("timestamp")}
+    if not isinstance(shown, dict) or shown.get("type") != "shell_result":
+        return {"functionResponse": {**reply, "resultDisplay": shown}}
+    reply["resultDisplay"] = shown.get("output")
+    code = shown.get("exitCode")
+    if type(code) is int and reply["status"] == "error":
+        output = mapping(reply.get("response")).get("error")
+        ended = {"response": {"output": output}, "status": "success", "exitCode": code}
+        return {"functionResponse": {**reply, **ended}}
+    return {"functionResponse": reply}
 
 
 def _system(line: Record) -> Record | None:

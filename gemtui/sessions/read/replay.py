@@ -10,7 +10,7 @@ so that failed prompts and rewound messages can still be found.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from sys import intern
@@ -288,8 +288,8 @@ def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
     return _distinct([call.tool for call in calls])
 
 
-def _distinct(tools: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([tool for tool in tools if tool]))
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([name for name in names if name]))
 
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -327,7 +327,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
 
     `borrowed`: fields that the message lost when a resume restored it, each with the position of
     the earlier record that still has the field. `birth`: the message's place in the order of first
-    appearance in the log.
+    appearance in the log. `more`: the records that continue it, as in answers of several lines.
     """
 
     id: str
@@ -335,6 +335,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
     facts: RecordFacts
     birth: int
     borrowed: tuple[tuple[str, Slot], ...] = ()
+    more: tuple[Slot, ...] = ()
 
     @property
     def is_silent(self) -> bool:
@@ -522,11 +523,10 @@ class Replay:
                 lost.append(entry)
         return lost
 
-    def branch(self, after: str, same_answer: Container[str]) -> None:
+    def branch(self, after: str) -> None:
         """Continue after the record with the id `after`, dropping what follows it.
 
-        Nothing is dropped if there is no such record, or if no message follows it. `same_answer`:
-        the records that belong to the same answer.
+        Nothing is dropped if there is no such record, or if no message follows it.
         """
         if after not in self._entries:
             return
@@ -535,19 +535,21 @@ class Replay:
             if entry.id == after:
                 break
             following.append(entry)
-        if any(_is_said(entry) and entry.id not in same_answer for entry in following):
+        if any(map(_is_said, following)):
             for entry in following:
                 del self._entries[entry.id]
                 self._drop(entry, Dropped.REWOUND)
 
-    def forget_usage(self, id: str) -> None:
-        """Count no tokens of a record, because another one repeats them."""
-        entry = self._seen.get(id)
-        if entry is not None:
-            entry = _with_outline(entry, replace(entry.facts.outline, usage=None))
-            self._seen[id] = entry
-            if id in self._entries:
-                self._entries[id] = entry
+    def extend(self, id: str, facts: RecordFacts, slot: Slot) -> bool:
+        """Add a record to the message of which it is a part; return whether that is there."""
+        entry = self._entries.get(id)
+        if entry is None:
+            return False
+        self.held += _weight(facts)
+        whole = replace(entry, facts=_extended(entry.facts, facts), more=(*entry.more, slot))
+        self._entries[id] = self._seen[id] = whole
+        self.parts.update(filter(None, facts.part_ids))
+        return True
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
         """Give a message the outline object of `old`, whose record must be equal.
@@ -652,6 +654,27 @@ def _joined(asked: CallFact, reply: CallFact) -> CallFact:
     if reply.tool != UNKNOWN_TOOL:
         return reply
     return replace(reply, tool=asked.tool, written=None if reply.failed else asked.written)
+
+
+def _extended(first: RecordFacts, second: RecordFacts) -> RecordFacts:
+    """Return the facts about a message of two records, each of which may repeat its tokens."""
+    outline, more = first.outline, second.outline
+    outline = replace(
+        outline,
+        size=outline.size + more.size,
+        usage=more.usage or outline.usage,
+        model=outline.model or more.model,
+        tools=_distinct([*outline.tools, *more.tools]),
+    )
+    return replace(
+        first,
+        outline=outline,
+        has=_distinct([*first.has, *second.has]),
+        content=first.content or second.content,
+        digest=hash((first.digest, second.digest)),
+        asked=(*first.asked, *second.asked),
+        resumable=first.resumable or second.resumable,
+    )
 
 
 def _is_said(entry: ReplayedMessage) -> bool:

@@ -27,6 +27,7 @@ from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_regular
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
+from gemtui.sessions.read.dialect import joined
 from gemtui.sessions.read.envelope import EnvelopeReplay
 from gemtui.sessions.read.foreign import (
     OTHER_PROGRAM,
@@ -615,9 +616,16 @@ def _messages_in(line: object) -> list[Record]:
 
 
 def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record | None:
-    """Return an entry's stored record, with the fields it lost in a resume."""
+    """Return an entry's stored record, with the fields it lost in a resume.
+
+    The record of a message of several records has the content of all of them.
+    """
     record = None if source is None else source.at(entry.slot)
-    if record is None or source is None or not entry.borrowed:
+    if record is None or source is None:
+        return record
+    for slot in entry.more:
+        record = joined(record, source.at(slot) or {})
+    if not entry.borrowed:
         return record
     merged = dict(record)
     for name, slot in entry.borrowed:
