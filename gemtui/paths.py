@@ -7,15 +7,17 @@ never in the CLI's folder.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import platformdirs
-
 from gemtui.files import close_folder, make_folder, make_private
 
 _APP = "gemtui"
+_LINUX = {"CACHE": ".cache", "CONFIG": ".config", "DATA": ".local/share", "STATE": ".local/state"}
+_MAC = {"CACHE": "Library/Caches"}
+_MAC_OTHERS = "Library/Application Support"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -75,6 +77,19 @@ def current_folder() -> Path:
     return _stood_in[0]
 
 
+def user_folder(kind: str) -> Path:
+    """Return the folder for all programs' files of a kind, by the conventions of the system.
+
+    `kind`: CACHE, CONFIG, DATA, or STATE. As XDG demands, a variable with a relative path is
+    ignored.
+    """
+    chosen = Path(os.environ.get(f"XDG_{kind}_HOME", ""))
+    if chosen.is_absolute():
+        return chosen
+    usual = _MAC.get(kind, _MAC_OTHERS) if sys.platform == "darwin" else _LINUX[kind]
+    return Path.home().absolute() / usual
+
+
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the path of gemtui's settings file, which `$GEMTUI_CONFIG` overrides.
 
@@ -83,17 +98,17 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
-    return platformdirs.user_config_path(_APP, appauthor=False) / "config.toml"
+    return user_folder("CONFIG") / _APP / "config.toml"
 
 
 def cache_dir() -> Path:
     """Return the folder for data that can be recreated, such as session summaries."""
-    return platformdirs.user_cache_path(_APP, appauthor=False)
+    return user_folder("CACHE") / _APP
 
 
 def data_dir() -> Path:
     """Return the folder for the user's own, irreplaceable data, such as notes."""
-    return platformdirs.user_data_path(_APP, appauthor=False)
+    return user_folder("DATA") / _APP
 
 
 def extension_dir() -> Path:
@@ -128,7 +143,7 @@ def hooked_dir() -> Path:
 
 def state_dir() -> Path:
     """Return the folder for state that is kept between starts, except settings."""
-    return platformdirs.user_state_path(_APP, appauthor=False)
+    return user_folder("STATE") / _APP
 
 
 def runs_dir() -> Path:

@@ -15,7 +15,6 @@ MODULES = (
         "gemtui",
         "msgspec",
         "orjson",
-        "platformdirs",
         "psutil",
         "pygments",
         "regress",

@@ -16,14 +16,19 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-import platformdirs
-
 from gemtui.agent.detect import Detected, is_older
 from gemtui.errors import CliNotFound, ExtensionError, reason_of
 from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.files import is_folder
-from gemtui.paths import extension_dir, gemini_home, hooked_dir, live_dir, vault_dir
+from gemtui.paths import (
+    extension_dir,
+    gemini_home,
+    hooked_dir,
+    live_dir,
+    user_folder,
+    vault_dir,
+)
 from gemtui.processes import FOLDER
 from gemtui.text import clean_line, short_path
 
@@ -196,7 +201,7 @@ def cached_program(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     `uvx gemtui` and `pipx run gemtui` put it there.
     """
     program = Path(sys.executable)
-    caches = [Path(platformdirs.user_cache_dir())]
+    caches = [user_folder("CACHE")]
     caches += [Path(environ[name]) for name in ("UV_CACHE_DIR",) if environ.get(name)]
     is_of_pipx = ("pipx", ".cache") in pairwise(program.parts)
     if is_of_pipx or any(program.is_relative_to(cache) for cache in caches):

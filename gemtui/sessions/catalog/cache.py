@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -241,8 +241,16 @@ class Cache(Generic[T]):
         """Return the sessions of all files with this id."""
         return self._sessions("and id = ?", id)
 
-    def newest_first(self) -> Iterator[CachedSession]:
-        """Yield the sessions of all files, newest first, as far as they are needed."""
+    def newest_first(self, names: Collection[str] = ()) -> Iterator[CachedSession]:
+        """Yield the sessions of all files, newest first, as far as they are needed.
+
+        `names`: if they are few, only the sessions of the files with these paths are yielded.
+        """
+        if 0 < len(names) <= _AT_ONCE:
+            among = f"and path in ({','.join('?' * len(names))})"
+            paths = map(os.fsencode, names)
+            yield from self._sessions(f"{among} and id <> '' {_NEWEST_FIRST}", *paths)
+            return
         order = "and id <> '' order by time desc, id desc limit ? offset ?"
         start, count = 0, _AT_FIRST
         while True:

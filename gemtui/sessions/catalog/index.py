@@ -348,12 +348,14 @@ class Index:
         asked again if it turns out to be damaged.
         """
         mains = {place.name: place for place in places if place.kind is SessionKind.MAIN}
+        if not mains:
+            return None
         failures = self._cache.failures
         outdated = {place.name for place in self._cache.outdated(store.files())}
         changed = (place for name, place in mains.items() if name in outdated)
         cached = (
             (session.time, mains[session.name])
-            for session in self._cache.newest_first()
+            for session in self._cache.newest_first(mains)
             if session.name in mains and session.name not in outdated
         )
         files = merge(self._by_time(changed), cached, key=itemgetter(0), reverse=True)

@@ -9,7 +9,6 @@ import orjson
 
 from gemtui.agents import Agent
 from gemtui.jsonin import loads
-from gemtui.sessions.read import claude, qwen
 from gemtui.sessions.read.dialect import STORED, Dialect, Record
 
 OTHER_PROGRAM = "another program"
@@ -35,7 +34,6 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
     )
 
 
-_DIALECTS: Mapping[Agent, Dialect] = {Agent.QWEN: qwen, Agent.CLAUDE: claude}
 _WROTE = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
 
 
@@ -61,12 +59,18 @@ def agent_of_line(line: Mapping[str, Any]) -> Agent | None:
 
 def dialect_of(agent: Agent) -> Dialect:
     """Return the dialect of an agent that `agent_of_file` has found."""
-    return _DIALECTS[agent]
+    if agent is Agent.CLAUDE:
+        from gemtui.sessions.read import claude
+
+        return claude
+    from gemtui.sessions.read import qwen
+
+    return qwen
 
 
 def translated(line: Record, agent: Agent) -> Record | None:
     """Return a line of an agent's file as a record, with the line itself (`stored`)."""
-    record = _DIALECTS[agent].translate(line)
+    record = dialect_of(agent).translate(line)
     return None if record is None else {**record, "agent": agent, STORED: line}
 
 
