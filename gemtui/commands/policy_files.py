@@ -16,7 +16,14 @@ from msgspec import Struct
 from gemtui.agent.trust import folder_settings
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.policy_calls import reference_lines, rule_dict, shortened_args
-from gemtui.commands.policy_options import CallSelection, SelectedCalls, call_options, mode_option
+from gemtui.commands.policy_options import (
+    CallSelection,
+    SelectedCalls,
+    call_options,
+    find_listed,
+    mode_option,
+    policy_arguments,
+)
 from gemtui.commands.shared_options import Moment, json_option, policy_names
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
@@ -28,7 +35,7 @@ from gemtui.policy.edit.store import OpenedPolicy, Origin, PolicyFile, list_poli
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
-from gemtui.policy.file.policy_files import ENDING, find_policy, policies_dir, policy_files
+from gemtui.policy.file.policy_files import ENDING, policies_dir, policy_files
 from gemtui.policy.file.rule_codec import explicit_fields
 from gemtui.policy.model.rules import (
     ApprovalMode,
@@ -47,6 +54,7 @@ from gemtui.policy.suggest.replay import (
     replayed,
     tool_may_exist,
 )
+from gemtui.policy.suggest.saved_rules import AUTO_SAVED, SavedRules, saved_findings
 from gemtui.policy.words import decision_word, rule_place, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import counted, one_line
@@ -152,7 +160,7 @@ def show(name: str, as_json: bool) -> int:
 
     Rules that are turned off come last. Exit code 1 if no rule can be read.
     """
-    opened = open_policy(find_policy(name))
+    opened = open_policy(find_listed(name))
     document = opened.document
     if as_json:
         json_to_stdout(_shown(opened))
@@ -226,9 +234,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument(
-    "files", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=policy_names
-)
+@policy_arguments
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @click.option(
     "--replay",
@@ -242,7 +248,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 @json_option
 def check(
     *,
-    files: tuple[str, ...],
+    policies: tuple[str, ...],
     strict: bool,
     since: datetime | None,
     which: CallSelection,
@@ -251,17 +257,27 @@ def check(
 ) -> int:
     """Find mistakes in policy files, and test the examples in them.
 
-    NAME|FILE is one of gemtui's policies, a policy file, or a folder of them. An error is
+    NAME|FILE is a policy that `gemtui policy list` shows, a policy file, or a folder of them; by
+    default, all files that Gemini CLI loads in this folder are checked. An error is
     something that Gemini CLI ignores, or an example that fails. An example is a comment such as #
     example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
-    doesn't do what you meant, such as one that is easily bypassed. --session, --project,
-    --everywhere and --mode are for --replay. Exit code 1 if there are errors, or if --replay finds
+    doesn't do what you meant, such as one that is easily bypassed, or one in Gemini CLI's
+    auto-saved.toml that matches no recorded call. --session, --project, --everywhere and --mode are
+    for --replay. Exit code 1 if there are errors, or if --replay finds
     a successful call that would now be denied.
     """
-    paths = [_path(name) for name in files]
+    if not policies:
+        loaded = effective_policy(workspace=folder_here())
+        paths = [*loaded.files, *loaded.admin]
+    else:
+        paths = [_path(name) for name in policies]
     examples = _try_files(paths)
     settings = folder_settings(folder_here(), os.environ).merged
-    findings = (*check_files(paths, settings), *_example_findings(examples))
+    findings = (
+        *check_files(paths, settings),
+        *_example_findings(examples),
+        *_saved_findings(paths),
+    )
     past = None if since is None else _replayed(paths, which, since, mode)
     if as_json:
         report = {
@@ -274,10 +290,13 @@ def check(
         lines_to_stdout(map(_line, findings))
         if past:
             lines_to_stdout(_replay_lines(past))
-        note(
-            _summed(*_counted(findings))
-            or "no problems found: Gemini CLI reads this policy as intended"
-        )
+        if not paths:
+            note("Gemini CLI loads no policy files here: name one of those in gemtui policy list")
+        else:
+            note(
+                _summed(*_counted(findings))
+                or "no problems found: Gemini CLI reads this policy as intended"
+            )
         if examples:
             passed = sum(example.tried.passes for example in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} passed")
@@ -298,7 +317,7 @@ def _path(wanted: str) -> Path:
     if os.sep in wanted or wanted.endswith(ENDING) or is_folder(path):
         ours = policies_dir() / wanted
         return ours if not os.path.lexists(path) and is_file(ours) else path
-    return find_policy(wanted)
+    return find_listed(wanted)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -373,6 +392,18 @@ def _example_findings(examples: Sequence[_FileExample]) -> Iterator[Finding]:
             severity=Severity.ERROR,
             message=f"{line}: {problem}",
         )
+
+
+def _saved_findings(paths: Sequence[Path]) -> Iterator[Finding]:
+    """Yield a warning for each rule that Gemini CLI saved, but that matched no recorded call."""
+    files = [file for path in paths for file in policy_files(path) if file.name == AUTO_SAVED]
+    if not files:
+        return
+    read = CallSelection(everywhere=True).read()
+    saved = SavedRules(Policy.load(files).rules)
+    for calls in read.calls():
+        saved.feed(calls)
+    yield from saved_findings(saved.unmatched(), len(read.sessions))
 
 
 def _example_json(each: _FileExample) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import click
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user, project_in_use
 from gemtui.commands.shared_options import policy_names
-from gemtui.errors import OptionError
+from gemtui.errors import OptionError, PolicyNotFound
 from gemtui.files import is_folder, path_exists
-from gemtui.paths import typed_path
+from gemtui.paths import current_folder, typed_path
 from gemtui.policy.check.check_policy import check_files
+from gemtui.policy.edit.store import list_policies
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy_files import find_policy
@@ -161,13 +162,54 @@ def _named(word: str) -> Iterator[Path]:
         for part in filter(None, map(str.strip, word.split(","))):
             yield from _named(part)
         return
-    path = find_policy(word, folders=True)
+    path = find_listed(word, folders=True)
     if "," in str(path):
         raise click.UsageError(
             f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the path: "
             "rename it"
         )
     yield path
+
+
+def find_listed(word: str, *, folders: bool = False) -> Path:
+    """Resolve a path, or a name that `gemtui policy list` shows, to the path of a policy file.
+
+    `folders`: also accept the path of a folder. Raises PolicyNotFound.
+    """
+    try:
+        return find_policy(word, folders=folders)
+    except PolicyNotFound:
+        folder = current_folder()
+        settings = effective_policy(workspace=folder).settings
+        listed = list_policies(settings.policy_paths(folder), settings.admin_policies(folder))
+        for file in listed:
+            if word in (file.name, file.path.name):
+                return file.path
+        raise
+
+
+def policy_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add to a command arguments and an option that name policies; it gets them as `policies`."""
+
+    @wraps(command)
+    def named(named: tuple[str, ...], policies: tuple[str, ...], **words: Any) -> Any:
+        return command(policies=(*named, *policies), **words)
+
+    option = click.option(
+        "--policy",
+        "policies",
+        metavar="NAME|FILE",
+        multiple=True,
+        shell_complete=policy_names,
+        help=(
+            "The same as NAME|FILE: a policy file, a folder of them, or one of gemtui's "
+            "policies; repeatable."
+        ),
+    )
+    argument = click.argument(
+        "named", metavar="[NAME|FILE]...", nargs=-1, shell_complete=policy_names
+    )
+    return argument(option(named))
 
 
 def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,8 +219,7 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(command)
-    def described(named: tuple[str, ...], **words: Any) -> Any:
-        words["policies"] = (*named, *words["policies"])
+    def described(**words: Any) -> Any:
         values = {
             field.name: words.pop(field.name) for field in fields(Situation) if field.name in words
         }
@@ -222,18 +263,7 @@ def situation_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
         ),
         mode_option,
-        click.option(
-            "--policy",
-            "policies",
-            metavar="NAME|FILE",
-            multiple=True,
-            shell_complete=policy_names,
-            help=(
-                "The same as NAME|FILE: a policy file, a folder of them, or one of gemtui's "
-                "policies; repeatable."
-            ),
-        ),
-        click.argument("named", metavar="[NAME|FILE]...", nargs=-1, shell_complete=policy_names),
+        policy_arguments,
     ):
         added = option(added)
     return added

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gemtui.agent.command import Machine, command_of, policy_warnings
 from gemtui.agent.options import AgentOptions
@@ -15,12 +15,15 @@ from gemtui.errors import GemtuiError
 from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
 from gemtui.policy.examples import Tried, examples_of, try_examples
-from gemtui.policy.model.rules import Finding
+from gemtui.policy.model.rules import Finding, Rule
+from gemtui.policy.suggest.saved_rules import AUTO_SAVED, SavedRule, SavedRules, saved_findings
+from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.listing import last_policies
 from gemtui.ui.policy import files
 from gemtui.ui.policy.edits import EditedDocument, Make
 from gemtui.ui.policy.files import FileAction, FileChoice, PolicyFilesScreen, watch_file
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.simulator.call_scan import CallHistory
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -88,6 +91,24 @@ def command_preview(
     )
 
 
+class UnmatchedRules(NamedTuple):
+    """Rules that matched no recorded call, and the number of sessions that were searched."""
+
+    rules: tuple[SavedRule, ...] = ()
+    sessions: int = 0
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return a warning for each rule."""
+        return tuple(saved_findings(self.rules, self.sessions))
+
+    def better(self, rule: Rule) -> Rule | None:
+        """Return the rule that would match in the place of `rule`; None if there is none."""
+        for saved in self.rules:
+            if saved.rule == rule:
+                return saved.better
+        return None
+
+
 def _named_files(draft: Draft) -> tuple[Path, ...]:
     file = None if draft.opened is None else draft.opened.file
     return () if file is None or file.origin not in NAMED else (file.path,)
@@ -105,6 +126,8 @@ class PolicyEditor:
         self.draft = Draft()
         self.begun = asyncio.Event()
         self._machine: tuple[Machine, str] | None = None
+        self._unmatched: tuple[str, UnmatchedRules] | None = None
+        """The newest result of `unmatched_rules`, and the file's text that it is for."""
 
     @property
     def named_files(self) -> tuple[Path, ...]:
@@ -167,6 +190,23 @@ class PolicyEditor:
         except GemtuiError:  # the table of tools shows this error
             return ()
         return tuple(finding for finding in findings if str(finding.file) == str(own))
+
+    def unmatched_rules(self) -> UnmatchedRules:
+        """Return the rules that Gemini CLI saved, but that matched no recorded call.
+
+        Slow for such a file: reads all sessions. For other files, there are none. Raises
+        StoreUnreadable.
+        """
+        draft, text = self.draft, self.draft.document.text
+        if draft.opened is None or draft.opened.file.path.name != AUTO_SAVED:
+            return UnmatchedRules()
+        if self._unmatched is None or self._unmatched[0] != text:
+            start, saved = self._app.start, SavedRules(draft.document.policy.rules)
+            sessions = CallHistory(start.home, cache=start.cache).with_calls()
+            for step in recorded_calls(sessions, cancelled=lambda: draft.document.text != text):
+                saved.feed(step.calls)
+            self._unmatched = text, UnmatchedRules(saved.unmatched(), len(sessions))
+        return self._unmatched[1]
 
     def examples(self) -> tuple[Tried, ...]:
         """Return the file's examples, each with what the file's own rules decide.

@@ -27,7 +27,7 @@ from gemtui.ui.kit.messages import RunWithPolicyRequested
 from gemtui.ui.kit.screens import DIALOG, FullScreen, ScreenPart, dialog
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.policy import edits, files
-from gemtui.ui.policy.editor import CommandPreview, PolicyEditor
+from gemtui.ui.policy.editor import CommandPreview, PolicyEditor, UnmatchedRules
 from gemtui.ui.policy.edits import EditedDocument, Make
 from gemtui.ui.policy.levels import LISTS, LevelRows, ToolListScreen, choose_level, choose_tools
 from gemtui.ui.policy.main_pane import PolicyMain, draft_state, folder_words
@@ -236,6 +236,7 @@ class PolicyScreen(FullScreen[None]):
         self.editor = PolicyEditor(app, folder, changed=self.show)
         self.preview = CommandPreview()
         self._of_mode: tuple[Finding, ...] = ()
+        self._unmatched = UnmatchedRules()
         self._watched: Path | None = None
         self.rule_keys = RuleKeys(self)
         self.add_parts(self.rule_keys, FileKeys(self))
@@ -325,6 +326,11 @@ class PolicyScreen(FullScreen[None]):
         if found != self._of_mode:
             self._of_mode = found
             self._say_rule()
+        with self.gemtui.reporting():
+            unmatched = await asyncio.to_thread(self.editor.unmatched_rules)
+            if unmatched != self._unmatched:
+                self._unmatched = unmatched
+                self._say_rule()
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
@@ -333,9 +339,8 @@ class PolicyScreen(FullScreen[None]):
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
         said = () if place is None else draft.document.problems[place]
-        self.rule_keys.better = None if rule is None else fixed(rule, said)
-        corrected = () if rule is None or self.rule_keys.better is None else fixable(rule, said)
-        more = self._of_mode
+        self.rule_keys.better, corrected = self._fix(rule, said)
+        more = (*self._of_mode, *self._unmatched.findings())
         self.side.show(draft, place, fixable=corrected, more=more)
         here = [each for each in more if rule is not None and each.rule == rule.index]
         found = (*said, *here) or draft.file_findings
@@ -343,6 +348,22 @@ class PolicyScreen(FullScreen[None]):
         right = list(draft_state(draft, self.side.changes, fixable=fixes))
         self.status.show_parts(list(worst_finding(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
+
+    def _fix(
+        self, rule: Rule | None, said: Sequence[Finding]
+    ) -> tuple[Rule | None, Sequence[Finding]]:
+        """Return what to replace a rule with, and the findings that this corrects.
+
+        `said`: the findings about the rule.
+        """
+        if rule is None:
+            return None, ()
+        better = self._unmatched.better(rule)
+        if better is not None:
+            all_found = self._unmatched.findings()
+            return better, [found for found in all_found if found.rule == rule.index]
+        better = fixed(rule, said)
+        return better, () if better is None else fixable(rule, said)
 
     @property
     def _covered(self) -> bool:

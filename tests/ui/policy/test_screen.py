@@ -27,6 +27,7 @@ from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.patience import PATIENCE
+from tests.sessions import logs, stores
 from tests.ui.people import BOTH, NARROW, WIDE, person
 from tests.ui.planners import WORK, planner, policy
 
@@ -661,6 +662,22 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         await me.press("escape")
         await me.until(lambda: me.app.screen is screen)
         assert len(rules(path)) == 2
+
+
+async def test_a_rule_that_gemini_cli_saved_is_replaced_with_one_that_matches(home: Path) -> None:
+    saved = home / ".gemini/policies/auto-saved.toml"
+    saved.parent.mkdir()
+    prefix = 'toolName = "run_shell_command"\nmodes = ["default"]\ncommandPrefix = ["gradlew"]'
+    saved.write_text(FIRST.replace('toolName = "glob"', prefix))
+    call = logs.call("c", name="run_shell_command", args={"command": "./gradlew test"})
+    stores.saying(
+        home / ".gemini", "1", logs.user("u", "build"), logs.gemini("g", "", toolCalls=[call])
+    )
+    async with planner(home, WIDE) as me:
+        await me.pane.editor.open(saved)
+        await me.sees("1 similar call such as:", 'x to apply: write "./gradlew"')
+        await me.does("x", 'prefix "./gradlew"')
+        await me.lacks("similar call")
 
 
 async def test_a_large_policy_is_edited_without_holding_up_the_screen(home: Path) -> None:
