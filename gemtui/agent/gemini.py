@@ -37,6 +37,7 @@ from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import READ_PAUSE, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
+from gemtui.agent.ready import ReadyCli
 from gemtui.agent.run_folder import (
     KILLED,
     SETTINGS_FILE,
@@ -382,8 +383,15 @@ class UnguardedAdapter:
         """Return the command that `start` would run. Raises CliNotFound, OptionError."""
         return self._command(prompt, options, self.machine(options.cwd), id or str(uuid.uuid4()))
 
-    def _command(self, prompt: str, options: AgentOptions, machine: Machine, id: str) -> Command:
-        session_id = str(uuid.uuid4())
+    def _command(
+        self,
+        prompt: str,
+        options: AgentOptions,
+        machine: Machine,
+        id: str,
+        session_id: str | None = None,
+    ) -> Command:
+        session_id = session_id or str(uuid.uuid4())
         folder = self.runs / id
         command = command_of(prompt, options, machine, folder=folder, session_id=session_id)
         require_text(prompt, command, options.cwd or current_folder())
@@ -396,25 +404,71 @@ class UnguardedAdapter:
         *,
         id: str | None = None,
         about: About | None = None,
+        ready: ReadyCli | None = None,
     ) -> GeminiRun:
         """Start a run, which continues even if its events are not read.
 
         `id`: an unused id for the run; None creates one. `about`: additional facts to show about
-        the run. May block for seconds. Raises CliNotFound or OptionError, and OSError if the run's
-        folder can't be written.
+        the run. `ready`: a CLI that waits for this prompt (`prepare`); it is used if the run is the
+        same as without it, and ended otherwise. May block for seconds. Raises CliNotFound or
+        OptionError, and OSError if the run's folder can't be written.
         """
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
         if options.worktree:
             raise OptionError("worktree: not supported by this adapter; use gemtui.GeminiAdapter")
-        id = id or str(uuid.uuid4())
         machine = self.machine(options.cwd)
-        command = self._command(prompt, options, machine, id)
-        folder = RunFolder.create(self.runs, id)
+        if ready is not None:
+            planned = ready.waiting.request
+            request, files = self._plan(
+                prompt,
+                options,
+                machine,
+                id=planned.id,
+                session_id=planned.about.get("session_id"),
+                about=about,
+            )
+            if ready.send(prompt, request, files):
+                return GeminiRun(ready.folder, request, ready.supervisor, guard=self._guard)
+        request, files = self._plan(
+            prompt, options, machine, id=id or str(uuid.uuid4()), about=about
+        )
+        folder = self._make_folder(request, files)
         folder.write(folder.prompt.name, prompt)
-        for name, text in command.files.items():
+        folder.write_request(request)
+        self._prepare(folder, request)
+        supervisor = supervise(folder, self._environ, self._guard)
+        return GeminiRun(folder, request, supervisor, guard=self._guard)
+
+    def prepare(self, first: str, options: AgentOptions, *, seconds: float) -> ReadyCli | None:
+        """Start a CLI that waits for a prompt, to be passed to `start` with the same options.
+
+        This class never does, because only a guard can remove what is left of a CLI that got no
+        prompt; see `gemtui.GeminiAdapter`. `first`: the first character of the prompt. `seconds`:
+        after how long the CLI is ended if no prompt has been sent.
+        """
+        del first, options, seconds
+        return None
+
+    def _make_folder(self, request: Request, files: Mapping[str, str]) -> RunFolder:
+        folder = RunFolder.create(self.runs, request.id)
+        for name, text in files.items():
             folder.write(name, text)
+        return folder
+
+    def _plan(
+        self,
+        prompt: str,
+        options: AgentOptions,
+        machine: Machine,
+        *,
+        id: str,
+        session_id: str | None = None,
+        about: About | None = None,
+    ) -> tuple[Request, Mapping[str, str]]:
+        """Return the request of a run, and the texts of the files in its folder."""
+        command = self._command(prompt, options, machine, id, session_id)
         request = Request(
             id=id,
             argv=command.argv,
@@ -427,11 +481,7 @@ class UnguardedAdapter:
             turn_limit=command.turn_limit,
             about=_with_more(_about(prompt, options, command, machine.capabilities), about),
         )
-        request = self._with_hidden(request)
-        folder.write_request(request)
-        self._prepare(folder, request)
-        supervisor = _supervise(folder, self._environ, self._guard)
-        return GeminiRun(folder, request, supervisor, guard=self._guard)
+        return self._with_hidden(request), command.files
 
     def _with_hidden(self, request: Request) -> Request:
         """Return the request with a record of the tools the run hides.
@@ -460,16 +510,21 @@ class UnguardedAdapter:
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
     async def begin(
-        self, prompt: str, options: AgentOptions, *, id: str | None = None
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        id: str | None = None,
+        ready: ReadyCli | None = None,
     ) -> GeminiRun:
-        """Start a run on a background thread; raises the same errors as `start`.
+        """Start a run on a background thread, like `start`, which raises the same errors.
 
         If the task is cancelled while the run is starting, this method ends the run and waits for
         its end. If the task is cancelled again or the event loop is closed, the run still ends, but
         nothing waits for it.
         """
         thread = ThreadPoolExecutor(1)
-        starting = thread.submit(partial(self.start, prompt, options, id=id))
+        starting = thread.submit(partial(self.start, prompt, options, id=id, ready=ready))
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:
@@ -588,7 +643,7 @@ def _with_more(about: About, more: About | None) -> About:
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
 
 
-def _supervise(
+def supervise(
     folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
 ) -> IndependentProcess:
     """Start the run's supervisor in its own session, so that it outlives this process."""

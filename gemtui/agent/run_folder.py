@@ -25,7 +25,7 @@ import msgspec
 import orjson
 
 from gemtui.errors import reason_of
-from gemtui.files import read_small, stat_if_possible, write_whole
+from gemtui.files import path_exists, read_small, stat_if_possible, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
@@ -46,6 +46,7 @@ STARTING = 60
 """How many seconds a new run may lack a supervisor before it counts as lost."""
 
 RESERVE = 16 * 1024
+_WAITING, _UNSENT = "waiting.json", "unsent.json"
 _TEMPORARY = "tmp"
 _REPORTS = "gemini-client-error-*.json"
 LARGEST_PROMPT = 8 * 1024 * 1024
@@ -179,6 +180,22 @@ class ProcessId:
 
     pid: int
     began: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What the supervisor needs to start a CLI that waits for its prompt.
+
+    * `request`: the request, without the prompt.
+    * `first`: the first character of the prompt. The CLI waits for the rest once it has read it.
+    * `sender`: the process that may send the prompt; the CLI doesn't outlive it.
+    * `until`: when the CLI is ended, in seconds since the epoch.
+    """
+
+    request: Request
+    first: str
+    sender: ProcessId
+    until: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +359,46 @@ class RunFolder:
         """Return the request; None if it is missing or can't be read."""
         return self._stored("request.json", Request)
 
+    # A CLI that waits for its prompt has no request yet, so its folder is not a run. Removing the
+    # first of these files decides, once, whether it becomes one.
+
+    def write_waiting(self, waiting: Waiting) -> None:
+        """Write what the supervisor of a CLI that waits for its prompt reads."""
+        self._store(_WAITING, waiting)
+
+    def waiting(self) -> Waiting | None:
+        """Return what `write_waiting` wrote; None if the prompt has been sent."""
+        return self._stored(_WAITING, Waiting) or self._stored(_UNSENT, Waiting)
+
+    @property
+    def accepts_prompt(self) -> bool:
+        """Whether the prompt can still be sent to a CLI that waits for it."""
+        return path_exists(self.path / _WAITING)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the CLI waits for its prompt, or was ended before there was one."""
+        return path_exists(self.path / _WAITING) or path_exists(self.path / _UNSENT)
+
+    def claim(self) -> bool:
+        """Make the folder that of a run; return False if the CLI doesn't wait any more.
+
+        The prompt and then the request must be written next. Raises OSError.
+        """
+        try:
+            (self.path / _WAITING).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def withdraw(self) -> bool:
+        """Make sure that no prompt can be sent to the CLI any more; return False if one was."""
+        try:
+            (self.path / _WAITING).rename(self.path / _UNSENT)
+        except OSError:
+            return False
+        return True
+
     def write_owner(self, owner: Owner) -> None:
         """Record who supervises the run."""
         self._store("supervisor.json", owner)
@@ -411,7 +468,7 @@ class RunFolder:
         """Return the exit record; None if there is none yet."""
         return self._stored("exit.json", Exit)
 
-    def _store(self, name: str, value: Request | Owner | Exit) -> None:
+    def _store(self, name: str, value: Request | Waiting | Owner | Exit) -> None:
         write_whole(self.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
 
     def _stored(self, name: str, kind: type[T]) -> T | None:

@@ -18,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import IO, Protocol
 
 import psutil
 
@@ -40,6 +41,7 @@ from gemtui.agent.run_folder import (
     Owner,
     Request,
     RunFolder,
+    Waiting,
     open_private,
 )
 from gemtui.errors import GemtuiError, message_of, reason_of
@@ -51,6 +53,7 @@ CHECK_PAUSE = 0.02
 _LONGEST = 0.25
 _LOOK_FOR_CHILDREN = 0.25
 _AFTER_KILL = 5.0
+_LOOK_FOR_PROMPT = 0.03
 
 
 def pause(waited: float) -> float:
@@ -138,8 +141,44 @@ def _nothing(_folder: RunFolder) -> None:
     """Do nothing, as the default for `after`."""
 
 
+class PromptPipe:
+    """The stdin of a CLI that waits for its prompt (assets/gemini-cli.md#prompt).
+
+    Closing it would send what has been written so far as a prompt. So the guardian holds it, too:
+    if the supervisor is killed, the CLI is ended before its stdin is closed. `first`: the first
+    character of the prompt.
+    """
+
+    def __init__(self, first: str) -> None:
+        self.reading, self._writing = os.pipe()
+        self._sent = os.write(self._writing, first.encode())
+        self._guardian = os.getpid()
+        signal.signal(signal.SIGUSR1, self._close)
+
+    def _close(self, _number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        os.close(self._writing)
+
+    def send(self, prompt: Path) -> None:
+        """Write the rest of the prompt in this file, and close the pipe; the guardian does, too.
+
+        A thread writes, because the CLI may not read yet.
+        """
+        rest = prompt.read_bytes()[self._sent :]
+
+        def write() -> None:
+            with suppress(BrokenPipeError), os.fdopen(self._writing, "wb") as stdin:
+                stdin.write(rest)
+
+        if os.getppid() == self._guardian:
+            os.kill(self._guardian, signal.SIGUSR1)
+        threading.Thread(target=write, daemon=True).start()
+
+
 class Supervisor:
     """Carries out a run's request: starts, watches and ends the CLI's process.
+
+    `waiting`: if not None, the CLI waits for its prompt, and the request follows with the prompt.
 
     Before, during and after the run, it calls those of these that the run has: the keeper, which
     watches over files; the gate, which asks the user about tool calls; and the spending limit.
@@ -153,9 +192,12 @@ class Supervisor:
         gate_of: GateOf = _nobody,
         after: AfterRun = _nothing,
         budget_of: BudgetOf = _nobody,
+        waiting: Waiting | None = None,
     ) -> None:
         self.folder = folder
         self.request = request
+        self._waiting = waiting
+        self._pipe: PromptPipe | None = None
         self._keeper_of, self._after = keeper_of, after
         self._gate = gate_of(folder, request)
         self._budget = budget_of(folder, request)
@@ -177,6 +219,8 @@ class Supervisor:
     def run(self) -> None:
         """Start, watch and end the run; write the exit record whatever happens."""
         began = datetime.now(UTC)
+        if self._waiting is not None:
+            self._pipe = PromptPipe(self._waiting.first)
         try:
             task = guarded(self._run)
         except OSError as error:
@@ -208,8 +252,38 @@ class Supervisor:
                 self.folder.write_owner(
                     Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
                 )
-            code = self._watch(child)
+            if self._waiting is None:
+                code = self._watch(child)
+            elif self._has_prompt(child, self._waiting):
+                started = datetime.now(UTC)
+                code = self._watch(child)
+            else:
+                self._end(child)
         self._finish(code, started)
+
+    def _has_prompt(self, child: subprocess.Popen[bytes], waiting: Waiting) -> bool:
+        """Wait for the prompt, and send it to the CLI; return False if there will be none.
+
+        Afterwards, the request is that of a run, whose time begins now.
+        """
+        while (request := self.folder.request()) is None:
+            self._look(child.pid)
+            self._look_at_gate()
+            self._keep()
+            is_gone = self._how() is not None or not process_tree.still_running([waiting.sender])
+            is_over = child.poll() is not None or time.time() >= waiting.until
+            if is_gone or is_over or self._problem is not None:
+                if self.folder.withdraw():
+                    return False
+                if is_gone and self.folder.request() is None:
+                    return False
+            time.sleep(_LOOK_FOR_PROMPT)
+        self.request = request
+        self._keep()
+        assert self._pipe is not None
+        self._pipe.send(self.folder.prompt)
+        self._grew = (self._grew[0], time.monotonic())
+        return True
 
     def _take_over(self, started: datetime) -> None:
         """End the run after its supervisor was killed.
@@ -217,6 +291,7 @@ class Supervisor:
         The guardian, which is the supervisor's parent process, calls this. `started`: when the run
         was started.
         """
+        self.folder.withdraw()
         if self.folder.exit() is None:
             self._ended_others = process_tree.end_processes(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -228,14 +303,13 @@ class Supervisor:
 
     def _start(self) -> subprocess.Popen[bytes]:
         request = self.request
-        stdin = self.folder.prompt if request.stdin else Path(os.devnull)
         temporary = self.folder.make_temporary(request.environ.get("TMPDIR"))
         gate = {} if self._gate is None else self._gate.open(temporary)
         ours = {**gate, "TMPDIR": str(temporary), RUN_TAG: request.id}
         environ = {**os.environ, **request.environ, **ours}
         out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
         try:
-            with stdin.open("rb") as prompt:
+            with self._stdin() as prompt:
                 return subprocess.Popen(
                     request.argv,
                     cwd=request.cwd,
@@ -248,6 +322,12 @@ class Supervisor:
         finally:
             os.close(out)
             os.close(err)
+
+    def _stdin(self) -> IO[bytes]:
+        if self._pipe is not None:
+            return os.fdopen(self._pipe.reading, "rb")
+        path = self.folder.prompt if self.request.stdin else Path(os.devnull)
+        return path.open("rb")
 
     def _watch(self, child: subprocess.Popen[bytes]) -> int:
         """Wait until the CLI and its process group have ended; end them if necessary.
@@ -552,11 +632,13 @@ def main(
     its calls and limit its cost. `after`: called when the run has ended.
     """
     folder = RunFolder(Path(words[0]))
-    request = folder.request()
+    request, waiting = folder.request(), folder.waiting()
+    if request is None and waiting is not None:
+        request = waiting.request
     if request is None:
         print(f"gemtui: {folder.path} does not contain a run to start", file=sys.stderr)  # noqa: T201
         return 2
-    Supervisor(folder, request, keeper_of, gate_of, after, budget_of).run()
+    Supervisor(folder, request, keeper_of, gate_of, after, budget_of, waiting).run()
     return 0
 
 

@@ -157,7 +157,7 @@ def _is_listed(folder: Path) -> bool:
 def trusted_folders() -> tuple[TrustedFolder, ...]:
     """Return all folders the user told gemtui to trust, oldest first."""
     try:
-        value = orjson.loads(read_small(_file()))
+        value = orjson.loads(read_small(trusted_folders_file()))
     except (OSError, orjson.JSONDecodeError):
         return ()
     folders = []
@@ -198,11 +198,12 @@ def forget(folder: Path) -> bool:
 
 
 def _write(folders: list[TrustedFolder]) -> None:
-    path = _file()
+    path = trusted_folders_file()
     make_own_folder(path.parent)
     listed = [asdict(folder) if folder.inode is not None else folder.path for folder in folders]
     write_whole(path, (orjson.dumps(listed, option=orjson.OPT_INDENT_2),), durable=True)
 
 
-def _file() -> Path:
+def trusted_folders_file() -> Path:
+    """Return the file that lists the folders the user told gemtui to trust."""
     return state_dir() / "trusted.json"

@@ -14,6 +14,7 @@ brought up to date. In between, nothing is watched.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 from gemtui.agent import process_tree
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.errors import reason_of
-from gemtui.files import size_of
+from gemtui.files import changed_at, size_of
 from gemtui.kept import run_copies
 from gemtui.kept.files import copy_file, restore_file
 from gemtui.kept.run_copies import Aftermath, KeptSession
@@ -35,6 +36,8 @@ from gemtui.transcript.parts import string
 
 _BEFORE_OUTPUT, _AFTER_OUTPUT = 0.02, 1.0
 """Seconds between two calls to `SessionKeeper.check`, until the CLI's first output and later."""
+_COMPLETE = 1.0
+"""Seconds after its last change until a ghost is complete, if the CLI waits for its prompt."""
 _HEAD = 64 * 1024
 
 
@@ -47,19 +50,31 @@ class SessionKeeper:
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
         self._has_looked = False
+        self._looked = 0.0
 
     def check(self) -> float:
         """Remove the ghost after the CLI's first output; return the seconds until the next call.
 
+        A CLI that waits for its prompt has no output, so its ghost is removed once it is complete.
         Problems are recorded when the run has ended.
         """
         if self._has_looked:
             return _AFTER_OUTPUT
+        if self._folder.is_waiting:
+            if time.monotonic() - self._looked >= _COMPLETE:
+                self._looked = time.monotonic()
+                self._remove_complete_ghosts()
+            return _COMPLETE
         if not size_of(self._folder.stdout):
             return _BEFORE_OUTPUT
         self._has_looked = True
         self._remove_ghosts()
         return _AFTER_OUTPUT
+
+    def _remove_complete_ghosts(self) -> None:
+        newest = [changed_at(path) for path in _ghosts(self._kept)]
+        if newest and time.time() - max(newest) >= _COMPLETE:
+            self._remove_ghosts()
 
     def close(self) -> Aftermath:
         """Compare the session's files with their copies, and restore what is missing.
@@ -200,6 +215,17 @@ class ResumeGuard:
         if kept is not None and run_copies.aftermath_of(folder) is None:
             with suppress(OSError):
                 SessionKeeper(folder, kept).close()
+
+
+def remove_empty_session(home: Path, session_id: str) -> None:
+    """Remove the files of a new session without content, which a CLI made that got no prompt.
+
+    Files that can't be removed are left to Gemini CLI's own clean-up.
+    """
+    for file in run_copies.session_files(Store(home), session_id):
+        if run_copies.has_content(file.path, session_id) is False:
+            with suppress(OSError):
+                file.path.unlink()
 
 
 def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:

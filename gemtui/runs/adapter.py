@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from contextlib import closing, suppress
 from dataclasses import replace
 
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import About, Request, RunFolder
+from gemtui.agent.process_tree import this_process
+from gemtui.agent.ready import ReadyCli
+from gemtui.agent.run_folder import About, Request, RunFolder, Waiting
 from gemtui.errors import ConfigError, GemtuiError, OptionError, message_of
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
@@ -24,6 +28,7 @@ from gemtui.runs.gate.user_commands import (
     keep_failure,
     look_for_programs,
 )
+from gemtui.runs.loaded_files import LoadedFiles, can_wait
 from gemtui.runs.worktrees import enter_worktree, leave_worktree
 from gemtui.sessions.catalog.index import Index, latest_to_resume
 from gemtui.sessions.catalog.selection import LATEST
@@ -46,6 +51,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         *,
         id: str | None = None,
         about: About | None = None,
+        ready: ReadyCli | None = None,
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
@@ -58,7 +64,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         entered = enter_worktree(prompt, options)
         if entered is None:
             self._check(options)
-            return super().start(prompt, options, id=id, about=about)
+            return super().start(prompt, options, id=id, about=about, ready=ready)
         more: About = {"worktree": entered.worktree.about(), "notes": list(entered.notes)}
         try:
             self._check(entered.options)
@@ -66,6 +72,33 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         except BaseException:
             leave_worktree(entered)
             raise
+
+    def prepare(self, first: str, options: AgentOptions, *, seconds: float) -> ReadyCli | None:
+        """Start a CLI that waits for a prompt, to be passed to `start` with the same options.
+
+        It belongs to this process: it ends with it. Returns None for options with which a CLI can't
+        wait, or if memory is scarce. May block for seconds. `first`: the first character of the
+        prompt. `seconds`: after how long the CLI is ended if no prompt has been sent. Raises the
+        same errors as `start`.
+        """
+        options = self._with_session(options)
+        if not can_wait(options, self.detect().version, self._environ):
+            return None
+        self._check(options)
+        machine = self.machine(options.cwd)
+        request, files = self._plan("", options, machine, id=str(uuid.uuid4()))
+        loaded = LoadedFiles(request, options, machine)
+        waiting = Waiting(
+            request=request,
+            first=first,
+            sender=this_process(),
+            until=time.time() + seconds,
+        )
+        folder = self._make_folder(request, files)
+        folder.write_waiting(waiting)
+        self._prepare(folder, request)
+        supervisor = gemini.supervise(folder, self._environ, self._guard)
+        return ReadyCli(folder, waiting, files, loaded.changed, supervisor)
 
     def _with_session(self, options: AgentOptions) -> AgentOptions:
         """Return the options with the id of the session that `latest` means, if they say that.

@@ -40,9 +40,9 @@ from gemtui.files import (
     stat_if_possible,
 )
 from gemtui.jsonout import fields, iso
-from gemtui.kept.resume_guard import ResumeGuard
+from gemtui.kept.resume_guard import ResumeGuard, remove_empty_session
 from gemtui.kept.run_copies import backup_is_damaged, last_copies
-from gemtui.paths import current_folder
+from gemtui.paths import current_folder, gemini_home
 from gemtui.runs.ending import RunState, Status, state_of, status_of
 from gemtui.runs.limits import MOST_BYTES, MOST_RUNS
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
@@ -305,6 +305,7 @@ def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) ->
             kept, bytes_kept = kept + 1, bytes_kept + run.size
     for folder in _abandoned(place):
         folder.clean(None)
+    remove_dead_waiting(place)
     return _remove(place, doomed)
 
 
@@ -314,7 +315,30 @@ def clear_runs(place: Path) -> int:
     Runs that hold the only copy of a session are kept.
     """
     ended = [run.folder for run in list_runs(place) if not run.alive]
+    remove_dead_waiting(place)
     return _remove(place, [*ended, *_abandoned(place)])
+
+
+def remove_dead_waiting(place: Path) -> None:
+    """Remove what CLIs have left behind that got no prompt, because their supervisor was killed."""
+    for folder in _all_folders(place):
+        is_supervised = folder.is_recent() or process_tree.owner_lives(folder.owner())
+        if folder.is_waiting and not is_supervised:
+            process_tree.end_tagged(folder.id)
+            remove_unsent(folder)
+
+
+def remove_unsent(folder: RunFolder) -> None:
+    """Remove the folder and the empty session of a CLI that was ended before it got a prompt.
+
+    Its processes must have ended. The folder is kept if it has the only copy of a session.
+    """
+    waiting = folder.waiting()
+    ResumeGuard().after(folder)
+    if waiting is not None and not waiting.request.about.get("resume"):
+        home = gemini_home({**os.environ, **waiting.request.environ})
+        remove_empty_session(home, waiting.request.about.get("session_id") or "")
+    _remove(folder.path.parent, [folder])
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
@@ -360,7 +384,11 @@ def _is_readable(folder: RunFolder) -> bool:
 
 
 def run_folders(place: Path) -> Iterator[RunFolder]:
-    """Yield the folders in `place`, each of which should contain a run."""
+    """Yield the folders of all runs; a CLI that waits for its prompt isn't one yet."""
+    return (folder for folder in _all_folders(place) if not folder.is_waiting)
+
+
+def _all_folders(place: Path) -> Iterator[RunFolder]:
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             with suppress(OSError):

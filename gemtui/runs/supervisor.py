@@ -110,12 +110,22 @@ def _budget(folder: Path) -> RunBudget:
 def after_of(folder: RunFolder) -> AfterRun:
     """Return a callback that starts the user's command for finished runs.
 
-    The command is read immediately, so that the run can't change it.
+    The command is read immediately, so that the run can't change it. If a CLI got no prompt, there
+    was no run, and the callback removes the folder.
     """
     from gemtui.runs.gate.user_commands import ON_END, UserCommands, start_command
 
     program = UserCommands.of(folder).on_end
-    return lambda run: start_command(run, ON_END, program) if program else None
+
+    def after(run: RunFolder) -> None:
+        if run.request() is None:
+            from gemtui.runs.listing import remove_unsent
+
+            remove_unsent(run)
+        elif program:
+            start_command(run, ON_END, program)
+
+    return after
 
 
 if __name__ == "__main__":

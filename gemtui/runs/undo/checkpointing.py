@@ -205,8 +205,11 @@ class RunCheckpoints:
         """Process the run's new output; return the seconds until the next call.
 
         The first call waits for the checkpoint before the prompt, but no longer than `_LONGEST`.
+        While Gemini CLI waits for its prompt, no checkpoint is taken.
         Raises any error that has occurred on the background thread since the last call.
         """
+        if self._folder.is_waiting:
+            return _STEP
         if self._thread is None:
             self._start(Reason.PROMPT)
             self._wait()
@@ -219,6 +222,8 @@ class RunCheckpoints:
 
         Raises any error that `check` has not raised yet.
         """
+        if self._folder.is_waiting:
+            return
         if self._thread is None:
             self._start(None)
         self._read()
