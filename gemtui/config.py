@@ -107,6 +107,11 @@ class Config(Struct, frozen=True, kw_only=True):
         "The most that all sessions may cost per day, in US dollars: once it is reached, no run "
         "starts or continues. 0: no limit.",
     ] = 0.0
+    ready_minutes: Annotated[
+        int,
+        "Minutes that Gemini CLI, started when you begin to type a prompt, waits for you to send "
+        "it; meanwhile it needs about 350 MB of memory. 0: start it when you send the prompt.",
+    ] = 10
     checkpoints: Annotated[
         Checkpoints,
         "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts, "

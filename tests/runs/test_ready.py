@@ -21,10 +21,11 @@ from gemtui.agent.detect import NEWEST
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.ready import ReadyCli
 from gemtui.agent.run_folder import Request
-from gemtui.paths import config_file
+from gemtui.paths import config_file, runs_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.listing import broken_runs, list_runs, prune_runs, runs_dir, runs_usage
+from gemtui.runs.disk_usage import runs_usage
+from gemtui.runs.listing import broken_runs, list_runs, prune_runs
 from gemtui.runs.loaded_files import LoadedFiles
 from tests.agent.test_supervise import ended, supervisor_of, until
 from tests.fake_cli import INIT, OK, FakeCli

@@ -290,7 +290,7 @@ async def person(
     home: Path, size: tuple[int, int] = WIDE, config: Config | None = None, **start: Any
 ) -> AsyncIterator[Person]:
     """The app on a store, read whole, with its first rows on the screen."""
-    app = GemtuiApp(Start(home=home, **start), config or Config(), clock=lambda: NOW)
+    app = GemtuiApp(Start(home=home, **start), config or Config(ready_minutes=0), clock=lambda: NOW)
     _listen(app)
     if size == BOTH:
         _TURNING.add(app)

@@ -15,6 +15,7 @@ from gemtui.agent.folder_options import to_dict
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import queue_again, send_next, settle, went_on
+from gemtui.agent.ready import ReadyCli
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.errors import GemtuiError, OptionError, message_of
@@ -70,6 +71,8 @@ class RunRegistry:
         self.runs: list[LiveRun] = []
         self.starting: list[Starting] = []
         self._clock, self._spawn, self._changed, self._asked = clock, spawn, changed, asked
+        self._ready: ReadyCli | None = None
+        self._readying = asyncio.Lock()
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
@@ -88,6 +91,32 @@ class RunRegistry:
         finally:
             self.starting.remove(starting)
 
+    # --- a CLI that waits for its prompt -------------------------------------------------------
+
+    async def make_ready(self, wanted: tuple[str, AgentOptions] | None, seconds: float) -> None:
+        """End the CLI that waits for a prompt, and start another one if one is wanted.
+
+        `wanted`: the prompt's first character, and the options. `seconds`: how long the CLI may
+        wait. Raises OptionError if it would have to be started without a question to the user.
+        """
+        async with self._readying:
+            ready, self._ready = self._ready, None
+            if ready is not None:
+                await asyncio.to_thread(ready.end)
+            if wanted is not None and not self.starting:
+                options = await asyncio.to_thread(_unattended, wanted[1])
+                self._ready = await asyncio.to_thread(
+                    self.adapter.prepare, wanted[0], options, seconds=seconds
+                )
+
+    async def is_ready(self) -> bool:
+        """Return whether a CLI waits that can be used for the next prompt; end one that can't."""
+        async with self._readying:
+            if self._ready is None or await asyncio.to_thread(self._ready.is_usable):
+                return self._ready is not None
+        await self.make_ready(None, 0)
+        return False
+
     async def start(
         self,
         prompt: str,
@@ -102,7 +131,13 @@ class RunRegistry:
         Raises CliNotFound, OptionError and OSError.
         """
         began = self._clock()
-        run = await self.adapter.begin(prompt, options, id=id)
+        async with self._readying:
+            ready, self._ready = self._ready, None
+        try:
+            run = await self.adapter.begin(prompt, options, id=id, ready=None if id else ready)
+        finally:
+            if ready is not None:
+                await asyncio.to_thread(ready.end)
         if options.wait_for_quota:
             await asyncio.to_thread(run.queue.keep_options, to_dict(options))
         return self._add(LiveRun(run, prompt, began=began, home=self._home, before=before))

@@ -44,6 +44,7 @@ from gemtui.ui.run.panes import RunPane, RunPanes, WriteList
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History, PromptDrafts
 from gemtui.ui.run.question_pane import QuestionPane
+from gemtui.ui.run.readying import Readying
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.run_keys import RunKeys
 from gemtui.ui.run.sending import Sending
@@ -93,6 +94,7 @@ class RunScreen(RunPane):
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
+        self._readying = Readying(self, registry, self.next_run, self._sending.session)
         self._asking = Asking(self)
         self._keys = RunKeys(self, registry, self.next_run)
         self._spending = Spending(self)
@@ -295,6 +297,10 @@ class RunScreen(RunPane):
 
     # --- the prompt ----------------------------------------------------------------------------
 
+    @on(PromptArea.Changed)
+    def _typed(self) -> None:
+        self._readying.update()
+
     @on(PromptArea.Submitted)
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self._may_send(event.text):
@@ -424,6 +430,7 @@ class RunScreen(RunPane):
             text, next_run.folder, needed, unusual, [*map(Content, spent)]
         )
         self._say_nothing_yet()
+        self._readying.update()
 
     @on(TranscriptMoved)
     def _moved(self) -> None:

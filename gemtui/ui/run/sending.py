@@ -140,13 +140,20 @@ class Sending(RunPart):
 
         If there is no session, or if the run gets a new worktree, the run starts a new session.
         """
-        run, resume = self.screen.run_shown, self._next.options.resume
-        if begins_worktree(self._next.options):
-            self._send(prompt, resume=None, before=None)
-        elif resume is None and run is not None and run.can_continue:
-            self._send(prompt, resume=run.session, before=run.settled_transcript())
-        else:
-            self._send(prompt, resume=resume, before=self.screen.panes.before)
+        run, resume = self.screen.run_shown, self.session()
+        before = None if resume is None else self.screen.panes.before
+        if run is not None and resume is not None and self._next.options.resume is None:
+            before = run.settled_transcript()
+        self._send(prompt, resume=resume, before=before)
+
+    def session(self) -> str | None:
+        """Return the id of the session that the next prompt continues; None for a new one."""
+        run, options = self.screen.run_shown, self._next.options
+        if begins_worktree(options):
+            return None
+        if options.resume is None and run is not None and run.can_continue:
+            return run.session
+        return options.resume
 
     @dialog
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
