@@ -209,12 +209,19 @@ class FooterLine(BarLine):
         return joined(left, right, self.content_size.width, "")
 
     def _hint(self, key: Key, alive: Collection[str], label: str) -> Content:
-        click = Style.from_meta({"key": key.id})
-        return Content.assemble(
-            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"),
-            " ",
-            (label.lower(), "dim"),
-        ).stylize(click)
+        return key_hint(key, glyphs_of(self.app), label=label, alive=alive)
+
+
+def key_hint(key: Key, glyphs: Glyphs, *, label: str = "", alive: Collection[str] = ()) -> Content:
+    """Return a clickable hint on a key: its name and its label in lower case.
+
+    `label`: replaces the key's own label. `alive`: see `Key.footer`.
+    """
+    return Content.assemble(
+        (key.footer(ascii=glyphs.ascii, alive=alive), "bold $text-accent"),
+        " ",
+        ((label or key.label).lower(), "dim"),
+    ).stylize(Style.from_meta({"key": key.id}))
 
 
 def acts(key: Key, node: DOMNode) -> bool:

@@ -423,12 +423,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("next_part", "tab", MOVE, "Next part", "Switch between transcript, files and prompt"),
         _PREVIOUS_PART,
         ("write", "i", OPEN, "Prompt", "Go to the prompt"),
-        ("files", "w", VIEW, "Files", "Show the files that this run wrote"),
+        ("files", "w", VIEW, "Files", "Show the files of this run and, at its end, its commands"),
         ("stderr", "s", OPEN, "Stderr", "Show Gemini CLI's stderr"),
         ("again", "r", CHANGE, "Run again", "Run this prompt again"),
         ("edit", "e", CHANGE, "Edit", "Edit this prompt, then run it again"),
         ("carry_out", "ctrl+s", CHANGE, "Carry it out", "Carry out the plan in the same session"),
-        ("follow_up", "c", CHANGE, "Continue", "Continue this session"),
+        ("comment", "c", CHANGE, "Comment", "Begin a comment on this file or call in the prompt"),
+        ("revert", "space", CHANGE, "Revert", "Revert this file to before the run (asks first)"),
         ("copy_command", "C", COPY, "Copy command", "Copy this run's command line"),
         ("allow", "p", CHANGE, "Allow it", "Create a rule that allows the denied call"),
         ("differing", "D", CHANGE, "Differences", "Show files that differ from what you approved"),
@@ -502,7 +503,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("leave", "escape", OPEN, "Leave", "Close the suggestions, or go to the transcript"),
     ),
     Where.WRITES: (
-        ("select", "enter", OPEN, "Open", "Go to the call for this write, or to its diff"),
+        ("select", "enter", OPEN, "Open", "Go to the call, or review the file's changes"),
         ("diff", "d", OPEN, "Diff", "Show how the run changed this file"),
         _OPEN_FILE,
         _HISTORY,
@@ -609,6 +610,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
 }
 
 FOOTER = (
+    "review.send", "review.apply",
     "levels.next", "levels.open", "rules.cursor_down", "rules.open", "policy.back", "policy.add",
     "policy.delete", "policy.save", "policy.suggest", "policy.history", "policy.try_call",
     "policy.run", "policy.undo", "policy.preview", "policy.levels", "policy.move_down",
@@ -623,9 +625,9 @@ FOOTER = (
     "transcript.open", "find.next", "find.close",
     "list.filter", "transcript.find",
     "transcript.next_match", "question.scroll_down", "question.whole", "question.next",
-    "question.leave", "prompt.send", "prompt.say", "run.carry_out", "run.stop", "run.differing",
-    "run.queue", "run.allow",
-    "prompt.new_line", "prompt.mode", "run.again", "run.follow_up", "writes.diff",
+    "question.leave", "prompt.send", "prompt.say", "run.carry_out", "run.stop",
+    "run.queue",
+    "prompt.new_line", "prompt.mode", "writes.diff",
     "writes.history", "run.write", "run.files",
     "transcript.copy_block", "transcript.back", "transcript.next_prompt",
     "transcript.next_failure", "sessions.restore", "sessions.undo", "sessions.search",
@@ -640,7 +642,7 @@ FOOTER = (
 
     "worktrees.apply", "worktrees.remove", "worktrees.review",
     "worktrees.each", "worktrees.close",
-    "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
+    "review.mark", "review.comment", "review.mark_call",
     "review.close", "review.git", "review.copy_message",
     "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
@@ -651,8 +653,7 @@ FOOTER = (
     "list.group", "sessions.info", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",
     "history.open_file", "history.save", "history.recover", "history.patch", "history.close",
-    "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
-    "run.review", "sessions.review",
+    "run.options", "run.command", "run.runs", "sessions.review",
 )  # fmt: skip
 """Ids of the keys shown in the footer, most useful first.
 
@@ -761,7 +762,8 @@ SYNONYMS = {
     "run.files": "changes changed",
     "run.stderr": "errors log debug output console",
     "run.again": "retry repeat rerun",
-    "run.follow_up": "resume reply",
+    "run.comment": "resume reply continue feedback annotate",
+    "run.revert": "discard restore checkout reject keep",
     "run.allow": "permissions approve",
     "run.review": "diff commit",
     "run.worktree": "branch isolated",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
-from typing import ClassVar, NamedTuple, cast
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -31,11 +32,9 @@ from gemtui.runs.undo.review import (
     review_of,
     stay_words,
     subject_of,
-    subject_of_run,
 )
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line, counted, visible
-from gemtui.transcript.model import ToolCall
 from gemtui.ui.draw.lines import Piece, Pieces, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine
@@ -45,6 +44,9 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.transcript.diff import change_counts
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 MOST_LINES = 2_000
 """The maximum number of lines of a hunk to show."""
@@ -58,6 +60,7 @@ WAIT = 1.0
 _CONTEXT = 2
 """How many lines before and after a commented line are sent with the comment."""
 _MOST_LISTED = 200
+_COMMENT_WIDTH = 60
 _Place = tuple[bytes, str, int]
 """Identifies the line of a comment: the file's path, the line's sign and number."""
 
@@ -82,7 +85,8 @@ class ReviewRow(NamedTuple):
 class DiffRow(NamedTuple):
     """A row of a file's diff.
 
-    `sign`: "@" for a hunk's header, "." for a note, and "+", "-" or " " for a line of the diff.
+    `sign`: "@" for a hunk's header, "." for a note, "#" for the user's comment on the line above,
+    and "+", "-" or " " for a line of the diff.
     `line`: the line's number in the current file or, for a removed line, in the old file; 0 for
     other rows.
     """
@@ -99,9 +103,16 @@ def list_rows(files: Sequence[ReviewedFile]) -> list[ReviewRow]:
     return [ReviewRow(file, hunk) for file in files for hunk in (None, *file.hunks)]
 
 
-def diff_rows(file: ReviewedFile) -> list[DiffRow]:
-    """Return the rows of a file's diff; very long hunks are truncated."""
-    return [row for hunk in file.hunks for row in _rows(file, hunk)]
+def diff_rows(file: ReviewedFile, comments: Mapping[_Place, Comment]) -> list[DiffRow]:
+    """Return the rows of a file's diff with the user's comments; long hunks are truncated."""
+    rows = list[DiffRow]()
+    for hunk in file.hunks:
+        for row in _rows(file, hunk):
+            rows.append(row)
+            comment = comments.get(_place(row))
+            lines = [] if comment is None else textwrap.wrap(comment.text, _COMMENT_WIDTH)
+            rows += [DiffRow(file, hunk, "#", 0, line) for line in lines]
+    return rows
 
 
 def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
@@ -148,11 +159,10 @@ def draw_review_row(row: ReviewRow, look: Look, reverted: Collection[str], comme
     return two_ended(pieces, tuple(right), look)
 
 
-def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
-    """Render a row of a diff, with the line's number, its sign and its comment.
+def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str]) -> Pieces:
+    """Render a row of a diff, with the line's number and its sign.
 
-    `reverted`: the ids of the hunks that are marked to be reverted. `comment`: the user's comment
-    on the line, or "".
+    `reverted`: the ids of the hunks that are marked to be reverted.
     """
     muted = look[Role.MUTED]
     if row.sign == "@":
@@ -166,17 +176,17 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
         return two_ended(pieces, right, look)
     if row.sign == ".":
         return (Piece(f"  {clean_line(row.text)}", muted),)
+    if row.sign == "#":
+        bar = Piece(f"{' ' * _DIGITS} {look.glyphs.bar} ", look[Role.ACCENT])
+        return (bar, Piece(clean_line(row.text), look[Role.TEXT]))
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(row.sign, " ")
     text = tabless(visible(row.text.replace("\n", " ")))
-    pieces = (
+    return (
         Piece(f"{row.line:>{_DIGITS}} ", muted),
         Piece(f"{sign} ", look[role]),
         Piece(text, look[role]),
     )
-    if comment:
-        pieces += (Piece("  ", muted), Piece(clean_line(comment), look[Role.ACCENT]))
-    return pieces
 
 
 def review_session(summary: Summary, title: str) -> ReviewScreen:
@@ -184,30 +194,40 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
     return ReviewScreen(subject_of(summary), title)
 
 
-def review_run(
-    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
-) -> ReviewScreen:
-    """Return the screen to review a run's changes.
+async def revert_file(app: AppBase, subject: ReviewSubject, path: PurePath) -> None:
+    """Ask the user, then revert a session's or run's changes to one file."""
+    with app.reporting("Not reverted"):
+        found = await asyncio.to_thread(review_of, subject)
+        files = [file for file in found.files if _path_of(subject, file) == path]
+        if not files:
+            app.show_message("Nothing to revert: no change of this file is left or known.")
+            return
+        ids = frozenset(hunk.id for hunk in files[0].hunks)
+        name, lines = clean_line(os.fsdecode(files[0].path)), _marked_words(files, ids)
+        if await confirm(app, "Revert?", name, lines, yes="Revert", no="Keep"):
+            done = await asyncio.to_thread(revert, subject, ids, stop=app.stop)
+            app.show_message(_reverted_words(done, files, "press R"), problem=bool(done.left))
 
-    `folder`: the folder that the run works in. `session`, `run`: their ids. `calls`: the tool calls
-    that the run has made so far. `prompt`: the run's prompt, which becomes the screen's title.
-    """
-    subject = subject_of_run(folder, session, run, calls, prompt)
-    return ReviewScreen(subject, prompt)
+
+def _path_of(subject: ReviewSubject, file: ReviewedFile) -> PurePath | None:
+    return None if subject.folder is None else subject.folder / os.fsdecode(file.path)
 
 
 class ReviewScreen(FullScreen[str]):
     """The screen to review changes.
 
-    It returns a prompt that contains the user's comments, or None if there are none to send.
+    `first`: the path of the file whose diff is shown first; None shows the list of files. The
+    screen returns a prompt that contains the user's comments, or None if there are none to send.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
     AUTO_FOCUS = "#review-list"
 
-    def __init__(self, subject: ReviewSubject, title: str) -> None:
+    def __init__(
+        self, subject: ReviewSubject, title: str, *, first: PurePath | None = None
+    ) -> None:
         super().__init__(id="review-screen")
-        self._subject, self._title = subject, title
+        self._subject, self._title, self._first = subject, title, first
         self._review: Review | None = None
         self._marked: set[str] = set()
         self._waiting = False
@@ -229,7 +249,7 @@ class ReviewScreen(FullScreen[str]):
         )
         side = Vertical(
             BarLine(id="review-heading", classes="heading"),
-            RowList[DiffRow](self._draw_line, id="review-diff"),
+            RowList[DiffRow](self._draw_line, stops=lambda row: row.sign != "#", id="review-diff"),
             id="review-side",
             classes="pane",
         )
@@ -260,9 +280,19 @@ class ReviewScreen(FullScreen[str]):
         self._marked &= known
         self.files.empty = clean_line(found.nothing)
         self.files.show(list_rows(found.files))
+        self._go_to_first()
         self._show_file(self.files.chosen)
         self._say_state()
         self.refresh_bindings()
+
+    def _go_to_first(self) -> None:
+        """Go to the diff of the file that is to be shown first."""
+        rows, first, self._first = self.files.items, self._first, None
+        places = (at for at, row in enumerate(rows) if _path_of(self._subject, row.file) == first)
+        place = None if first is None else next(places, None)
+        if place is not None:
+            self.files.go(place)
+            self._open()
 
     @on(RowList.Highlighted, "#review-list")
     def _moved(self) -> None:
@@ -272,7 +302,7 @@ class ReviewScreen(FullScreen[str]):
         """Show the diff of a row's file, scrolled to the row's hunk."""
         if row is None or row.file is not self._shown:
             self._shown = None if row is None else row.file
-            self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
+            self._show_lines(fresh=True)
         heading = self.query_one("#review-heading", BarLine)
         if row is None:
             heading.show_parts([])
@@ -283,13 +313,16 @@ class ReviewScreen(FullScreen[str]):
             rows = self.diff.items
             self.diff.go(next(at for at, each in enumerate(rows) if each.hunk is wanted))
 
+    def _show_lines(self, *, fresh: bool = False) -> None:
+        file = self._shown
+        self.diff.show(() if file is None else diff_rows(file, self._comments), fresh=fresh)
+
     def _draw(self, row: ReviewRow, look: Look) -> Pieces:
         comments = sum(place[0] == row.file.path for place in self._comments)
         return draw_review_row(row, look, self._marked, 0 if row.hunk else comments)
 
     def _draw_line(self, row: DiffRow, look: Look) -> Pieces:
-        comment = self._comments.get(_place(row))
-        return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
+        return draw_diff_row(row, look, self._marked)
 
     def _say_state(self) -> None:
         """Show how many hunks are marked, and notes on anything uncertain about them."""
@@ -389,11 +422,14 @@ class ReviewScreen(FullScreen[str]):
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
+        files = () if self._review is None else self._review.files
+        waits = "An agent is working here. Hunks are reverted once it is done."
+        words = _marked_words(files, self._marked)
         sure = await confirm(
             self.app,
             "Revert?",
             counted(len(self._marked), "hunk"),
-            self._marked_words(idle=idle),
+            words if idle else [waits, "", *words],
             yes="Revert" if idle else "Revert when done",
             no="Keep all",
         )
@@ -403,24 +439,6 @@ class ReviewScreen(FullScreen[str]):
             await self._revert()
         else:
             self._wait_and_revert()
-
-    def _marked_words(self, *, idle: bool) -> Sequence[str]:
-        """Return lines that list the marked hunks by file, for the user to confirm.
-
-        `idle`: whether no agent is working in the folder, so that they can be reverted now.
-        """
-        words = (
-            [] if idle else ["An agent is working here. Hunks are reverted once it is done.", ""]
-        )
-        for file in () if self._review is None else self._review.files:
-            for hunk in (each for each in file.hunks if each.id in self._marked):
-                path = clean_line(os.fsdecode(file.path))
-                line = f":{hunk.now}" if hunk.now else ""
-                words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
-            words += [
-                clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
-            ]
-        return at_most(words, _MOST_LISTED)
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
@@ -442,29 +460,13 @@ class ReviewScreen(FullScreen[str]):
         self.show_status("reverting")
         with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids, stop=self.gemtui.stop)
-            words = self._words_about(done)
+            files = () if self._review is None else self._review.files
+            words = _reverted_words(done, files, "run gemtui redo")
             self._marked.clear()
             await self._read()
             self.gemtui.show_message(words, problem=bool(done.left))
             return
         self._say_state()
-
-    def _words_about(self, done: Reverted) -> str:
-        files = counted(len(done.paths), "file")
-        words = (
-            f"Reverted hunks in {files}. To reverse this, run gemtui redo."
-            if done.paths
-            else "Nothing reverted."
-        )
-        if not done.left:
-            return words
-        names = {
-            hunk.id: f"{os.fsdecode(file.path)}:{hunk.now}"
-            for file in (() if self._review is None else self._review.files)
-            for hunk in file.hunks
-        }
-        left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
-        return f"{words} {left_alone(left)}"
 
     # --- comments ------------------------------------------------------------------------------
 
@@ -496,6 +498,7 @@ class ReviewScreen(FullScreen[str]):
             self._comments[place] = Comment(f"{named}{gone}", text.strip(), context)
         else:
             self._comments.pop(place, None)
+        self._show_lines()
         self._say_state()
 
     def action_send(self) -> None:
@@ -534,6 +537,37 @@ class ReviewScreen(FullScreen[str]):
         if action == "git":
             return self._subject.folder is not None
         return some or action in ("close", "reload", "copy_message")
+
+
+def _marked_words(files: Sequence[ReviewedFile], marked: Collection[str]) -> Sequence[str]:
+    """Return lines that list the marked hunks by file, for the user to confirm."""
+    words = list[str]()
+    for file in files:
+        path = clean_line(os.fsdecode(file.path))
+        for hunk in file.hunks:
+            if hunk.id in marked:
+                line = f":{hunk.now}" if hunk.now else ""
+                words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
+        words += [clean_line(stay_words(*pair)) for pair in dependent_hunks([file], marked)]
+    return at_most(words, _MOST_LISTED)
+
+
+def _reverted_words(reverted: Reverted, files: Sequence[ReviewedFile], back: str) -> str:
+    """Return a message on what was reverted and what was left alone.
+
+    `back`: what reverses it.
+    """
+    words = "Nothing reverted."
+    if reverted.paths:
+        count = counted(len(reverted.paths), "file")
+        words = f"Reverted hunks in {count}. To reverse this, {back}."
+    if not reverted.left:
+        return words
+    names = {
+        hunk.id: f"{os.fsdecode(file.path)}:{hunk.now}" for file in files for hunk in file.hunks
+    }
+    left = [f"{names.get(what, what)}: {why}" for what, why in reverted.left]
+    return f"{words} {left_alone(left)}"
 
 
 def _place(row: DiffRow) -> _Place:

@@ -27,12 +27,15 @@ from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import Status
-from gemtui.text import clean, clean_line, counted, ellipsis, short_path
+from gemtui.text import clean, clean_line, counted, duration, ellipsis, short_path
+from gemtui.transcript.model import ToolCall
+from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
-from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.draw.theme import Glyphs, Look
 from gemtui.ui.kit.bars import key_line
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
+from gemtui.ui.transcript.card import call_state
 
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
@@ -45,13 +48,19 @@ ENDED_KEYS = (
     "run.carry_out",
     "run.differing",
     "run.allow",
+    "writes.select",
+    "run.revert",
+    "run.comment",
+    "run.review",
+    "run.undo_to",
     "run.again",
     "run.edit",
-    "run.follow_up",
     "run.stderr",
     "run.copy_command",
 )
 """Keys that may help after a run has ended, in display order."""
+_LONG_REQUEST = 400
+"""How many characters of a command or path the row of a call can show."""
 
 
 def clock(seconds: float) -> str:
@@ -205,50 +214,26 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
 
 
-_WAYS_TO_ALLOW = ("prompt.mode", "prompt.leave", "run.allow")
-
-
-def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[str]] | None:
-    """Return how a run ended: a heading, and lines with details and advice.
+def ending_text(run: LiveRun, glyphs: Glyphs) -> Content | None:
+    """Return words on how a run ended: a heading, then details and advice.
 
     Returns None if the run is active or was successful.
     """
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
-    role = END_COLOURS[outcome.status]
-    heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
-    lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_MOST_LINES]
     if outcome.by_mode:
-        mode, leave, allow = (BY_ID[id].footer() for id in _WAYS_TO_ALLOW)
-        lines.append(
-            f"{mode}: be asked before each call next time, or allow edits. "
-            f"{leave}, then {allow}: allow this call by a rule."
-        )
-    elif outcome.ways_out:
-        lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
+        lines.append(f"{BY_ID['prompt.mode'].footer(ascii=glyphs.ascii)}{_OFFER}")
+    else:
+        details = (line for line in outcome.detail.split("\n") if line.strip())
+        lines += [f"  {line}" for line in details][:_MOST_LINES]
+        lines += [f"What you can do: {'; '.join(outcome.ways_out)}."] if outcome.ways_out else []
     lines += [held_prompts_text(run)] if run.queue_state.prompts and run.over else []
-    lines += run.notes
-    text = Content.styled(f"{run_glyph(run, glyphs)} {heading}", f"bold $text-{role}")
-    return text, [clean(line) for line in lines]
-
-
-def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the message on how a run ended; None if it is active or was successful.
-
-    `keys`: the ids of the keys that the message recommends.
-    """
-    text = ending(run, glyphs)
-    if text is None:
-        return None
-    heading, lines = text
-    leave = BY_ID["prompt.leave"].footer()
-    hints = [Content.styled(f"{leave} closes this; {leave}, then: ", "dim")]
-    for key in (BY_ID[id] for id in keys):
-        face = key.footer(ascii=glyphs.ascii)
-        hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
-    return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
+    lines += [f"{counted(run.misread, 'output line')} not understood"] if run.misread else []
+    heading = f"{run_glyph(run, glyphs)} {clean_line(outcome.headline)}"
+    styled = Content.styled(heading, f"bold $text-{END_COLOURS[outcome.status]}")
+    return Content("\n").join([styled, *(Content(clean(line)) for line in (*lines, *run.notes))])
 
 
 _OFFER = " asks you before each call that changes something (installs gemtui's extension)."
@@ -468,6 +453,18 @@ _LETTERS = {
     Letter.DELETED: "$text-error",
     Letter.UNKNOWN: "$text-warning",
 }
+
+
+def call_row(call: ToolCall, look: Look) -> Content:
+    """Return a row for a finished call: how it ended, what was asked for, and its duration."""
+    sign, word, role = call_state(call, look)
+    name = "$" if kind_of(call.name) is ToolKind.SHELL else call.name
+    asked = target(call).strip()[:_LONG_REQUEST].replace("\n", look.glyphs.line_end)
+    code = f"exit {call.exit_code}" if call.exit_code else word
+    lasted = duration(call.duration) if call.duration is not None else ""
+    style = f"$text-{role}"
+    parts = ((sign, style), (code, style), (name, "bold"), (asked, ""), (lasted, "dim"))
+    return Content(" ").join(Content.styled(text, style) for text, style in parts if text)
 
 
 def write_row(

@@ -8,28 +8,23 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 
 from gemtui.policy.model.rules import Call
 from gemtui.text import clean, clean_line, counted
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
-from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
-from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
-from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
+from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.screens import FullScreen, ScreenPart
-from gemtui.ui.run.labels import ending_text, no_run, write_row, write_totals
+from gemtui.ui.run.end_card import EndCard, WriteList
+from gemtui.ui.run.labels import no_run, write_totals
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.question_pane import QuestionPane
@@ -46,93 +41,6 @@ _STDERR_LINES = 8
 
 _LONG = 400
 """How many characters of a prompt the heading shows."""
-
-
-class WriteList(OptionList):
-    """The list of changed files.
-
-    On request, the screen shows a file's diff or the call that wrote it, or opens the file.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
-
-    @dataclass
-    class DiffRequested(Message):
-        """Request to show how a run has changed a file."""
-
-        write: FileWrite
-
-    @dataclass
-    class CallRequested(Message):
-        """Request to show the call that wrote a file.
-
-        `call`: the call's id.
-        """
-
-        call: str
-
-    def __init__(self) -> None:
-        super().__init__(id="writes")
-        self.shown: tuple[FileWrite, ...] = ()
-        self._asked: frozenset[str] = frozenset()
-        self._queued: frozenset[str] = frozenset()
-
-    def show(self, run: LiveRun) -> None:
-        """Show the files that a run has changed.
-
-        The cursor stays on the first row, or else on the same file.
-        """
-        asked, queued = run.waiting_call_ids, run.queued
-        if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
-            return
-        chosen, at = self._chosen, self.highlighted or 0
-        self.shown, self._asked, self._queued = run.files.rows, asked, queued
-        self.clear_options()
-        rows = (
-            write_row(write, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
-            for write in self.shown
-        )
-        self.add_options(map(Option, rows))
-        paths = [write.path for write in self.shown]
-        if at > 0 and chosen is not None and chosen.path in paths:
-            self.highlighted = paths.index(chosen.path)
-        elif paths:
-            self.highlighted = min(at, len(paths) - 1)
-
-    @property
-    def _chosen(self) -> FileWrite | None:
-        at = self.highlighted
-        return None if at is None or at >= len(self.shown) else self.shown[at]
-
-    @on(OptionList.OptionSelected)
-    def _open(self) -> None:
-        """Show the last call that wrote the file.
-
-        If the call isn't known, the file's diff is shown.
-        """
-        write = self._chosen
-        if write is not None and write.calls:
-            self.post_message(self.CallRequested(write.calls[-1]))
-        else:
-            self.action_diff()
-
-    def action_diff(self) -> None:
-        write = self._chosen
-        if write is not None:
-            self.post_message(self.DiffRequested(write))
-
-    def action_open_file(self) -> None:
-        write = self._chosen
-        if write is not None:
-            self.post_message(FileRequested(str(write.path)))
-
-    def action_history(self) -> None:
-        write = self._chosen
-        if write is not None:
-            self.post_message(HistoryRequested(str(write.path)))
-
-    def action_back(self) -> None:
-        self.post_message(BackRequested())
 
 
 class RunSide(Vertical):
@@ -204,13 +112,18 @@ class RunPanes(Horizontal):
             yield Static(id="nothing-yet")
             yield BarLine(id="run-heading", classes="heading")
             yield TranscriptView()
-            yield Static(id="ending")
+            yield EndCard()
         yield RunSide(id="run-side")
 
     @property
     def view(self) -> TranscriptView:
         """The view of the transcript on screen."""
         return self.query_one(TranscriptView)
+
+    @property
+    def card(self) -> EndCard:
+        """The card that shows how the run on screen ended."""
+        return self.query_one(EndCard)
 
     @property
     def empty(self) -> bool:
@@ -239,7 +152,7 @@ class RunPanes(Horizontal):
         """
         self.run_shown, self.before = None, before
         self._forget_checkpoints()
-        self.remove_class("-ended")
+        self.remove_class("-ended", "-over")
         outlines = () if before is None else before.outlines
         self._say_heading(
             name or next((outline.excerpt for outline in outlines if outline.prompt), "")
@@ -317,28 +230,31 @@ class RunPanes(Horizontal):
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).show_parts([title])
 
-    def show_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """Show a run's changed files and counts and, once it has ended, how it ended.
+    def show_state(self, run: LiveRun, keys: Sequence[str], first: str) -> None:
+        """Show a run's changed files and counts or, once it has ended, how it ended.
 
-        `keys`: ids of the keys that help after the run.
+        `keys`, `first`: the keys that help after the run, as in `EndCard.show`.
         """
         self.remove_class("-nothing")
-        self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
-        glyphs, closed = glyphs_of(self.app), run.alive or self._ending_closed
-        text = None if closed else ending_text(run, keys, glyphs)
-        self.set_class(text is not None, "-ended")
-        if text is not None:
-            self.query_one("#ending", Static).update(text)
+        self.set_class(not run.alive, "-over")
+        if run.alive:
+            self.query_one(RunSide).show(run)
+        shows = not (run.alive or self._ending_closed) and self.card.show(run, keys, first)
+        self.set_class(shows, "-ended")
 
     # --- navigation ----------------------------------------------------------------------------
 
     def to_files(self) -> None:
-        """Move the focus to the list of changed files.
+        """Move the focus to the list of changed files; of a finished run, to its card.
 
         On a narrow screen, which has no room for both, show the list or hide it again.
         """
-        writes = self.query_one(WriteList)
+        if self.has_class("-over"):
+            self._ending_closed = False
+            self.call_after_refresh(self.to_card)
+            return
+        writes = self.query_one("#writes", WriteList)
         if self.screen.has_class("-narrow"):
             self.toggle_class("-side")
         if writes.is_on_screen or self.has_class("-side"):
@@ -346,20 +262,28 @@ class RunPanes(Horizontal):
         else:
             self.view.focus()
 
+    def to_card(self) -> bool:
+        """Move the focus to the rows on how the run ended; return whether there are any."""
+        has_rows = self.has_class("-ended") and self.card.rows.display
+        if has_rows:
+            self.card.rows.focus()
+        return has_rows
+
     def go_back(self) -> bool:
-        """Go back from the files to the transcript, or hide the message on the run's end.
+        """Go back from the files to the transcript, from there to the card, and hide the card.
 
         Returns False if there was nothing to go back from.
         """
         if self.has_class("-side"):
             self.remove_class("-side")
             self.view.focus()
-        elif isinstance(self.screen.focused, WriteList):
+        elif self.query_one("#writes").has_focus:
             self.view.focus()
-        elif self.has_class("-ended"):
+        elif self.has_class("-ended") and (self.card.rows.has_focus or not self.to_card()):
             self._ending_closed = True
             self.remove_class("-ended")
-        else:
+            self.view.focus()
+        elif not self.has_class("-ended"):
             return False
         return True
 

@@ -17,14 +17,20 @@ from gemtui.agent import trust
 from gemtui.agent.command import rerun_line
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.agent.run_folder import LARGEST_PROMPT
+from gemtui.calls.paths import in_project
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
+from gemtui.runs.undo.review import ReviewSubject, subject_of_run
+from gemtui.transcript.model import Block, ToolCall
+from gemtui.transcript.tools import target
+from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.app_base import AppBase
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.kit.screens import dialog
 from gemtui.ui.kit.text_view import show_text
+from gemtui.ui.run.end_card import EndRow
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.next_run import NextRun
 from gemtui.ui.run.panes import RunPane, RunPart
@@ -58,8 +64,12 @@ class RunKeys(RunPart):
         match action:
             case "stop":
                 return (run is not None and run.alive) or bool(self.screen.selections)
-            case "stderr" | "copy_command" | "files" | "review":
+            case "stderr" | "copy_command" | "files" | "review" | "comment":
                 return run is not None
+            case "select":
+                return self._row is not None
+            case "revert":
+                return isinstance(self._row, FileWrite)
             case "undo_to" | "fork":
                 return run is not None or self._next.options.resume is not None
             case "allow":
@@ -91,11 +101,13 @@ class RunKeys(RunPart):
             screen.show_state(run)
 
     def action_files(self) -> None:
-        """Move the focus to the list of changed files.
+        """Move the focus to the list of changed files or, of a finished run, to its card.
 
         On a narrow screen, show the list or hide it again.
         """
         self.screen.panes.to_files()
+        if self.screen.run_shown is not None:
+            self.screen.show_state(self.screen.run_shown)
 
     # --- going back to a prompt ----------------------------------------------------------------
 
@@ -145,21 +157,46 @@ class RunKeys(RunPart):
             return None
         return partial(find_stored, app, session), prompt_at(view.page.transcript, view.index)
 
+    def action_review(self) -> None:
+        self.review(None)
+
     @dialog
-    async def action_review(self) -> None:
-        """Let the user review the run's changes hunk by hunk.
+    async def review(self, write: FileWrite | None) -> None:
+        """Let the user review the run's changes hunk by hunk, first those of a file.
 
         The comments that the user writes there become the text of the prompt field.
         """
-        from gemtui.ui.review.screen import review_run
+        from gemtui.ui.review.screen import ReviewScreen
 
         run = self.screen.run_shown
         if run is not None:
-            calls, prompt = run.own_transcript.calls(), run.prompt
-            subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
-            text = await self.screen.gemtui.push_screen_wait(subject)
+            first = None if write is None else write.path
+            screen = ReviewScreen(_subject(run), run.prompt, first=first)
+            text = await self.screen.gemtui.push_screen_wait(screen)
             if text:
                 self._write(text)
+
+    @dialog
+    async def action_revert(self) -> None:
+        """Revert the file under the cursor of the card, after asking."""
+        from gemtui.ui.review.screen import revert_file
+
+        run, row = self.screen.run_shown, self._row
+        if run is not None and isinstance(row, FileWrite):
+            await revert_file(self.screen.gemtui, _subject(run), Path(row.path))
+            await run.files.recompute()
+
+    @property
+    def _row(self) -> EndRow | None:
+        """The row under the cursor of the card of a finished run, if it is shown."""
+        panes = self.screen.panes
+        return panes.card.rows.chosen if panes.has_class("-ended") else None
+
+    def action_comment(self) -> None:
+        """Begin a line of the prompt that comments on the file or call under the cursor."""
+        panes, text = self.screen.panes, self.screen.prompt.text
+        row = self._row if panes.card.rows.has_focus else panes.view.page.block
+        self._write("\n".join(filter(None, (text, comment_on(row, self.folder)))))
 
     # --- details -------------------------------------------------------------------------------
 
@@ -195,6 +232,24 @@ class RunKeys(RunPart):
         """Put text into the prompt field, and focus the field."""
         self.screen.prompt.set_text(text)
         self.screen.prompt.focus()
+
+
+def comment_on(row: EndRow | Block | None, folder: Path) -> str:
+    """Return the beginning of a comment on a file or a call; "" if the row is neither.
+
+    `folder`: the folder of the run.
+    """
+    if isinstance(row, FileWrite):
+        return f"{in_project(str(row.path), str(folder))}: "
+    if not isinstance(row, ToolCall) or not target(row):
+        return ""
+    code = f" (exit code {row.exit_code})" if row.exit_code else ""
+    return f"{target(row)}{code}: "
+
+
+def _subject(run: LiveRun) -> ReviewSubject:
+    calls = run.own_transcript.calls()
+    return subject_of_run(run.cwd, run.session or "", run.id, calls, run.prompt)
 
 
 async def _show_command(

@@ -26,6 +26,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, TranscriptMoved
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.run.asking import Asking, show_whole
+from gemtui.ui.run.end_card import EndRows, WriteList
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     cli_words,
@@ -40,7 +41,7 @@ from gemtui.ui.run.labels import (
 from gemtui.ui.run.list_dialog import choose_run
 from gemtui.ui.run.live_run import LiveRun, Stage
 from gemtui.ui.run.next_run import NextRun
-from gemtui.ui.run.panes import RunPane, RunPanes, WriteList
+from gemtui.ui.run.panes import RunPane, RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History, PromptDrafts
 from gemtui.ui.run.question_pane import QuestionPane
@@ -326,7 +327,7 @@ class RunScreen(RunPane):
 
     @on(PromptArea.PromptLeft)
     def _leave_prompt(self) -> None:
-        if self._asking.focus_question():
+        if self._asking.focus_question() or self.panes.to_card():
             return
         self._to_transcript()
         if self.run_shown is not None and self.run_shown.alive:
@@ -361,6 +362,10 @@ class RunScreen(RunPane):
         event.stop()
         self.app.post_message(HistoryRequested(str(self._keys.folder / event.path)))
 
+    @on(EndRows.ReviewRequested)
+    def _review(self, event: EndRows.ReviewRequested) -> None:
+        self._keys.review(event.write)
+
     @on(WriteList.DiffRequested)
     def _diff(self, event: WriteList.DiffRequested) -> None:
         self._show_diff(event.write)
@@ -394,7 +399,14 @@ class RunScreen(RunPane):
     @on(events.DescendantFocus, "PromptArea")
     @on(events.DescendantBlur, "PromptArea")
     def _prompt_took_the_keys(self) -> None:
-        self.call_after_refresh(self._update_header)
+        self.call_after_refresh(self._say_which_keys)
+
+    @on(EndRows.OptionHighlighted, "#end-rows")
+    def _say_which_keys(self) -> None:
+        """Show the keys that work now in the header and on the card of a finished run."""
+        self._update_header()
+        if self.run_shown is not None and not self.run_shown.alive:
+            self.show_state(self.run_shown)
 
     def _say_nothing_yet(self) -> None:
         self.panes.show_empty(
@@ -413,8 +425,9 @@ class RunScreen(RunPane):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.status.show_parts(left, right)
+        typing = self.focused is self.prompt
         keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
-        self.panes.show_state(run, keys)
+        self.panes.show_state(run, keys, BY_ID["prompt.leave"].footer() if typing else "")
         title = clean_line(run.prompt[:60])
         self.gemtui.name_window(clean_line(f"{run_glyph(run, glyphs)} gemtui: {title}"))
 

@@ -48,8 +48,6 @@ class Sending(RunPart):
         if run is None:
             return False
         match action:
-            case "follow_up":
-                return run.can_continue
             case "carry_out":
                 return run.planned and not self.screen.prompt.text.strip()
             case "queue":
@@ -260,9 +258,6 @@ class Sending(RunPart):
         if run is not None:
             self.screen.prompt.set_text(run.prompt)
             self.screen.prompt.focus()
-
-    def action_follow_up(self) -> None:
-        self.screen.prompt.focus()
 
     def action_carry_out(self) -> None:
         if self.screen.asking or not self.can("carry_out"):

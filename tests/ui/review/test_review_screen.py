@@ -39,7 +39,7 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(project: P
         screen = await reviewing(me)
         await me.sees("a.txt", "write_file", "you", "run_shell_command: sed -i")
         await me.does("down enter down down down c", "Comment on a.txt:2")
-        await me.does("'why enter", "agent  why")
+        await me.does("'why enter", "▌ why")
         await me.does("escape space r", "Revert?", "a.txt:2  write_file")
         await me.press("y")
         await me.until(lambda: not screen._marked)

@@ -28,13 +28,15 @@ from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
+from gemtui.ui.review.screen import ReviewScreen
+from gemtui.ui.run.end_card import EndRows
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage, ToolEnd
 from gemtui.ui.run.options_dialog import OptionsScreen
-from gemtui.ui.run.panes import WriteList
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.history_screen import HistoryScreen
+from gemtui.ui.transcript.view import TranscriptView
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
 from tests.runs import test_enrich as stored
@@ -145,9 +147,10 @@ async def test_the_changed_files_and_the_way_to_their_cards(
     fake_cli(START, says("Three."), *steps, "exit:1")
     async with runner(home, project) as me:
         await me.ask("go")
-        await me.sees("A a.txt +1", "b.txt not written", "c.txt not written", "1 file +1")
+        await me.sees("✗ failed replace b.txt", "A a.txt +1", "c.txt not written", "1 file +1")
         await me.ended()
-        await me.press("escape", "w", "down", "enter")
+        assert "b.txt not written" not in me.text
+        await me.press("escape", "enter")
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
@@ -174,7 +177,36 @@ async def test_a_changed_file_leads_to_all_its_writes_and_back(
         await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.pane)
-        assert isinstance(me.app.focused, WriteList)
+        assert isinstance(me.app.focused, EndRows)
+
+
+async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_comment(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    failed = SHELL.replace('"file_path":"x"', '"command":"pytest -q"')
+    steps = [failed, "make:new.txt=fresh", "make:old.txt=changed", ends("s1", "error")]
+    (project / "old.txt").write_text("old")
+    fake_cli(START, *steps, says("Done it."), END)
+    async with runner(home, project, NARROW) as me:
+        await me.ask("go")
+        await me.sees("✗ failed $ pytest -q", "A new.txt +1 by shell", "M old.txt", "esc, then:")
+        await me.ended()
+        await me.press("escape", "c")
+        assert me.pane.prompt.text == "pytest -q: "
+
+        await me.press("escape", "down", "c")
+        assert me.pane.prompt.text == "pytest -q: \nnew.txt: "
+        await me.press("escape", "space")
+        await me.sees("Revert?", "new.txt")
+        await me.press("y")
+        await me.until(lambda: not (project / "new.txt").exists())
+        await me.is_told("To reverse this, press R.")
+        await me.until(lambda: not me.pane.asking)
+
+        await me.press("enter")
+        await me.on(ReviewScreen)
+        await me.sees("old.txt", "− old", "+ changed", "c comment")
+        assert "new.txt" not in me.text
 
 
 async def test_without_checkpoints_what_a_command_changed_is_told_as_unknown(
@@ -205,7 +237,7 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.ended()
         await me.press("escape", "w")
         await me.sees("A new.txt +1 by shell", "D old.txt +0 −1 by shell")
-        await me.press("enter")
+        await me.press("d")
         await me.sees("A new.txt +1 by shell", "1 + fresh")
         await me.press("escape", "down", "d")
         await me.sees("D old.txt", "The file no longer exists; these are", "1 − what was in it")
@@ -243,11 +275,14 @@ async def test_narrow_shows_the_files_instead_of_the_transcript_in_ascii_too(
         await me.type("go")
         await me.press("enter")
         await me.sees("Done it.", "+ done", "1 file +1")
-        await me.press("escape", "w")
-        await me.sees("Files changed", "A a.txt +1")
-        assert isinstance(me.app.focused, WriteList)
+        await me.sees("A a.txt +1", "esc, then:")
         await me.press("escape")
-        await me.sees("Done it.")
+        assert isinstance(me.app.focused, EndRows)
+        await me.press("escape")
+        assert isinstance(me.app.focused, TranscriptView)
+        assert "H review" not in me.text
+        await me.press("w")
+        await me.sees("A a.txt +1", "H review")
 
 
 async def test_ctrl_c_copies_what_is_selected_and_otherwise_stops_the_run_and_says_what_it_did(
@@ -343,7 +378,7 @@ async def test_a_failed_run_says_why_and_what_one_can_do(
     fake_cli("err:Please set an Auth method", "exit:41")
     async with runner(home, project, BOTH) as me:
         await me.ask("hello")
-        await me.sees("✗", "Please set an Auth method", "esc closes this", "Run again")
+        await me.sees("✗", "Please set an Auth method", "esc, then:", "r run again")
         await me.ended()
         await me.type("run")
         assert me.pane.prompt.text == "run"
