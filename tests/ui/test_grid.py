@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gemtui.config import Config
 from gemtui.ui.draw.theme import DARK
 from gemtui.ui.transcript.view import READING
-from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.fake_cli import INIT, FakeCli, says
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 from tests.ui.planners import policy
 
@@ -42,7 +42,7 @@ def store(tmp_path: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch) ->
     home = copy_store(tmp_path)
     (home / "trustedFolders.json").write_text(json.dumps({str(home): "TRUST_FOLDER"}))
     monkeypatch.setenv("GEMINI_CLI_HOME", str(home.parent))
-    fake_cli(f"print:{INIT}", says("Said."), f"print:{OK}")
+    fake_cli(f"print:{INIT}", says("Said."), "wait")
     policy("work")
     return home
 

@@ -124,12 +124,13 @@ class BarLine(Widget):
         self._tell(text)
         return True
 
-    def end_message(self) -> None:
+    def end_message(self, *, at_once: bool = False) -> None:
         """Hide the message, unless it has only been visible for less than `_READ` seconds.
 
-        Called when the user has moved on, for example by pressing a key.
+        Called when the user has moved on, for example by pressing a key. `at_once`: hide it in any
+        case, because it is no longer true.
         """
-        if self.told is not None and monotonic() - self._told_at > _READ:
+        if self.told is not None and (at_once or monotonic() - self._told_at > _READ):
             self._tell(None)
 
     def _tell(self, text: str | None) -> None:

@@ -44,21 +44,6 @@ WARN_AFTER = 60.0
 """The status line warns about missing output after this many seconds."""
 _SILENT = 3.0
 _MOST_LINES = 6
-ENDED_KEYS = (
-    "run.carry_out",
-    "run.differing",
-    "run.allow",
-    "writes.select",
-    "run.revert",
-    "run.comment",
-    "run.review",
-    "run.undo_to",
-    "run.again",
-    "run.edit",
-    "run.stderr",
-    "run.copy_command",
-)
-"""Keys that may help after a run has ended, in display order."""
 _LONG_REQUEST = 400
 """How many characters of a command or path the row of a call can show."""
 

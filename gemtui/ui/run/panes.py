@@ -23,7 +23,7 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.screens import FullScreen, ScreenPart
-from gemtui.ui.run.end_card import EndCard, WriteList
+from gemtui.ui.run.end_card import EndCard, EndRow, WriteList
 from gemtui.ui.run.labels import no_run, write_totals
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.run.prompt import PromptArea
@@ -303,7 +303,8 @@ class RunPanes(Horizontal):
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
         own = None if self.run_shown is None else self.run_shown.own_transcript
-        return _denied_call(self.view.page.block) or (
+        rows = self.card.rows
+        return _denied_call(rows.chosen if rows.has_focus else self.view.page.block) or (
             None if own is None else _last_denied_call(own)
         )
 
@@ -370,8 +371,8 @@ def _cursor_of(call: str, transcript: Transcript) -> Cursor | None:
     return None
 
 
-def _denied_call(block: Block | None) -> Call | None:
-    """Return the call in this block if it is a denied tool call, or else None."""
+def _denied_call(block: Block | EndRow | None) -> Call | None:
+    """Return the call in this block or row if it is a denied tool call, or else None."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
     return None

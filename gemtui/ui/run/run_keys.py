@@ -66,8 +66,6 @@ class RunKeys(RunPart):
                 return (run is not None and run.alive) or bool(self.screen.selections)
             case "stderr" | "copy_command" | "files" | "review" | "comment":
                 return run is not None
-            case "select":
-                return self._row is not None
             case "revert":
                 return isinstance(self._row, FileWrite)
             case "undo_to" | "fork":
@@ -97,6 +95,7 @@ class RunKeys(RunPart):
             screen.gemtui.show_message("Press ctrl+c again to stop the run.", seconds=_TWICE)
         else:
             self._pressed = -_TWICE
+            screen.status.end_message(at_once=True)
             run.stop()
             screen.show_state(run)
 
@@ -191,6 +190,16 @@ class RunKeys(RunPart):
         """The row under the cursor of the card of a finished run, if it is shown."""
         panes = self.screen.panes
         return panes.card.rows.chosen if panes.has_class("-ended") else None
+
+    def after(self, run: LiveRun) -> Iterator[str]:
+        """Yield the ids of the keys that may help after a run, in display order."""
+        yield from ("run.carry_out", "run.differing", "run.allow")
+        if self._row is not None:
+            yield from ("writes.select", "run.revert", "run.comment", "run.review", "run.undo_to")
+        yield from ("run.again", "run.edit")
+        if run.stderr:
+            yield "run.stderr"
+        yield "run.copy_command"
 
     def action_comment(self) -> None:
         """Begin a line of the prompt that comments on the file or call under the cursor."""

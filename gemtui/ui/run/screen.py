@@ -28,7 +28,6 @@ from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.run.asking import Asking, show_whole
 from gemtui.ui.run.end_card import EndRows, WriteList
 from gemtui.ui.run.labels import (
-    ENDED_KEYS,
     cli_words,
     clock,
     option_parts,
@@ -426,7 +425,7 @@ class RunScreen(RunPane):
         right = [Content(word) for word in position(self.view, glyphs)]
         self.status.show_parts(left, right)
         typing = self.focused is self.prompt
-        keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
+        keys = [id for id in self._keys.after(run) if self.can(BY_ID[id].action)]
         self.panes.show_state(run, keys, BY_ID["prompt.leave"].footer() if typing else "")
         title = clean_line(run.prompt[:60])
         self.gemtui.name_window(clean_line(f"{run_glyph(run, glyphs)} gemtui: {title}"))

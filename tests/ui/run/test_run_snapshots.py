@@ -106,8 +106,8 @@ async def ended(me: Person, cli: FakeCli) -> None:
 
 async def files(me: Person, cli: FakeCli) -> None:
     await ended(me, cli)
-    await me.press("escape", "w")
-    await me.sees("Files changed")
+    await me.press("escape", "down")
+    await me.sees("space revert")
 
 
 async def failed(me: Person, cli: FakeCli) -> None:
