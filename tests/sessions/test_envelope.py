@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from gemtui.sessions.read.dialect import Record
 from gemtui.sessions.read.envelope import EnvelopeReplay
 from gemtui.sessions.read.replay import Replay
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.usage import Usage
 
 Line = dict[str, Any]
@@ -125,6 +129,36 @@ def test_skipped_lines_in_a_row_hold_no_memory() -> None:
         before = f"x{number}"
 
     assert len(envelope._skipped) == 1
+
+
+def claude_session(*lines: object) -> bytes:
+    said = {"role": "user", "content": "Hello"}
+    first = {"type": "user", "uuid": "u", "sessionId": "s", "cwd": "/app", "message": said}
+    return b"".join(orjson.dumps(line) + b"\n" for line in (first, *lines))
+
+
+def test_a_line_of_a_type_that_is_unknown_is_left_out_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(claude_session({"type": "of-tomorrow", "sessionId": "s"}))
+    with SessionLog.read(path) as log:
+        assert len(log.outlines) == 1
+        (problem,) = log.problems
+    assert (problem.line, problem.what) == (
+        2,
+        "left out because its type is unknown: of-tomorrow",
+    )
+
+
+def test_skipped_lines_are_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    skipped = {"type": "api-request-shape", "shape": "x" * 10_000}
+    path.write_bytes(claude_session(*[skipped] * 500))
+    tracemalloc.start()
+    with SessionLog.read(path, keep=10_000_000) as log:
+        held, _ = tracemalloc.get_traced_memory()
+        assert len(log.outlines) == 1
+    tracemalloc.stop()
+    assert held < 200_000
 
 
 def test_lines_of_a_subagent_in_the_file_of_its_caller_are_left_out() -> None:

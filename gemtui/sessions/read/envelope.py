@@ -19,6 +19,8 @@ from gemtui.transcript.parts import instant, string
 _PARENT = re.compile(rb'\{(?:"uuid":"[^"]*",)?"parentUuid":"([^"]*)"')
 _ID = b'"uuid":"'
 """It stands at the beginning of Qwen Code's lines, and near the end of Claude Code's."""
+_LONGEST = 60
+"""Maximum number of characters of a type that are told."""
 
 
 class EnvelopeReplay:
@@ -58,7 +60,7 @@ class EnvelopeReplay:
         id, parent = string(line.get("uuid")), string(line.get("parentUuid"))
         if record is None or "id" not in record:
             self._skip(id, parent)
-            return None if record is None else self._replay.feed(record, offset, length)
+            return None if record is None else self._change(record, offset, length)
         parent = string(record.get("parent")) or parent
         if record.get("prompt") is True:
             parent = self._skipped.get(parent, parent)
@@ -66,6 +68,12 @@ class EnvelopeReplay:
         if self._continues(id, string(record.get("answer")), record, Slot(offset, length)):
             return None
         return self._replay.feed(record, offset, length)
+
+    def _change(self, record: Record, offset: int, length: int) -> str | None:
+        """Apply a change of the header; return a note on anything else, whose type is unknown."""
+        if "$set" in record:
+            return self._replay.feed(record, offset, length)
+        return f"left out because its type is unknown: {string(record.get('type'))[:_LONGEST]}"
 
     def _read_header(self, line: Mapping[str, Any]) -> None:
         header = self._replay.metadata

@@ -361,12 +361,12 @@ class SessionLog:
 
     def _feed(self, line: bytes) -> str | None:
         """Replay one line; return a note on anything left out. Raises SessionTooLarge."""
+        if self._envelope is not None and self._envelope.skips(line):
+            return None
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         if self._keep and isinstance(self._source, LineSource):
             self._source.keep(self.size, line)
-        if self._envelope is not None and self._envelope.skips(line):
-            return None
         facts = usual_facts(line) if self._envelope is None else None
         if facts is not None:
             self._replay.has_messages = True
