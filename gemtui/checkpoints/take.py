@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +94,7 @@ class Taker:
         *,
         run: str = "",
         session: str = "",
-        calls: Sequence[WritingCall] = (),
+        calls: Callable[[], Sequence[WritingCall]] = tuple,
         also: Mapping[bytes, Before] | None = None,
         owned: Mapping[bytes, int] | None = None,
         notes: Sequence[str] = (),
@@ -103,7 +103,8 @@ class Taker:
     ) -> Checkpoint | None:
         """Take a checkpoint and return it.
 
-        * `calls`: the calls that may have changed files; they are stored.
+        * `calls`: returns the calls that may have changed files, to be stored. It is called when
+          all files have been read, because a call that began meanwhile may have changed some.
         * `also`: maps files to include, even if git ignores them, to their former states, which are
           used if no earlier checkpoint contains the file.
         * `owned`: maps files to the ids of the calls that are known to have changed them.
@@ -131,17 +132,18 @@ class Taker:
             changed |= _differing(files, hidden, hidden, began, self._store, self.progress, unread)
             tree |= hidden
             first = self._first(listing, also or {}, tree)
-            calls = [replace(call, id=self._store.save_call(call)) for call in calls]
+            folders = self._folders_changed(changed)
+            stored = [replace(call, id=self._store.save_call(call)) for call in calls()]
             moved = _moved(changed, tree)
             changes = list[FileChange]()
             for path, (state, _) in changed.items():
                 before = first.get(path) or tree.get(path, (GONE, None))[0]
                 if before != state:
-                    id, sure = _owner(path, state, files, calls, owned or {}, moved)
+                    id, sure = _owner(path, state, files, stored, owned or {}, moved)
                     changes.append(
                         FileChange(path=path, before=before, after=state, call=id, sure=sure)
                     )
-            changes += self._folders_changed(files, changed, calls, owned or {})
+            changes += _folder_changes(folders, files, stored, owned or {})
             checkpoint = None
             if always or changes:
                 notes = (*notes, *listing.notes, *_unread_notes(unread))
@@ -162,17 +164,10 @@ class Taker:
             self._root, self._store.known_paths(), folders_inside(self._root, self._without)
         )
 
-    def _folders_changed(
-        self,
-        files: ProjectFiles,
-        changed_files: Tree,
-        calls: Sequence[WritingCall],
-        owned: Mapping[bytes, int],
-    ) -> list[FileChange]:
-        """Record the current modes of all folders; return the folders' changes.
+    def _folders_changed(self, changed_files: Tree) -> dict[bytes, tuple[FileState, FileState]]:
+        """Record the current modes of all folders; return those changed, before and after.
 
-        `calls`, `owned`: as in `take`. Returns [] if no checkpoint contains folders yet, because
-        then their former modes are unknown.
+        Returns none if no checkpoint contains folders yet, because their former modes are unknown.
         """
         former = self._store.folders()
         files_now = {name for name, (state, _) in changed_files.items() if state != GONE}
@@ -183,19 +178,11 @@ class Taker:
         changed = {name: mode for name, mode in now.items() if mode != former.get(name)}
         self._store.set_folders(changed)
         if not former:
-            return []
-        above = {folder + b"/": call for name, call in owned.items() for folder in folders_of(name)}
-        changes = []
-        for name, mode in changed.items():
-            before, after = folder_state(former.get(name)), folder_state(mode)
-            if not owned:
-                call, sure = _owner(name[:-1], after, files, calls, {}, frozenset())
-            else:
-                made_or_removed = GONE in (before, after)
-                call = owned.get(name, above.get(name) if made_or_removed else None)
-                sure = True
-            changes.append(FileChange(path=name, before=before, after=after, call=call, sure=sure))
-        return changes
+            return {}
+        return {
+            name: (folder_state(former.get(name)), folder_state(mode))
+            for name, mode in changed.items()
+        }
 
     def _hidden(self, changed: Tree, tree: Tree) -> Tree:
         """Return the files that were in folders which are no longer folders.
@@ -247,6 +234,29 @@ class Taker:
                 before = FileState(FILE, mode, self._store.keep(data))
             first[name] = before
         return first
+
+
+def _folder_changes(
+    folders: Mapping[bytes, tuple[FileState, FileState]],
+    files: ProjectFiles,
+    calls: Sequence[WritingCall],
+    owned: Mapping[bytes, int],
+) -> list[FileChange]:
+    """Return the changes of folders with the calls that made them.
+
+    `folders`: their states before and after. `owned`: as in `Taker.take`.
+    """
+    above = {folder + b"/": call for name, call in owned.items() for folder in folders_of(name)}
+    changes = []
+    for name, (before, after) in folders.items():
+        if not owned:
+            call, sure = _owner(name[:-1], after, files, calls, {}, frozenset())
+        else:
+            made_or_removed = GONE in (before, after)
+            call = owned.get(name, above.get(name) if made_or_removed else None)
+            sure = True
+        changes.append(FileChange(path=name, before=before, after=after, call=call, sure=sure))
+    return changes
 
 
 def _moved(changed: Tree, tree: Tree) -> frozenset[bytes]:

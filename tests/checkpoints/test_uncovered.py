@@ -47,7 +47,7 @@ def undone(session: Session, work: Callable[[Path], object], *, shell: bool = Tr
     path = None if shell else b"src/a"
     call = WritingCall(run="r", session="s", use="1", tool="t", path=path, began=began)
     with session.opened() as project:
-        project.taker.take(Reason.CALL, run="r", session="s", calls=[call])
+        project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: [call])
     with session.opened() as project:
         return project.undo(UndoTarget(session="s", prompt=1, since=began))
 

@@ -110,7 +110,7 @@ def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session)
             ),
         ]
         put(session.root, b"b", b"by the call")
-        project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
+        project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: calls)
         owners = {change.path: change for _, change in project.store.changes()}
         names = {each.id: each.use for each in project.store.calls().values()}
     assert owners[b"a"].call is None
@@ -132,7 +132,7 @@ def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_sta
     put(session.root, b".gitignore", b"")
     with session.opened() as project:
         call = WritingCall(run="r", session="s", use="1", tool="run_shell_command", began=began)
-        project.taker.take(Reason.CALL, run="r", session="s", calls=[call])
+        project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: [call])
     undo(session)
     assert tree_of(session.root) == session.trees[0]
 
@@ -145,7 +145,7 @@ def test_two_calls_at_the_same_time_are_not_told_apart_as_if_sure(session: Sessi
             for use in "12"
         ]
         put(session.root, b"a", b"by one of them")
-        project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
+        project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: calls)
         assert [change.sure for _, change in project.store.changes()] == [False]
 
 
@@ -163,7 +163,7 @@ def test_what_was_there_before_is_not_guessed_of_a_new_ignored_file(session: Ses
         put(session.root, b".env", b"new")
         put(session.root, b"made", b"new")
         also: dict[bytes, Before] = {b".env": UNKNOWN, b"made": (0o640, b"old")}
-        project.taker.take(Reason.CALL, run="r", session="s", calls=calls, also=also)
+        project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: calls, also=also)
         assert covered_calls(project.store) == {"made", "known"}
     assert undo(session) == {Action.KEEP: [b".env"], Action.RESTORE: [b"made"]}
     assert tree_of(session.root)[b"made"] == ("file", 0o640, b"old")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.checkpoints import take, tree
 from gemtui.checkpoints.store import GONE, Reason, only_one, open_store
+from gemtui.checkpoints.tree import TreeListing
 from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs.undo import checkpointing
 from gemtui.runs.undo.checkpointing import (
@@ -42,6 +45,21 @@ def says(folder: RunFolder, **event: object) -> None:
         file.write(json.dumps(event) + "\n")
 
 
+def begins_a_command(folder: RunFolder, timestamp: str) -> None:
+    says(
+        folder,
+        type="tool_use",
+        tool_name="run_shell_command",
+        tool_id="1",
+        parameters={"command": "make"},
+        timestamp=timestamp,
+    )
+
+
+def a_second_ago() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 1))
+
+
 def test_calls_before_a_late_first_checkpoint_are_not_covered(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,14 +72,7 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         state = checkpoint_state(folder)
         assert state is not None
         assert state.late
-        says(
-            folder,
-            type="tool_use",
-            tool_name="run_shell_command",
-            tool_id="1",
-            parameters={"command": "make"},
-            timestamp="2026-11-23T10:00:00.000Z",
-        )
+        begins_a_command(folder, "2026-11-23T10:00:00.000Z")
         checkpoints.check()
     monkeypatch.setattr(checkpointing, "_LONGEST", PATIENCE)
     put(root, b"made", b"x")
@@ -72,6 +83,25 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         assert [call.use for call in project.store.calls().values()] == ["1"]
         assert covered_calls(project.store) == frozenset()
         assert not any(change.sure for _, change in project.store.changes() if change.call)
+
+
+def test_a_command_that_begins_while_files_are_looked_for_owns_what_it_changed(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = of(folder)
+    place, root, _ = project_of(folder.path.parent / "project")
+    checkpoints.check()
+
+    def list_files(*arguments: Any, **options: Any) -> TreeListing:
+        begins_a_command(folder, a_second_ago())
+        put(root, b"made", b"x")
+        return tree.list_files(*arguments, **options)
+
+    monkeypatch.setattr(take, "list_files", list_files)
+    checkpoints.close()
+    with open_store(place) as store:
+        (change,) = (change for _, change in store.changes())
+        assert (change.path, change.call is not None) == (b"made", True)
 
 
 def test_a_file_whose_folder_is_a_file_does_not_exist_before_a_call(folder: RunFolder) -> None:
@@ -108,16 +138,7 @@ def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
     place, root, _ = project_of(folder.path.parent / "project")
     checkpoints.check()
     assert checkpoint_state(folder) is None
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 1))
-    says(
-        folder,
-        type="tool_use",
-        tool_name="run_shell_command",
-        tool_id="1",
-        parameters={"command": "make"},
-        timestamp=stamp,
-    )
+    begins_a_command(folder, a_second_ago())
     put(root, b"made", b"x")
     root.rename(root.parent / "away")
     says(folder, type="tool_result", tool_id="1", status="success")

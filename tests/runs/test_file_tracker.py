@@ -89,7 +89,7 @@ class Project:
 
     def _take(self, reason: Reason, *calls: WritingCall) -> None:
         with open_project(*project_of(self.path)) as project:
-            project.taker.take(reason, run="r", session="s", calls=calls, always=True)
+            project.taker.take(reason, run="r", session="s", calls=lambda: calls, always=True)
 
     def rows(self, *calls: ToolCall) -> list[FileWrite]:
         return list(self.tracker.rows(calls))
@@ -153,7 +153,7 @@ def test_what_others_change_is_no_row(project: Project) -> None:
     with open_project(*project_of(project.path)) as opened:
         call = WritingCall(run="q", session="s", use="u", tool="x", began=time.time())
         project.put({"other.txt": "two\n"})
-        opened.taker.take(Reason.CALL, run="q", session="s", calls=[call])
+        opened.taker.take(Reason.CALL, run="q", session="s", calls=lambda: [call])
     assert project.said() == ["A made.txt +1 -0 by shell"]
 
 

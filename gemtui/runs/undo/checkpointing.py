@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import Any
 
 import msgspec
@@ -199,6 +199,7 @@ class RunCheckpoints:
         self._taker: Taker | None = None
         self._ready_at = inf
         self._changed = Condition()
+        self._reading = Lock()
         self._thread: Thread | None = None
 
     def check(self) -> float:
@@ -276,12 +277,22 @@ class RunCheckpoints:
     # --- activity of the run -------------------------------------------------------------------
 
     def _read(self) -> None:
-        """Process the run's new output."""
-        before = self._output.size
-        for event in self._output.read():
-            self._take_in(event)
-        if self._asks and self._output.size > before:
-            self._look_at_prompts()
+        """Process the run's new output. Both threads do this."""
+        with self._reading:
+            before = self._output.size
+            for event in self._output.read():
+                self._take_in(event)
+            if self._asks and self._output.size > before:
+                self._look_at_prompts()
+
+    def _calls_so_far(self) -> list[WritingCall]:
+        """Return the calls that may have changed files until now.
+
+        The CLI reports a call before it makes it, so the run's output names them all.
+        """
+        self._read()
+        with self._changed:
+            return [*self._calls.values()]
 
     def _look_at_prompts(self) -> None:
         """Request a checkpoint if another prompt has been sent to the same CLI process.
@@ -380,7 +391,7 @@ class RunCheckpoints:
 
     def _take(self, project: Project, reason: Reason) -> None:
         with self._changed:
-            calls, also, session = [*self._calls.values()], {**self._also}, self._session
+            also, session = {**self._also}, self._session
         began = time.time()
         with only_one(self._place):
             settled = project.finish_interrupted()
@@ -388,7 +399,7 @@ class RunCheckpoints:
                 reason,
                 run=self._run,
                 session=session,
-                calls=calls,
+                calls=self._calls_so_far,
                 also=also,
                 always=reason is Reason.PROMPT,
             )

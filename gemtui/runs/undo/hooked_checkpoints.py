@@ -129,7 +129,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
         project.taker.take(
             Reason.PROMPT if has_prompt else Reason.CALL,
             session=session,
-            calls=calls,
+            calls=lambda: calls,
             also=also,
             always=has_prompt,
             renews_index=not project.is_preview,

@@ -70,7 +70,7 @@ def _again(store: Path, root: Path) -> tuple[Cost, Cost]:
         for number in range(CHANGED):
             (root / f"0/{number * FOLDERS}.py").write_text(f"# changed at {began}\n")
         call = WritingCall(run="r", session="s", use=str(began), tool="t", began=began - 1)
-        later = _timed(lambda: project.taker.take(Reason.CALL, session="s", calls=[call]))
+        later = _timed(lambda: project.taker.take(Reason.CALL, session="s", calls=lambda: [call]))
         target = UndoTarget(session="s", prompt=1, since=began - 2)
         return later, _timed(lambda: project.undo(target))
 

@@ -133,7 +133,7 @@ async def test_a_folder_whose_mode_a_call_changed_is_a_row_of_its_own(project: P
 
 def take(project: Path, reason: Reason, *calls: WritingCall) -> None:
     with open_project(*project_of(project)) as checkpoints:
-        checkpoints.taker.take(reason, run="r", session=uuid(1), calls=calls)
+        checkpoints.taker.take(reason, run="r", session=uuid(1), calls=lambda: calls)
 
 
 async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:
