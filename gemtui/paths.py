@@ -7,17 +7,15 @@ never in the CLI's folder.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import platformdirs
+
 from gemtui.files import close_folder, make_folder, make_private
 
 _APP = "gemtui"
-_LINUX = {"CACHE": ".cache", "CONFIG": ".config", "DATA": ".local/share", "STATE": ".local/state"}
-_MAC = {"CACHE": "Library/Caches"}
-_MAC_OTHERS = "Library/Application Support"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -77,19 +75,6 @@ def current_folder() -> Path:
     return _stood_in[0]
 
 
-def user_folder(kind: str) -> Path:
-    """Return the folder for all programs' files of a kind, by the conventions of the system.
-
-    `kind`: CACHE, CONFIG, DATA, or STATE. As XDG demands, a variable with a relative path is
-    ignored.
-    """
-    chosen = Path(os.environ.get(f"XDG_{kind}_HOME", ""))
-    if chosen.is_absolute():
-        return chosen
-    usual = _MAC.get(kind, _MAC_OTHERS) if sys.platform == "darwin" else _LINUX[kind]
-    return Path.home().absolute() / usual
-
-
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the path of gemtui's settings file, which `$GEMTUI_CONFIG` overrides.
 
@@ -98,17 +83,17 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
-    return user_folder("CONFIG") / _APP / "config.toml"
+    return platformdirs.user_config_path(_APP, appauthor=False) / "config.toml"
 
 
 def cache_dir() -> Path:
     """Return the folder for data that can be recreated, such as session summaries."""
-    return user_folder("CACHE") / _APP
+    return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
 def data_dir() -> Path:
     """Return the folder for the user's own, irreplaceable data, such as notes."""
-    return user_folder("DATA") / _APP
+    return platformdirs.user_data_path(_APP, appauthor=False)
 
 
 def extension_dir() -> Path:
@@ -143,7 +128,7 @@ def hooked_dir() -> Path:
 
 def state_dir() -> Path:
     """Return the folder for state that is kept between starts, except settings."""
-    return user_folder("STATE") / _APP
+    return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def runs_dir() -> Path:

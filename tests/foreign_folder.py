@@ -15,6 +15,7 @@ MODULES = (
         "gemtui",
         "msgspec",
         "orjson",
+        "platformdirs",
         "psutil",
         "pygments",
         "regress",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -65,20 +64,6 @@ def test_our_own_folders_are_not_in_geminis(tmp_path: Path) -> None:
 def test_xdg_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_dir() == tmp_path / "gemtui"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_dir() == Path.home() / ".cache/gemtui"
-
-
-def test_without_xdg_folders_are_those_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
-        monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)
-    for system, cache, data, state in (
-        ("linux", ".cache", ".local/share", ".local/state"),
-        ("darwin", "Library/Caches", *["Library/Application Support"] * 2),
-    ):
-        monkeypatch.setattr(sys, "platform", system)
-        for folder, base in ((cache_dir(), cache), (data_dir(), data), (state_dir(), state)):
-            assert folder == Path.home() / base / "gemtui"
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])

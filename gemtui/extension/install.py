@@ -16,6 +16,8 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
+import platformdirs
+
 from gemtui.agent.detect import Detected, is_older
 from gemtui.errors import CliNotFound, ExtensionError, reason_of
 from gemtui.extension.content import NAME, write
@@ -26,7 +28,6 @@ from gemtui.paths import (
     gemini_home,
     hooked_dir,
     live_dir,
-    user_folder,
     vault_dir,
 )
 from gemtui.processes import FOLDER
@@ -201,7 +202,7 @@ def cached_program(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     `uvx gemtui` and `pipx run gemtui` put it there.
     """
     program = Path(sys.executable)
-    caches = [user_folder("CACHE")]
+    caches = [Path(platformdirs.user_cache_dir())]
     caches += [Path(environ[name]) for name in ("UV_CACHE_DIR",) if environ.get(name)]
     is_of_pipx = ("pipx", ".cache") in pairwise(program.parts)
     if is_of_pipx or any(program.is_relative_to(cache) for cache in caches):

@@ -68,7 +68,7 @@ def test_help_loads_nothing_of_the_core() -> None:
         "gemtui.errors",
         "gemtui.files",
     }
-    assert not loaded & {"orjson", "sqlite3", "watchfiles", "psutil", "asyncio"}
+    assert not loaded & {"orjson", "platformdirs", "sqlite3", "watchfiles", "psutil", "asyncio"}
 
 
 LATER = set(TABLES["later"])
