@@ -45,7 +45,7 @@ from gemtui.agent.run_folder import (
     open_private,
 )
 from gemtui.errors import GemtuiError, message_of, reason_of
-from gemtui.files import is_folder
+from gemtui.files import is_folder, size_of
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 CHECK_PAUSE = 0.02
@@ -272,6 +272,7 @@ class Supervisor:
             self._keep()
             is_gone = self._how() is not None or not process_tree.still_running([waiting.sender])
             is_over = child.poll() is not None or time.time() >= waiting.until
+            is_over = is_over or size_of(self.folder.stdout) > 0  # it doesn't wait
             if is_gone or is_over or self._problem is not None:
                 if self.folder.withdraw():
                     return False

@@ -28,9 +28,11 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
     """Start a child that repeats its stdin, and that waits for more than the first character."""
     supervisors: list[subprocess.Popen[bytes]] = []
 
-    def begin(first: str = "h", seconds: float = HOUR, **more: ProcessId) -> RunFolder:
+    def begin(
+        first: str = "h", *, seconds: float = HOUR, program: str = REPEATS, **more: ProcessId
+    ) -> RunFolder:
         folder = RunFolder.create(tmp_path, f"ready-{os.getpid()}-{tmp_path.name}")
-        argv = (sys.executable, "-c", REPEATS)
+        argv = (sys.executable, "-c", program)
         request = Request(id=folder.id, argv=argv, cwd=str(tmp_path), environ={}, stdin=True)
         sender = more.get("sender", process_tree.this_process())
         until = time.time() + seconds
@@ -86,6 +88,12 @@ def test_a_cli_that_waited_too_long_is_ended(begin: Begin) -> None:
     folder = begin(seconds=0)
     assert ended(folder).code is None
     assert folder.stdout.read_bytes() == b""
+
+
+def test_a_cli_that_does_not_wait_is_ended(begin: Begin) -> None:
+    folder = begin(program="print('hello', flush=True); input()")
+    assert ended(folder).code is None
+    assert not folder.claim()
 
 
 def test_a_cli_is_ended_on_request(begin: Begin) -> None:

@@ -45,12 +45,12 @@ class Readying(RunPart):
         start, config = self.screen.gemtui.start, self.screen.gemtui.config
         if start.demo or config.ready_minutes <= 0:
             return
-        wanted = self._wanted_now()
+        wanted = self.wanted()
         if wanted != self._wanted:
             self._wanted = wanted
             self._keep_ready(config.ready_minutes * 60)
 
-    def _wanted_now(self) -> tuple[str, AgentOptions] | None:
+    def wanted(self) -> tuple[str, AgentOptions] | None:
         """Return the first character and the options for which a CLI should wait, or None.
 
         While the prompt is empty, the CLI goes on waiting.

@@ -94,7 +94,7 @@ class RunScreen(RunPane):
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
-        self._readying = Readying(self, registry, self.next_run, self._sending.session)
+        self.readying = Readying(self, registry, self.next_run, self._sending.session)
         self._asking = Asking(self)
         self._keys = RunKeys(self, registry, self.next_run)
         self._spending = Spending(self)
@@ -299,7 +299,7 @@ class RunScreen(RunPane):
 
     @on(PromptArea.Changed)
     def _typed(self) -> None:
-        self._readying.update()
+        self.readying.update()
 
     @on(PromptArea.Submitted)
     def _submitted(self, event: PromptArea.Submitted) -> None:
@@ -442,7 +442,7 @@ class RunScreen(RunPane):
             text, next_run.folder, needed, unusual, [*map(Content, spent)]
         )
         self._say_nothing_yet()
-        self._readying.update()
+        self.readying.update()
 
     @on(TranscriptMoved)
     def _moved(self) -> None:
