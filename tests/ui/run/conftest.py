@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.ui.run import run_keys
+from tests.patience import PATIENCE
+
 
 @pytest.fixture
 def project(tmp_path: Path, home: Path) -> Path:
@@ -15,3 +18,9 @@ def project(tmp_path: Path, home: Path) -> Path:
     folder.mkdir()
     (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_second_press_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer for two presses of ctrl+c than a person does."""
+    monkeypatch.setattr(run_keys, "_TWICE", PATIENCE)
