@@ -191,31 +191,25 @@ async def start_run(
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Explain why a run can't ask the user for approval, and offer alternatives.
+    """Offer to install the extension, so that the run can ask the user for approval.
 
-    Returns the options for another attempt to start the run, or None to give up. `error`: why the
-    run can't ask.
+    If that doesn't help, or if the user declines, explain why the run can't ask. Returns the
+    options for another attempt to start the run, or None to give up. `error`: why the run can't
+    ask.
     """
-    install = Choice("install", "Install the extension", "then start the run with Ask me on")
+    if error.install:
+        from gemtui.ui.kit.extension_dialog import ask_to_install
+
+        if await ask_to_install(app):
+            return options
     answer = await app.push_screen_wait(
         ChooseScreen(
             "This run can't ask for your approval",
             (*map(clean_line, textwrap.wrap(str(error), 70)), ""),
             (
                 Choice("no", "Don't run", "the prompt is kept"),
-                *((install,) if error.install else ()),
-                Choice(
-                    "unasked",
-                    "Run without asking",
-                    "calls that need approval are denied",
-                ),
+                Choice("unasked", "Run without asking", "calls that need approval are denied"),
             ),
         )
     )
-    if answer == "unasked":
-        return replace(options, ask=False)
-    if answer == "install":
-        from gemtui.ui.kit.extension_dialog import ask_to_install
-
-        return options if await ask_to_install(app) else None
-    return None
+    return replace(options, ask=False) if answer == "unasked" else None
