@@ -155,9 +155,7 @@ def _choices(line: str) -> tuple[str, ...]:
 
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
-NOT_FOUND = (
-    f"gemini was not found on PATH: npm install -g @google/gemini-cli installs it ({INSTALL_LINK})"
-)
+NOT_FOUND = "Gemini CLI is not on PATH; install it with: npm install -g @google/gemini-cli"
 ANSWER_LIMIT = 5.0
 """Seconds to wait for `gemini --version` or `--help` if it isn't using the CPU.
 

@@ -23,10 +23,8 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     found = detect_cli({"PATH": str(tmp_path)})
     assert (found.cli, found.version) == (None, None)
-    assert (
-        found.problem
-        == "gemini was not found on PATH: npm install -g @google/gemini-cli installs it (https://github.com/google-gemini/gemini-cli)"
-    )
+    install = "npm install -g @google/gemini-cli"
+    assert found.problem == f"Gemini CLI is not on PATH; install it with: {install}"
     assert found.to_dict()["capabilities"] is None
 
 

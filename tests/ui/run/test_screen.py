@@ -829,7 +829,7 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     async with runner(home, project) as me:
-        await me.sees("gemini was not found on PATH", "no Gemini CLI")
+        await me.sees("Gemini CLI is not on PATH", "no Gemini CLI")
         await me.ask("hello")
         await me.is_told("was not started")
         assert me.pane.prompt.text == "hello"
