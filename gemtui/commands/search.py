@@ -106,7 +106,11 @@ def search(
         note(results.note)
     if not results.complete:
         so_far = "results are incomplete" if results.groups else "no matches so far"
-        note(f"{so_far}: the search index is still being built, so try again later")
+        left = f" ({counted(results.unindexed, 'file')} to go)" if results.unindexed else ""
+        note(
+            f"{so_far}: the search index is being built{left}: try again in a minute, or add "
+            "--index to wait"
+        )
     if not index and (results.unindexed or engine.damage is not None):
         from gemtui.search.indexer import begin_index
 
@@ -216,7 +220,9 @@ def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
         return "nothing to search for: give words, or fields such as tool:shell"
     if where is not None:
         return f"no matches in the sessions of {where}: search all projects with --everywhere"
-    return "nothing found" if dropped else "no matches: to search dropped messages, add --dropped"
+    if dropped:
+        return "nothing found"
+    return "no matches: to search rewound or replaced messages, add --dropped"
 
 
 # --- JSON ----------------------------------------------------------------------------------------

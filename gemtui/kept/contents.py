@@ -352,12 +352,12 @@ def deletion_reason(
     when = expires(session, rule)
     if when is None:
         return ""
-    return f"{deletion_date_text(when)}; {STOP}"
+    return f"by Gemini CLI {deletion_date_text(when)}; {STOP}"
 
 
 def deletion_date_text(when: datetime) -> str:
     """Describe the date from which the clean-up may delete a session."""
-    return f"from {when.astimezone():%Y-%m-%d}, unless used again"
+    return f"after {when.astimezone():%Y-%m-%d}, unless it is used again"
 
 
 STOP = f"{SETTING} = false prevents that"

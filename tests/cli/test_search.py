@@ -101,7 +101,9 @@ def test_an_incomplete_search_without_hits_only_says_so(
     monkeypatch.setattr("gemtui.search.search.AT_ONCE", 0)  # no file is small enough to be sure
     answer = gemtui("search --everywhere qqxxyyzz")
     assert answer.code == 1
-    assert answer.complaint.startswith("gemtui: no matches so far: the search index is still")
+    assert answer.complaint.startswith(
+        "gemtui: no matches so far: the search index is being built ("
+    )
 
 
 def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) -> None:

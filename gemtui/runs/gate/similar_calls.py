@@ -112,8 +112,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
         return SimilarCalls(words=str(unclear))
     if len(commands) != len(reading.parts):
         return SimilarCalls(words="its parts can't be told apart")
-    prefixes: list[str] = []
-    opens: list[str] = []
+    opens: dict[str, str] = {}
     exact: list[str] = []
     for part, words in zip(reading.parts, commands, strict=True):
         reason = why_not_covered(words, commands, folders)
@@ -123,27 +122,24 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
         if similar.usage is None:
             exact.append(part.text)
         else:
-            prefixes.append(" ".join(similar.start))
-            opens.append(similar.opens)
-    texts = tuple(dict.fromkeys((*prefixes, *exact)))
+            opens[" ".join(similar.start)] = similar.opens
+    texts = tuple(dict.fromkeys((*opens, *exact)))
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
-    return SimilarCalls(words=_covered(prefixes, opens, exact), rule=rule)
+    return SimilarCalls(words=_covered(opens, exact), rule=rule)
 
 
-def _covered(prefixes: Iterable[str], opens: Iterable[str], exact: Iterable[str]) -> str:
+def _covered(opens: Mapping[str, str], exact: Iterable[str]) -> str:
     """Describe the commands that are similar.
 
-    `prefixes`: how they start. `opens`: what is allowed after that. `exact`: those that are allowed
-    only as they are.
+    `opens`: what is allowed after each beginning. `exact`: those that are allowed only as they are.
     """
     clauses = []
-    if prefixes:
-        starts = " or ".join(dict.fromkeys(prefixes))
-        clauses.append(f"commands that start with {starts}, {'; '.join(dict.fromkeys(opens))}")
-        clauses.append("gemtui asks again about options and arguments that it doesn't know")
     if exact:
         same = " or ".join(dict.fromkeys(exact))
-        clauses.insert(0, f"exactly {same}, in this folder, also if what it runs has changed")
+        clauses.append(f"exactly {same}, in this folder, also if what it runs has changed")
+    if opens:
+        clauses.append(" and ".join(f"{start} … ({after})" for start, after in opens.items()))
+        clauses.append("other options are asked about")
     return "; ".join(clauses)
 
 

@@ -90,7 +90,7 @@ class Review:
     def nothing(self) -> str:
         """The message to show if no file is known to differ from its earlier contents."""
         if self.complete:
-            return "All files have their earlier contents."
+            return "Nothing to review: the files are as they were before this session."
         return " ".join(("No changes are known.", *self.notes[:1]))
 
     def to_dict(self) -> dict[str, Any]:

@@ -354,7 +354,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
             "other_part",
             "tab,shift+tab",
             MOVE,
-            "Other part",
+            "Show change",
             "Switch between the list and the change",
         ),
         _OPEN_FILE,
@@ -363,7 +363,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("save", "s", COPY, "Save", "Save the rebuilt text to a new file"),
         _BACK,
     ),
-    Where.PATCH: (("write", "enter,s", COPY, "Write", "Save the patch to a new file"), _BACK),
+    Where.PATCH: (("write", "enter,s", COPY, "Save", "Save the patch to a new file"), _BACK),
     Where.UNDO: (
         ("confirm", "y", CHANGE, "Confirm", "Apply the changes shown"),
         ("scope", "s", VIEW, "Scope", "Choose files and chat, files only, or chat only"),

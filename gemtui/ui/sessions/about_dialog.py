@@ -65,7 +65,7 @@ class AboutScreen(DialogScreen[Summary]):
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
             more = (
                 ("now", _now(self._live)),
-                ("clean-up", clean_line(self._fate)),
+                ("deletion", clean_line(self._fate)),
                 ("undo", clean_line(self._undo)),
             )
             for name, value in (*marked, *summary_facts(self._summary), *more):

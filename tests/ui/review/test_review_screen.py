@@ -77,7 +77,7 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
         assert (project / "a.txt").exists()
         last.touch()
         await me.until(lambda: not (project / "a.txt").exists())
-        await me.sees("All files have their earlier contents")
+        await me.sees("Nothing to review")
 
 
 async def test_a_revert_says_before_which_later_lines_stay(project: Path) -> None:

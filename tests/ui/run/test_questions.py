@@ -193,7 +193,7 @@ async def test_similar_calls_are_allowed_in_this_run_or_always_where_a_narrow_ru
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1, arguments={"command": "git add a.txt"})
-        await me.sees("a/A allow commands that start with git add")
+        await me.sees("a/A allow git add … (")
         await me.press("a")
         found = await me.answered(1)
         assert found.consent is Consent.ALLOWED

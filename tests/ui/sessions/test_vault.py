@@ -58,7 +58,7 @@ def nothing_kept(me: Person) -> bool:
 
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
-        await me.does("i", "clean-up")
+        await me.does("i", "deletion", "by Gemini CLI after")
         await me.does("escape V", "Keep all sessions?", "30 days", "restores them")
         assert not vault_dir().exists()
         await me.press("n")
