@@ -353,10 +353,10 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """Wait for the process, and return its exit code.
 
-    Raises TimeoutExpired as soon as the process has taken `limit` seconds and isn't using the CPU,
-    or has taken LONGEST seconds.
+    Raises TimeoutExpired as soon as the process has taken `limit` seconds and neither uses the CPU
+    nor waits for its turn, or has taken LONGEST seconds.
     """
-    from gemtui.agent.process_tree import cpu_seconds
+    from gemtui.agent.process_tree import cpu_seconds, wants_cpu
 
     latest = monotonic() + max(limit, LONGEST)
     computed = 0.0
@@ -367,7 +367,8 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             before = computed
             computed = cpu_seconds(process.pid)
             # if the sum has decreased, a child process ended, so there was work
-            if 0 <= computed - before < _IDLE or monotonic() >= latest:
+            used_none = 0 <= computed - before < _IDLE
+            if (used_none and not wants_cpu(process.pid)) or monotonic() >= latest:
                 raise
         limit = min(_CHECK_AGAIN, limit)
 

@@ -47,6 +47,15 @@ def cpu_seconds(pid: int) -> float:
     return total
 
 
+def wants_cpu(pid: int) -> bool:
+    """Return whether the process `pid` or a descendant uses the CPU, or waits for its turn."""
+    for process in descendants(pid):
+        with suppress(psutil.Error):
+            if process.status() == psutil.STATUS_RUNNING:
+                return True
+    return False
+
+
 def _with_children(process: psutil.Process) -> set[psutil.Process]:
     with suppress(psutil.Error):
         return {process, *process.children(recursive=True)}

@@ -91,6 +91,16 @@ def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path, body: str) -> 
     assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 
+def test_a_cli_that_gets_no_cpu_on_a_busy_machine_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.agent.process_tree.cpu_seconds", lambda _pid: 0.0)
+    cli = script(
+        tmp_path / "gemini", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo 0.61.0"
+    )
+    assert version_of(cli, cache=None, limit=0.1) == CliAnswer(text="0.61.0")
+
+
 def test_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gemtui.agent.detect.LONGEST", 0.3)
     cli = script(tmp_path / "gemini", "while :; do :; done")
