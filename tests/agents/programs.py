@@ -96,10 +96,19 @@ class Qwen(Agent):
     def set_up(self) -> Self:
         """Make its settings, too."""
         super().set_up()
-        settings = self.home / ".qwen/settings.json"
-        settings.parent.mkdir()
-        settings.write_text(json.dumps(QWEN_SETTINGS))
+        self._settings.parent.mkdir()
+        self._settings.write_text(json.dumps(QWEN_SETTINGS))
         return self
+
+    @property
+    def _settings(self) -> Path:
+        return self.home / ".qwen/settings.json"
+
+    def use_server(self, name: str, command: str, *arguments: str) -> None:
+        """Let it start a server of MCP."""
+        server = {"command": command, "args": arguments, "trust": True}
+        settings = json.loads(self._settings.read_text())
+        self._settings.write_text(json.dumps({**settings, "mcpServers": {name: server}}))
 
     def environment(self, url: str) -> dict[str, str]:
         """Name the model."""

@@ -21,7 +21,18 @@ import pytest
 
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, says
 from tests.agents.programs import Agent, Claude, Event, Qwen, Reply, Talk
-from tests.model_server import Answer, ModelServer, Part, answer, call, text, thought, usage
+from tests.model_server import (
+    Answer,
+    Chunk,
+    ModelServer,
+    Part,
+    Request,
+    answer,
+    call,
+    text,
+    thought,
+    usage,
+)
 
 AGAIN = "Again"
 GREETER = Path(__file__).with_name("greeter.py")
@@ -230,14 +241,22 @@ def record_claude(program: Path, folder: Path, name: str) -> None:
 # --- Qwen Code -----------------------------------------------------------------------------------
 
 
-def _qwen_work(qwen: Qwen) -> list[Answer]:
+def _reads(path: str) -> Part:
+    return call("read_file", file_path=path)
+
+
+def _shell(command: str) -> Part:
+    return call("run_shell_command", command=command, is_background=False)
+
+
+def _qwen_work(qwen: Qwen, model: GeminiModel) -> str:
     _files(qwen.project)
     old, crlf, bare, new, refused, stopped = (
         str(qwen.project / name) for name in (OLD, CRLF, BARE, NEW, REFUSED, STOPPED)
     )
     change = {"old_string": "two", "new_string": "2"}
-    return [
-        answer(thought("Plan", "A greeting."), text("Hi."), tokens=usage(thoughts=3)),
+    model.play(
+        answer(thought("Plan", "A greeting."), text("Hi.")),
         answer(thought("Both"), text("Two."), _reads(old), _shell("echo hi; echo err >&2")),
         answer(text("Read.")),
         answer(text("No."), call("write_file", file_path=refused, content="x")),
@@ -251,29 +270,75 @@ def _qwen_work(qwen: Qwen) -> list[Answer]:
         answer(text("Edited.")),
         answer(text("Stop me."), call("write_file", file_path=stopped, content="x")),
         answer(text("Went on.")),
-        answer(text("Resumed.")),
-    ]
+    )
+    with Talk(qwen, model.url, answer=_reply) as talk:
+        for prompt in ("Hello", "Do two things", "Write", "Fail", "Edit", "Stop", "Go on"):
+            talk.ask(prompt)
+    return talk.session
 
 
-def _reads(path: str) -> Part:
-    return call("read_file", file_path=path)
+def _qwen_compressed(qwen: Qwen, model: GeminiModel) -> str:
+    task = {"description": "first", "prompt": f"first, a {AGENT_TASK}"}
+    written = {"file_path": str(qwen.project / NEW), "content": "new\n"}
+    model.play(
+        answer(text("Greet."), call("mcp__greeter__greet", who="you")),
+        answer(text("Greeted.")),
+        answer(text("Ask."), call("agent", subagent_type="general-purpose", **task)),
+        answer(text("I wait.")),
+        answer(text("It came.")),
+        answer(text("Long."), tokens=usage(prompt=9000)),
+        answer(text("Gone on.")),
+        subagents=[
+            answer(text("I write."), call("write_file", **written)),
+            answer(text("Written.")),
+        ],
+    )
+    with Talk(qwen, model.url) as talk:
+        for prompt in ("Greet", "Use a subagent", "A long prompt " * 4000, "/compress", "Go on"):
+            talk.ask(prompt)
+    return talk.session
 
 
-def _shell(command: str) -> Part:
-    return call("run_shell_command", command=command, is_background=False)
+QWEN = {"work": _qwen_work, "compressed": _qwen_compressed}
+SUMMARY = answer(text("<state_snapshot>They said hello.</state_snapshot>"), tokens=usage(prompt=5))
+
+
+class GeminiModel(ModelServer):
+    """A model server that takes its answers from scripts, as `MessagesServer` does."""
+
+    def __init__(self) -> None:
+        super().__init__(self._turn)
+        self.tokens: list[int] = []
+        self.play()
+
+    def play(self, *turns: Answer, subagents: Iterable[Answer] = ()) -> None:
+        """Take the answers from these scripts."""
+        self._turns, self._subagents = iter(turns), iter(subagents)
+
+    def _turn(self, request: Request) -> Answer:
+        contents = request.body["contents"]
+        if "<state_snapshot>" in json.dumps(contents[-1]):
+            return SUMMARY
+        is_task = AGENT_TASK in json.dumps(contents[:2])
+        turn = next(self._subagents if is_task else self._turns, answer(text("No more turns.")))
+        last = turn.steps[-1]
+        if isinstance(last, Chunk) and last.usage is not None:
+            self.tokens.append(last.usage["totalTokenCount"])
+        return turn
 
 
 def record_qwen(program: Path, folder: Path, name: str) -> None:
-    """Record a session of Qwen Code below a folder."""
+    """Record a session of Qwen Code below a folder; it goes on with a call when it resumes."""
     qwen = Qwen(program, folder / name).set_up()
-    with ModelServer(_qwen_work(qwen)) as model:
-        with Talk(qwen, model.url, answer=_reply) as talk:
-            for prompt in ("Hello", "Do two things", "Write", "Fail", "Edit", "Stop", "Go on"):
-                talk.ask(prompt)
-        with Talk(qwen, model.url, "--resume", talk.session) as again:
-            again.ask(AGAIN)
-        resumed = model.asked[-1].body["contents"]
-    _note(qwen, talk.session, resumed, [123] + [120] * (len(model.asked) - 1))
+    qwen.use_server("greeter", sys.executable, str(GREETER))
+    with GeminiModel() as model:
+        session = QWEN[name](qwen, model)
+        before = len(model.asked)
+        model.play(answer(text("Once more."), _shell("echo more")), answer(text("Ended.")))
+        with Talk(qwen, model.url, "--resume", session) as talk:
+            talk.ask(AGAIN)
+        resumed = model.asked[before].body["contents"]
+    _note(qwen, session, resumed, model.tokens)
 
 
 # --- once for a run of the tests -----------------------------------------------------------------
@@ -316,8 +381,8 @@ def claude_recordings(
 def qwen_recordings(
     qwen_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Recording]:
-    """The recorded session of Qwen Code, by name."""
-    return recordings(record_qwen, ("work",), qwen_program, _shared(tmp_path_factory) / "qwen")
+    """The recorded sessions of Qwen Code, by name."""
+    return recordings(record_qwen, QWEN, qwen_program, _shared(tmp_path_factory) / "qwen")
 
 
 def _shared(factory: pytest.TempPathFactory) -> Path:

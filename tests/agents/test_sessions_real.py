@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
 )
-from tests.agents.recordings import AGAIN, BARE, CLAUDE, CRLF, NEW, OLD, TITLE, Recording
+from tests.agents.recordings import AGAIN, BARE, CLAUDE, CRLF, NEW, OLD, QWEN, TITLE, Recording
 
 pytestmark = pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "tests/agents")
 
@@ -260,9 +259,9 @@ def test_a_file_may_be_cut_anywhere_and_grow_in_pieces(
         growing, cut = tmp_path / path.name, tmp_path / "cut.jsonl"
         growing.write_bytes(data[: ends[0]])
         with SessionLog.read(growing) as log:
-            for start, end in pairwise(ends):
-                cut.write_bytes(data[:start])
-                growing.write_bytes(data[: (start + end) // 2])
+            for end in ends[:-1]:
+                cut.write_bytes(data[:end])
+                growing.write_bytes(data[: (end + data.index(b"\n", end)) // 2])
                 log.refresh()
                 assert whole(log) == messages_of(cut, dropped=True)
             growing.write_bytes(data)
@@ -300,14 +299,40 @@ def test_a_conversation_is_what_qwen_code_resumes(
     assert shown == of_request(sent_by_qwen(recording.resumed))
 
 
-def test_the_tokens_and_calls_of_qwen_code_are_those_that_happened(
+def test_after_a_compression_by_qwen_code_all_is_still_there(
     qwen_recordings: Mapping[str, Recording],
 ) -> None:
-    recording = qwen_recordings["work"]
-    usages = [message.usage for message in messages_of(recording.path)]
+    recording = qwen_recordings["compressed"]
+    messages = messages_of(recording.path)
+    said = until_again(said_in(messages))
+    sent = of_request(sent_by_qwen(recording.resumed))
+    after = sent[sent.index(("text", "Go on")) :]
+    assert said[-len(after) :] == after
+    assert said[0] == ("text", "Greet")
+    blocks = [block for message in messages for block in message.blocks]
+    assert [block.text for block in blocks if isinstance(block, Notice)] == [
+        'Background agent "general-purpose: first" completed.',
+        "The conversation was compressed here (9,000 tokens before).",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(QWEN))
+def test_the_tokens_of_qwen_code_are_those_that_the_server_told(
+    qwen_recordings: Mapping[str, Recording], name: str
+) -> None:
+    recording = qwen_recordings[name]
+    session = recording.path.stem
+    subagents = recording.path.parents[1].glob(f"subagents/{session}/*.jsonl")
+    files = [recording.path, *subagents]
+    usages = [message.usage for path in files for message in messages_of(path)]
     assert sum(usage.total or 0 for usage in usages if usage) == sum(recording.tokens)
+
+
+def test_the_calls_of_qwen_code_ended_as_they_did(
+    qwen_recordings: Mapping[str, Recording],
+) -> None:
     done = ("write_file", "read_file", "read_file", "edit", "edit", "write_file")
-    assert endings(recording.path) == [
+    assert endings(qwen_recordings["work"].path) == [
         ("read_file", "success", None),
         ("run_shell_command", "success", 0),
         ("write_file", "cancelled", None),
@@ -315,4 +340,18 @@ def test_the_tokens_and_calls_of_qwen_code_are_those_that_happened(
         ("read_file", "error", None),
         *((name, "success", None) for name in done),
         ("write_file", "cancelled", None),
+        ("run_shell_command", "success", 0),
     ]
+
+
+def test_a_subagent_of_qwen_code_has_a_session_of_its_own(
+    qwen_recordings: Mapping[str, Recording],
+) -> None:
+    recording = qwen_recordings["compressed"]
+    (path,) = recording.path.parents[1].glob("subagents/*/*.jsonl")
+    with SessionLog.read(path) as log:
+        written = [name for outline in log.outlines for name in outline.writes]
+        subagent = log.metadata["sessionId"]
+    calls = [block for message in messages_of(recording.path) for block in message.blocks]
+    (asker,) = [call for call in calls if isinstance(call, ToolCall) and call.name == "agent"]
+    assert (asker.agent_id, written) == (subagent, [str(recording.project / NEW)])

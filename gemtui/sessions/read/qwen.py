@@ -93,12 +93,17 @@ def _parts(line: Record) -> list[Record]:
 
 def _user(line: Record) -> Record:
     shown = string(mapping(line.get("systemPayload")).get("displayText"))
-    parts = _parts(line)
+    parts = [part for part in _parts(line) if not _is_reminder(part)]
     by_user = line.get("subtype") in _BY_USER
     if by_user and line.get("provenance") in (None, "real_user"):
         prompt = [{"text": shown}] if shown else parts
         return {**_record(line, "user", prompt), "prompt": True}
     return _record(line, "info", shown or text_of(parts))
+
+
+def _is_reminder(part: Record) -> bool:
+    """Return whether a part of a prompt is what the program adds to it for the model."""
+    return string(part.get("text")).startswith("<system-reminder>")
 
 
 def _answer(line: Record) -> Record:
@@ -120,8 +125,12 @@ def _reply(line: Record, reply: Record) -> Record:
     result = mapping(line.get("toolCallResult"))
     shown = result.get("resultDisplay")
     reply = {**reply, "status": result.get("status"), "timestamp": line.get("timestamp")}
-    if not isinstance(shown, dict) or shown.get("type") != "shell_result":
+    if not isinstance(shown, dict) or shown.get("type") not in ("shell_result", "task_execution"):
         return {"functionResponse": {**reply, "resultDisplay": shown}}
+    if shown["type"] == "task_execution":
+        agent = f"{string(shown.get('subagentName'))}-{string(reply.get('id'))}"
+        subagent = {"agentId": agent, "resultDisplay": _subagent(shown)}
+        return {"functionResponse": {**reply, **subagent}}
     reply["resultDisplay"] = shown.get("output")
     code = shown.get("exitCode")
     if type(code) is int and reply["status"] == "error":
@@ -129,6 +138,17 @@ def _reply(line: Record, reply: Record) -> Record:
         ended = {"response": {"output": output}, "status": "success", "exitCode": code}
         return {"functionResponse": {**reply, **ended}}
     return {"functionResponse": reply}
+
+
+def _subagent(shown: Record) -> Record:
+    return {
+        "isSubagentProgress": True,
+        "agentName": shown.get("subagentName"),
+        "state": shown.get("status"),
+        "recentActivity": [],
+        "result": shown.get("result"),
+        "terminateReason": shown.get("terminateReason"),
+    }
 
 
 def _system(line: Record) -> Record | None:

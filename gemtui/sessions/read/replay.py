@@ -650,10 +650,10 @@ class Replay:
 
 
 def _joined(asked: CallFact, reply: CallFact) -> CallFact:
-    """Return the facts about a call from its reply, which may not name the tool."""
-    if reply.tool != UNKNOWN_TOOL:
-        return reply
-    return replace(reply, tool=asked.tool, written=None if reply.failed else asked.written)
+    """Return the facts about a call from its reply, which may name neither tool nor file."""
+    tool = asked.tool if reply.tool == UNKNOWN_TOOL else reply.tool
+    written = reply.written or (None if reply.failed else asked.written)
+    return replace(reply, tool=tool, written=written)
 
 
 def _extended(first: RecordFacts, second: RecordFacts) -> RecordFacts:
