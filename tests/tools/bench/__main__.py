@@ -21,6 +21,7 @@ from tests.tools.bench import (
     searching,
     stalling,
     starting,
+    waiting,
 )
 from tests.tools.bench.measure import Row
 from tests.tools.bench.record import HEAD, beside, figures, line, record, recorded
@@ -39,9 +40,10 @@ PARTS = (
     "stops",
     "run",
     "hooks",
+    "waiting",
     "checkpoints",
 )
-OPTED = ("huge", "run", "hooks", "checkpoints")
+OPTED = ("huge", "run", "hooks", "waiting", "checkpoints")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
 
@@ -89,6 +91,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from running.rows(folder, wanted.repeat)
     if "hooks" in wanted.parts:
         yield from hooks.rows(folder, wanted.repeat)
+    if "waiting" in wanted.parts:
+        yield from waiting.rows(folder, wanted.repeat)
     if "checkpoints" in wanted.parts:
         yield from checkpointing.rows(folder, wanted.repeat)
 
@@ -100,8 +104,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         choices=PARTS,
         help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder), "
-        "`run` (runs, which take some minutes), `hooks` (which needs Gemini CLI from npm) and "
-        "`checkpoints` (122,000 small files, written to the temporary folder)",
+        "`run` (runs, which take some minutes), `hooks` and `waiting` (which need Gemini CLI from "
+        "npm) and `checkpoints` (122,000 small files, written to the temporary folder)",
     )
     parser.add_argument(
         "--sessions",
