@@ -57,7 +57,7 @@ CAN: Mapping[Agent, Can] = {
     Agent.CLAUDE: Can(0),
 }
 _WHATS = {
-    Can.RESUME: "continued in gemtui",
+    Can.RESUME: "continued",
     Can.FORK: "forked",
     Can.DELETE: "deleted",
     Can.RESTORE: "restored",
@@ -65,10 +65,12 @@ _WHATS = {
 
 
 def why_not(agent: Agent, can: Can) -> str:
-    """Return why gemtui can't do this with an agent's sessions, as a sentence; "" if it can."""
+    """Return why gemtui can't do this with an agent's sessions, in words; "" if it can."""
     if can in CAN[agent]:
         return ""
-    return f"Sessions of {WORDS[agent].program} can't be {_WHATS[can]} from gemtui."
+    words = WORDS[agent]
+    instead = f" Run {words.command} --resume ID instead." if can is Can.RESUME else ""
+    return f"Sessions of {words.program} can't be {_WHATS[can]} from gemtui.{instead}"
 
 
 class Root(NamedTuple):

@@ -29,6 +29,7 @@ from gemtui.agent.options import (
 )
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.agent.trust import FolderTrust, trust_of
+from gemtui.agents import Can, why_not
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
 from gemtui.commands.shared_options import existing_folder_here, session_ids
@@ -334,6 +335,8 @@ def _session(wanted: str, folder: Path) -> str:
     Raises click.UsageError if it can't be continued there.
     """
     session = _found(wanted, folder, resumed=True)
+    if reason := why_not(session.agent, Can.RESUME):
+        raise click.UsageError(reason)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:

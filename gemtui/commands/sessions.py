@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from gemtui.agents import Agent
 from gemtui.commands.output import (
     json_list_to_stdout,
     lines_to_stdout,
@@ -418,6 +419,7 @@ def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tu
 def _special(session: Summary, mark: Mark) -> str:
     """Return a session's labels, such as ` [pinned, live, copy, #parser]`, or ""."""
     labels = [word for word in ("pinned", "archived") if getattr(mark, word)]
+    labels += [] if session.agent is Agent.GEMINI else [session.agent.value]
     labels += [] if session.kind is SessionKind.MAIN else [session.kind.value]
     labels += [flag.word for flag in Flag if flag in session.flags]
     labels += [f"#{tag}" for tag in mark.tags]

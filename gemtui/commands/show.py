@@ -60,7 +60,8 @@ def show(
 
     ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
     folder's project, or of all if it has none), or the file of a session, subagent, or checkpoint.
-    Of a session whose file is gone, the prompts that Gemini CLI has kept are printed.
+    `claude:ID` and `qwen:latest` are those of this agent. Of a session whose file is gone, the
+    prompts that Gemini CLI has kept are printed.
     """
     chosen = Format(format)
     if dropped and chosen is Format.UNIFIED:

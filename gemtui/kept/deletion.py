@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemtui.agents import Can, why_not
 from gemtui.errors import DeletionFailed, reason_of
 from gemtui.files import files_below, move_without_replacing, stat_if_possible
 from gemtui.sessions.catalog.summary import Summary
@@ -88,6 +89,9 @@ def plan_deletion(session: Summary, home: Path, *, copies: bool = True) -> Delet
     """
     items = _planned(session, home, copies=copies)
     if not items:
+        reason = why_not(session.agent, Can.DELETE)
+        if reason:
+            raise DeletionFailed(reason, left=((session.path, reason),))
         raise DeletionFailed(
             f"{session.path} is not in {home / 'tmp'}: gemtui does not delete files anywhere else",
             left=((session.path, "not in the store"),),

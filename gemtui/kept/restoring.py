@@ -26,6 +26,7 @@ import orjson
 from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agents import Can, why_not
 from gemtui.errors import OptionError, RestoreFailed
 from gemtui.files import open_regular, stat_if_present, write_new
 from gemtui.jsonin import loads
@@ -102,6 +103,9 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
     moment, nothing is lost, and it can be called again. Raises OSError, and RestoreFailed if there
     is a reason not to restore the session.
     """
+    reason = why_not(session.agent, Can.RESTORE)
+    if reason:
+        raise RestoreFailed(reason)
     kept, place = session.path, session.path
     if Flag.KEPT in session.flags:
         place = place_in_store(kept)

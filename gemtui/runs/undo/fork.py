@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from gemtui.agents import Can, why_not
 from gemtui.checkpoints.store import open_store
 from gemtui.errors import CheckpointsUnreadable, ForkFailed
 from gemtui.files import make_folder, write_whole
@@ -68,6 +69,9 @@ def fork_session(
     Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
     new session; NotASession, SessionTooLarge, OSError.
     """
+    reason = why_not(session.agent, Can.FORK)
+    if reason:
+        raise ForkFailed(reason)
     with SessionLog.read(session.path) as log:
         entries = log.replay.entries
         prompts = [

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.store.projects import Projects, is_hash, path_hash
+from gemtui.sessions.store.shelf import agent_of_key
 from gemtui.sessions.store.store import SessionKind
 
 LIVE_FOR = timedelta(minutes=1)
@@ -29,10 +30,10 @@ Identity = tuple[SessionKind, str, str]
 def identity(kind: SessionKind, id: str, project_key: str) -> Identity:
     """Return a key that is equal for all files of a session.
 
-    It consists of the kind, the full id and, for checkpoints, also the store's folder. Sessions of
-    different projects may also have equal keys; `apart` separates them.
+    It consists of the kind, the full id, and the agent or, for checkpoints, the store's folder.
+    Sessions of different projects may also have equal keys; `apart` separates them.
     """
-    return kind, id, project_key if kind is SessionKind.CHECKPOINT else ""
+    return kind, id, project_key if kind is SessionKind.CHECKPOINT else agent_of_key(project_key)
 
 
 def identity_of(summary: Summary) -> Identity:

@@ -36,12 +36,14 @@ from gemtui.sessions.catalog.selection import (
     newest_session,
     nothing_stored,
     require_readable,
+    split_agent,
     the_one,
     with_id_prefix,
 )
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.catalog.vault_files import in_tree, kept_at, store_with_kept, trees
 from gemtui.sessions.store.projects import ProjectFolders, Projects, folder_names
+from gemtui.sessions.store.shelf import agent_of_key
 from gemtui.sessions.store.store import (
     ChatFile,
     Problem,
@@ -205,17 +207,20 @@ class Index:
     ) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
-        Blanks around an id are ignored, as by the CLI. `project`: consider only this folder's
+        Blanks around an id are ignored, as by the CLI. An agent may stand before an id or "latest",
+        as in `claude:ID`. `project`: consider only this folder's
         sessions; ignored if `wanted` is a path. `accept`: which sessions "latest" may mean. `scan`:
         False if the store has just been scanned. Raises SessionNotFound, SessionAmbiguous, or
         StoreUnreadable; for a path, also NotASession, SessionTooLarge, or OSError.
         """
         if is_path(wanted):
             return self._at(typed_path(wanted).absolute())
-        wanted = wanted.strip()
+        agent, wanted = split_agent(wanted.strip())
         store = self._scan() if scan or self._store is None else self._store
         self._require_readable(store)
         places = self._scope(store, project, read=True)
+        if agent is not None:
+            places = [place for place in places if agent_of_key(place.project_key) is agent]
         if wanted == LATEST:
             session = self._newest(store, places, accept)
             if session is None:

@@ -419,6 +419,8 @@ class Listing:
         self._entries: dict[str, ListEntry] = {}
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
         self._prepared: _Prepared | None = None
+        self.has_several_agents = False
+        """Whether the sessions are those of more than one agent."""
 
     def limit(self, project: Path | None) -> None:
         """Use another folder to which the list can be limited; None for no such folder."""
@@ -450,6 +452,7 @@ class Listing:
                 prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
         self._ordered = prepared.ordered
+        self.has_several_agents = len({session.agent for session in sessions}) > 1
 
     def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:
         """Create the entries of sessions; those of unchanged sessions are reused."""

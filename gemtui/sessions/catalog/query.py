@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gemtui.agents import Agent
 from gemtui.moments import period
 from gemtui.text import composed, either_form, or_list
 
@@ -42,6 +43,7 @@ class Field(StrEnum):
     AFTER = "after"
     IS = "is"
     IN = "in"
+    AGENT = "agent"
 
 
 MARKED = ("pinned", "archived")
@@ -49,6 +51,7 @@ MARKED = ("pinned", "archived")
 CHOICES: Mapping[Field, tuple[str, ...]] = {
     Field.IS: ("failed", "thought", *MARKED),
     Field.IN: ("prompt", "answer", "thought", "tool"),
+    Field.AGENT: tuple(Agent),
 }
 """The accepted values of those fields that accept only certain values."""
 
@@ -236,11 +239,11 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
 def is_of_sessions(narrowed: Narrowed) -> bool:
     """Return whether a field is a condition on whole sessions, not on single messages.
 
-    This is true of `project:`, `model:`, `tag:`, `is:pinned`, and `is:archived`.
+    This is true of `project:`, `model:`, `tag:`, `agent:`, `is:pinned`, and `is:archived`.
     """
     if narrowed.field is Field.IS:
         return narrowed.value in MARKED
-    return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG)
+    return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG, Field.AGENT)
 
 
 def can_tell(narrowed: Narrowed) -> bool:
@@ -307,6 +310,8 @@ def _fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
             return value in composed(session.project or session.project_key).lower()
         case Field.MODEL:
             return any(value in model.lower() for model in session.models)
+        case Field.AGENT:
+            return session.agent == value
         case Field.TAG:
             return mark is not None and value.removeprefix("#") in mark.tags
         case Field.IS if value in MARKED:
@@ -388,13 +393,15 @@ def query_completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[
     """Return whole queries that complete the field or value at the end of `text`.
 
     `values`: the known values of each field, the most likely first. Values in CHOICES are built in.
+    `agent:` completes nothing unless there is a choice.
     """
     match = _BEGUN.search(text)
     if match is None or text.count('"') % 2:
         return []
     name, begun = match["field"], match["begun"].lower()
     if name is None:
-        ways = [f"{field}:" for field in Field] if begun else []
+        useful = [field for field in Field if field is not Field.AGENT or values.get(field)]
+        ways = [f"{field}:" for field in useful] if begun else []
     elif name.lower() in _FIELDS:
         field = Field(name.lower())
         ways = list(CHOICES.get(field, ())) or [_quoted(value) for value in values.get(field, ())]

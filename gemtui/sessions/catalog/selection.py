@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from gemtui.agents import Agent
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary
@@ -28,6 +29,12 @@ _UPDATED = rb'"lastUpdated"\s*:\s*"([^"]{1,40})"'
 def is_path(wanted: str) -> bool:
     """Return whether an argument names a file rather than an id."""
     return "/" in wanted or wanted.endswith((".json", ".jsonl"))
+
+
+def split_agent(wanted: str) -> tuple[Agent | None, str]:
+    """Return the agent and the id that an argument such as `claude:ID` names."""
+    name, colon, id = wanted.partition(":")
+    return (Agent(name), id) if colon and name in list(Agent) else (None, wanted)
 
 
 def newest_files_first(places: Iterable[ChatFile]) -> list[ChatFile]:

@@ -57,6 +57,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
         calls=_calls(log),
+        agent=log.agent,
         flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,

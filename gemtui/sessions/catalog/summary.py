@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gemtui.agents import Agent
 from gemtui.calls.paths import recorded_path
 from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import is_hash, repository_of
@@ -113,6 +114,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     * `has_header`: whether the file names the session and its project; the CLI removes files that
       don't (assets/gemini-cli.md#clean-up).
     * `ended_badly`: whether calls in its last message failed, with nothing after them.
+    * `agent`: the agent that wrote the file.
     * `calls`: what fields of a query can ask about the session's calls; of equal ones, only one.
     """
 
@@ -149,6 +151,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     has_header: bool = True
     ended_badly: bool = False
     calls: tuple[CallFields, ...] = ()
+    agent: Agent = Agent.GEMINI
 
     @property
     def name(self) -> str:
@@ -231,6 +234,7 @@ _JSON_FIELDS = (
     "id",
     "title",
     "title_source",
+    "agent",
     "project",
     "project_key",
     "project_hash",

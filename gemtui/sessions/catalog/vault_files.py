@@ -19,6 +19,7 @@ from pathlib import Path
 from gemtui.files import files_below
 from gemtui.paths import vault_dir
 from gemtui.sessions.read.versions import is_superseded
+from gemtui.sessions.store.shelf import shelves
 from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, project_folder
 
 COPIES = "copy"
@@ -45,7 +46,7 @@ def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
     in_store = {place.name: place for place in store.files()}
     listed: dict[str, list[ChatFile]] = {}
     for tree in trees:
-        for entry in files_below(f"{tree}{store.tmp}"):
+        for entry in _below(tree, store.tmp, *(shelf.projects for shelf in shelves(store.home))):
             kept = _kept_file(tree, Path(entry.path), store.home)
             if kept is None:
                 continue
@@ -58,6 +59,11 @@ def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
                 continue
             versions.append(kept)
             yield kept
+
+
+def _below(tree: Path, *folders: Path) -> Iterator[os.DirEntry[str]]:
+    for folder in folders:
+        yield from files_below(f"{tree}{folder}")
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
@@ -136,7 +142,7 @@ def is_temporary(name: str) -> bool:
 
 def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
     with suppress(OSError):
-        kept = place_of(path, in_tree(tree, home))
+        kept = place_of(path, home, Path(str(path).removeprefix(str(tree))))
         return None if kept is None else kept._replace(kept=True)
     return None
 

@@ -24,6 +24,7 @@ from gemtui.errors import NotASession, SessionTooLarge, reason_of
 from gemtui.files import open_folder, stat_if_possible, stat_if_present
 from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import registered
+from gemtui.sessions.store.shelf import SESSION, SUBAGENT, Shelf, shelves
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 
@@ -53,10 +54,11 @@ class StoreState(StrEnum):
 class ChatFile(NamedTuple):
     """A file that may hold a session, as described by its name and `stat`.
 
-    `name`: the absolute path. `project_key`: the name of the folder under `tmp`; "" for a file
-    outside the store. `name_id`: the part of the file name that identifies the session: the first
-    eight characters of a session's id, the whole id of a subagent, the tag of a checkpoint, or "".
-    `parent`: for a subagent, the id of the session that its folder is named after. `size`: in
+    `name`: the absolute path. `project_key`: the name of the folder under `tmp`, the `Shelf.key` of
+    another agent's project, or "" for a file outside the store. `name_id`: the part of the file
+    name that identifies the session: the first eight characters of a session's id, the whole id of
+    a subagent, the tag of a checkpoint, or "". `parent`: for a subagent, the id of the session that
+    its folder is named after. `size`: in
     bytes. `mode`: as in `stat`. `kept`: whether the file is in the vault, gemtui's archive, but not
     in the store (`vault_files.py`).
 
@@ -135,6 +137,7 @@ class Store:
         for folder in sorted(folders, key=lambda entry: entry.name):
             self._project(folder)
         self._registry()
+        self._others = [key for shelf in shelves(home) for key in self._shelf(shelf)]
         self.problems = tuple(self._problems)
         self.looked = (self.tmp, *(path / "chats" for path in self._folders.values()))
         self.state = self._state()
@@ -144,8 +147,8 @@ class Store:
         return tuple(self._files)
 
     def keys(self) -> tuple[str, ...]:
-        """Return the names of the project folders under `tmp`."""
-        return tuple(self._folders)
+        """Return the keys of the projects: names of folders under `tmp`, or those of a shelf."""
+        return (*self._folders, *self._others)
 
     def add(self, files: Iterable[ChatFile]) -> None:
         """Add files from elsewhere, such as the vault (gemtui's archive of sessions)."""
@@ -195,6 +198,19 @@ class Store:
             self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
         return None
 
+    def _shelf(self, shelf: Shelf) -> Iterator[str]:
+        """Add the files of another agent; yield the keys of its projects."""
+        folders: list[str] = []
+        with self._noting(shelf.projects), os.scandir(shelf.projects) as entries:
+            folders.extend(entry.name for entry in entries if entry.is_dir())
+        for folder in sorted(folders):
+            key, chats = shelf.key(folder), shelf.chats(folder)
+            for entry in self._add(chats, key, SessionKind.MAIN, names=SESSION):
+                if self._is_real_folder(entry):
+                    below = chats / entry.name / "subagents"
+                    self._add(below, key, SessionKind.SUBAGENT, entry.name, names=SUBAGENT)
+            yield key
+
     def _chats(self, chats: Path, key: str) -> None:
         if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
             self._note(chats, "is not a folder")
@@ -204,15 +220,22 @@ class Store:
                 self._add(chats / entry.name, key, SessionKind.SUBAGENT, entry.name)
 
     def _add(
-        self, folder: Path, key: str, kind: SessionKind, parent: str | None = None
+        self,
+        folder: Path,
+        key: str,
+        kind: SessionKind,
+        parent: str | None = None,
+        names: re.Pattern[str] | None = None,
     ) -> list[os.DirEntry[str]]:
         """Add the files in a folder that may be sessions; return all its other entries.
 
         Files are looked up by name in the open folder, which is faster than by path. `key`: the
         name of the project's folder under `tmp`. `kind`: the kind of session that is stored in this
-        folder. `parent`: the id of the session to which subagents in this folder belong.
+        folder. `parent`: the id of the session to which subagents in this folder belong. `names`:
+        what the files are called; None means as by Gemini CLI.
         """
-        match_name, status, add = _NAMES[kind].fullmatch, os.stat, self._files.append
+        match_name = (names or _NAMES[kind]).fullmatch
+        status, add = os.stat, self._files.append
         others: list[os.DirEntry[str]] = []
         with self._noting(folder), open_folder(folder) as handle, os.scandir(folder) as entries:
             for entry in entries:
@@ -274,13 +297,13 @@ def _form(mode: int) -> str:
     return "a FIFO" if stat.S_ISFIFO(mode) else "a device or socket"
 
 
-def place_of(path: Path, home: Path) -> ChatFile | None:
+def place_of(path: Path, home: Path, original: Path | None = None) -> ChatFile | None:
     """Return the ChatFile for a path in the store; None if it isn't a session file.
 
-    Only the name and `stat` are checked. Raises OSError if `stat` fails for any reason other than a
-    missing file.
+    Only the name and `stat` are checked. `original`: the path that the file at `path` is a copy of.
+    Raises OSError if `stat` fails for any reason other than a missing file.
     """
-    named = name_of(path, home)
+    named = name_of(original or path, home)
     info = stat_if_present(path)
     if named is None or info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -308,7 +331,7 @@ def _chat_file(
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
     """Return (project key, kind, name id, parent) from a path, without a `stat`.
 
-    Returns None for paths at which the CLI stores no session.
+    Returns None for paths at which no agent stores a session.
     """
     tmp = home / "tmp"
     match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():
@@ -319,9 +342,18 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
         case (key, name):
             kind, parent = SessionKind.CHECKPOINT, None
         case _:
-            return None
+            return _name_on_shelf(path, home)
     match = _NAMES[kind].fullmatch(name)
     return None if match is None else (key, kind, match[1] or "", parent)
+
+
+def _name_on_shelf(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
+    for shelf in shelves(home):
+        named = shelf.name_of(path)
+        if named is not None:
+            key, name_id, parent = named
+            return key, SessionKind.SUBAGENT if parent else SessionKind.MAIN, name_id, parent
+    return None
 
 
 class Problem(Struct, frozen=True, kw_only=True):

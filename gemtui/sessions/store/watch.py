@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from gemtui.files import stat_if_possible
 from gemtui.folder_events import ATTRIBUTES, FolderEvents
+from gemtui.sessions.store.shelf import Shelf, shelves
 from gemtui.sessions.store.store import Store, name_of
 
 _NETWORK = frozenset(
@@ -107,26 +108,31 @@ async def _by_events(home: Path) -> AsyncGenerator[StoreChange]:
     changes its permissions. Raises OSError if not all folders can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
+    others = shelves(home)
     root = _nearest(tmp)
     base, folder, listed = root.resolve(), _identity(root), _identity(registry)
     there = root == tmp
     first = True
     folders = await asyncio.to_thread(_folders, base) if there else [base]
-    async with aclosing(_batches(folders, home, there=there)) as batches:
+    for shelf in others:
+        folders += await asyncio.to_thread(_folders_of, shelf)
+    async with aclosing(_batches(folders, home, others, there=there)) as batches:
         async for batch in batches:
-            paths = {_named(tmp, path, base) for path in batch} if there else set()
+            paths = {path for path in batch if _is_on_shelf(path, others)}
+            if there:
+                paths |= {_named(tmp, path, base) for path in batch - paths}
             now = _identity(registry)
             if now != listed:
                 listed = now
                 paths.add(registry)
             moved = _nearest(tmp) != root or _identity(root)[:2] != folder[:2]
-            others = any(_is_folder(path, home) for path in paths)
+            is_new = any(_is_folder(path, home, others) for path in paths)
             if first or moved:
                 paths.add(tmp)
             first = False
             if paths:
                 yield StoreChange(paths=frozenset(paths), mode="events")
-            if moved or others:
+            if moved or is_new or shelves(home) != others:
                 return
 
 
@@ -139,6 +145,22 @@ def _folders(tmp: Path) -> list[Path]:
         chats = project / "chats"
         folders += (project, chats, *_inside(chats)) if os.path.isdir(chats) else (project,)  # noqa: PTH112
     return folders
+
+
+def _folders_of(shelf: Shelf) -> list[Path]:
+    """Return the folders of another agent in which sessions appear and grow."""
+    folders = [shelf.projects]
+    for project in _inside(shelf.projects):
+        folders.append(project)
+        chats = shelf.chats(project.name)
+        sessions = _inside(chats)
+        folders += [chats] if chats != project and chats in _inside(project) else []
+        folders += [*sessions, *(below for folder in sessions for below in _inside(folder))]
+    return [folder for folder in folders if shelf.is_folder(folder)]
+
+
+def _is_on_shelf(path: Path, others: tuple[Shelf, ...]) -> bool:
+    return any(shelf.name_of(path) is not None or shelf.is_folder(path) for shelf in others)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -158,17 +180,23 @@ def _named(tmp: Path, path: Path, base: Path) -> Path:
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
-async def _batches(folders: list[Path], home: Path, *, there: bool) -> AsyncGenerator[set[Path]]:
+async def _batches(
+    folders: list[Path], home: Path, others: tuple[Shelf, ...], *, there: bool
+) -> AsyncGenerator[set[Path]]:
     """Yield changed paths reported by the system, and an empty set now and then.
 
-    `there`: whether `folders` are the store's own. If not, the only folder is the nearest existing
-    parent of the missing store.
+    `there`: whether the first of `folders` is the store's own. If not, it is the nearest existing
+    parent of the missing store. `others`: the shelves whose folders are watched, too.
     """
     changes = _on_linux(folders, home) if sys.platform == "linux" else _elsewhere(folders, there)
     try:
         async with aclosing(changes) as batches:
             async for batch in batches:
-                yield {path for path in batch if there and _concerns(path, folders[0], home)}
+                yield {
+                    path
+                    for path in batch
+                    if _is_on_shelf(path, others) or (there and _concerns(path, folders[0], home))
+                }
     except FileNotFoundError:
         if all(map(os.path.isdir, folders)):
             raise
@@ -221,9 +249,11 @@ def _concerns(name: Path, base: Path, home: Path) -> bool:
     return named or _is_folder(path, home)
 
 
-def _is_folder(path: Path, home: Path) -> bool:
+def _is_folder(path: Path, home: Path, others: tuple[Shelf, ...] = ()) -> bool:
     """Return whether a path may be a folder whose state affects the stored sessions."""
-    match path.relative_to(home).parts:
+    if any(shelf.is_folder(path) for shelf in others):
+        return True
+    match path.relative_to(home).parts if path.is_relative_to(home) else ():
         case ("tmp",) | ("tmp", _) | ("tmp", _, "chats"):
             return True
         case ("tmp", _, "chats", name):

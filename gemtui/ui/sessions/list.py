@@ -354,6 +354,7 @@ class SessionList(
             chosen=place == self.cursor,
             selected=row.key in self.selection.keys,
             focused=self.has_focus,
+            agents=self._listing.has_several_agents,
             live=None if session is None or copied else self._live.get(session.id),
         )
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
+from gemtui.agents import WORDS
 from gemtui.calls.paths import recorded_path, separator
 from gemtui.extension.live import AT_WORK, LiveState
 from gemtui.sessions.catalog.columns import (
@@ -61,8 +62,9 @@ class RowContext(Struct, frozen=True, kw_only=True):
     project, which is unnecessary under a project heading, or if all rows have the same project.
     `sort`: the property that the rows are sorted by, which every row shows. `days`: the names of
     days if the list has day headings, or None. `chosen`: whether the cursor is on the row.
-    `selected`: whether the row is selected. `focused`: whether the list has the focus. `live`: what
-    the session is doing, or None if unknown.
+    `selected`: whether the row is selected. `focused`: whether the list has the focus. `agents`:
+    whether rows say which agent's the session is. `live`: what the session is doing, or None if
+    unknown.
     """
 
     query: ListQuery
@@ -72,6 +74,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     chosen: bool = False
     selected: bool = False
     focused: bool = False
+    agents: bool = False
     live: LiveState | None = None
 
 
@@ -159,7 +162,9 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     title = _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
     selected = (Piece(f"{look.glyphs.selected} ", style),) if around.selected else ()
     pin = Piece(f"{look.glyphs.pinned} ", look[Role.ACCENT])
-    return (*selected, *((pin,) if row.entry.pinned else ()), *title)
+    letter = Piece(f"{WORDS[row.entry.summary.agent].letter} ", look[Role.MUTED])
+    agent = (letter,) if around.agents else ()
+    return (*agent, *selected, *((pin,) if row.entry.pinned else ()), *title)
 
 
 def _age(row: SessionRow, look: Look, around: RowContext) -> str:

@@ -273,7 +273,9 @@ def _values_in(snapshot: Snapshot) -> Mapping[Field, Sequence[str]]:
         projects[recorded_path(project).name if project else ""] += count
     for used, count in Counter(session.models for session in snapshot.sessions).items():
         models.update(dict.fromkeys(used, count))
+    agents = {session.agent for session in snapshot.sessions}
     return {
+        Field.AGENT: sorted(agents) if len(agents) > 1 else (),
         Field.PROJECT: [name for name, _ in projects.most_common() if name],
         Field.MODEL: [name for name, _ in models.most_common()],
     }

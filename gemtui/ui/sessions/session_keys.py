@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from gemtui.agents import Can, why_not
 from gemtui.extension.live import AT_WORK, GONE
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.store.store import Problem, SessionKind
@@ -246,6 +247,10 @@ class MarkKeys(SessionsPart):
             self.screen.gemtui.show_message("Marks work again. Press the key again.")
 
 
+_NEEDS = {"go_on": Can.RESUME, "fork": Can.FORK}
+"""What gemtui must be able to do with an agent's sessions for an action."""
+
+
 class Continuing(SessionsPart):
     """Actions that continue a session in a run, or go back to an earlier state of it."""
 
@@ -258,6 +263,18 @@ class Continuing(SessionsPart):
     def can(self, action: str) -> bool:
         """Return whether an action is available; without a session, only a new run is."""
         return action == "new_run" or self.screen.chosen is not None
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the key only explains that gemtui can't do this with the agent."""
+        needs, session = _NEEDS.get(action), self.screen.chosen
+        return bool(needs and session and why_not(session.agent, needs))
+
+    def _may(self, action: str, session: Summary) -> bool:
+        """Return whether this can be done with a session; if not, say why."""
+        reason = why_not(session.agent, _NEEDS[action])
+        if reason:
+            self.screen.gemtui.show_message(reason)
+        return not reason
 
     def action_new_run(self) -> None:
         summary = self.screen.chosen
@@ -291,6 +308,8 @@ class Continuing(SessionsPart):
 
     async def _go_on(self, summary: Summary, prompt: str = "") -> None:
         gemtui, live = self.screen.gemtui, self._live.of(summary)
+        if not self._may("go_on", summary):
+            return
         if live is not None and live.state not in GONE:
             gemtui.show_message(f"Process {live.pid} has this session open. Close it there first.")
             return
@@ -381,7 +400,8 @@ class Continuing(SessionsPart):
         from gemtui.ui.undo.undo_screen import show_fork
 
         store = self.screen.store
-        if (summary := self._main_session()) is not None:
+        summary = self._main_session()
+        if summary is not None and self._may("fork", summary):
             number, folder = self._prompt_number(), summary.folder
             await show_fork(self.screen.gemtui, lambda: summary, number, folder, store.home)
             store.reload()

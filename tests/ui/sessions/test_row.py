@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
+from gemtui.agents import Agent
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.columns import Sort
@@ -169,3 +170,12 @@ def test_what_belongs_to_a_session_of_another_day_has_its_age() -> None:
     old = ListEntry(summary("old", hours=14), Clean("api"), "old")
     shown = [draw_row(SessionRow(old, depth), look(44), around, 2)[0].text for depth in (0, 1)]
     assert [line.split()[-1] for line in shown] == ["22:00", "14h"]
+
+
+@each_row("width", [40, 80])
+def test_a_row_has_the_letter_of_its_agent_where_there_are_several(width: int) -> None:
+    row = row_of(replace(PARSER, agent=Agent.CLAUDE))
+    around = RowContext(query=ListQuery(""), agents=True)
+    first, *_ = draw_row(row, look(width), around, row_height(row, width))
+
+    assert first.text.split()[:2] == ["C", "Fix"]

@@ -1,0 +1,59 @@
+"""Sessions of Claude Code and Qwen Code, written line by line as these agents do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.sessions import logs
+
+PROJECT = "/work/app"
+Line = dict[str, Any]
+
+
+def claude_lines(id: str, prompt: str = "Hello", reply: str = "Hi") -> list[Line]:
+    """Return the lines of a session with one prompt and one answer."""
+    around = {"sessionId": id, "cwd": PROJECT, "timestamp": logs.at(1)}
+    message = {"id": "m", "model": "claude-opus-5", "content": [{"type": "text", "text": reply}]}
+    return [
+        {"type": "queue-operation", "operation": "enqueue", "sessionId": id},
+        {
+            "parentUuid": None,
+            "type": "user",
+            "message": {"role": "user", "content": prompt},
+            "uuid": "u1",
+            **around,
+        },
+        {
+            "parentUuid": "u1",
+            "message": message | {"usage": {"input_tokens": 10, "output_tokens": 2}},
+            "type": "assistant",
+            "uuid": "a1",
+            **around,
+        },
+    ]
+
+
+def claude_session(home: Path, id: str, **texts: str) -> Path:
+    """Write a session of Claude Code below `home`, the parent of `.claude`."""
+    folder = home / ".claude/projects/-work-app"
+    return logs.write(folder / f"{id}.jsonl", claude_lines(id, **texts))
+
+
+def claude_subagent(home: Path, caller: str, agent: str) -> Path:
+    """Write the session of a subagent of a session of Claude Code."""
+    lines = [line | {"isSidechain": True, "agentId": agent} for line in claude_lines(caller)]
+    folder = home / ".claude/projects/-work-app" / caller / "subagents"
+    return logs.write(folder / f"agent-{agent}.jsonl", lines)
+
+
+def qwen_session(home: Path, id: str, prompt: str = "Hello") -> Path:
+    """Write a session of Qwen Code below `home`, the parent of `.qwen`."""
+    around = {"sessionId": id, "cwd": PROJECT, "timestamp": logs.at(1)}
+    user = {"role": "user", "parts": [{"text": prompt}]}
+    model = {"role": "model", "parts": [{"text": "Hi"}]}
+    lines = [
+        {"uuid": "u1", "parentUuid": None, **around, "type": "user", "message": user},
+        {"uuid": "a1", "parentUuid": "u1", **around, "type": "assistant", "message": model},
+    ]
+    return logs.write(home / ".qwen/projects/-work-app/chats" / f"{id}.jsonl", lines)

@@ -1,0 +1,174 @@
+"""The sessions of several agents in one list."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gemtui.agents import CAN, WORDS, Agent, Can, why_not
+from gemtui.errors import DeletionFailed, ForkFailed, RestoreFailed
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.deletion import plan_deletion
+from gemtui.kept.restoring import restore_from_vault
+from gemtui.kept.vault import keep_all
+from gemtui.runs.undo.fork import fork_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.listing import Listing, View
+from gemtui.sessions.catalog.query import parse_query, query_completions
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
+from gemtui.sessions.store.watch import watch
+from tests.patience import PATIENCE
+from tests.sessions.agents import claude_session, claude_subagent, qwen_session
+from tests.sessions.stores import marker, session, uuid
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parent of `.gemini`, `.claude` and `.qwen`, with a session in each, of one project."""
+    monkeypatch.setenv("HOME", str(home))
+    session(home / ".gemini", uuid(1))
+    marker(home / ".gemini", "proj", "/work/app")
+    claude_session(home, uuid(2))
+    qwen_session(home, uuid(3))
+    return home
+
+
+def sessions_of(home: Path) -> tuple[Summary, ...]:
+    return Index(home / ".gemini", cache=None).load().sessions
+
+
+def by_agent(home: Path) -> dict[Agent, Summary]:
+    return {summary.agent: summary for summary in sessions_of(home)}
+
+
+def test_sessions_of_all_agents_are_listed_by_project(home: Path) -> None:
+    found = by_agent(home)
+
+    assert {agent: (summary.id, summary.project) for agent, summary in found.items()} == {
+        Agent.GEMINI: (uuid(1), "/work/app"),
+        Agent.CLAUDE: (uuid(2), "/work/app"),
+        Agent.QWEN: (uuid(3), "/work/app"),
+    }
+    assert [summary.continuable for summary in found.values()].count(True) == 1
+
+
+def test_the_sessions_of_another_home_are_not_those_of_the_user(home: Path, tmp_path: Path) -> None:
+    assert sessions_of(tmp_path / "other") == ()
+
+
+@pytest.mark.parametrize("agent", [Agent.CLAUDE, Agent.QWEN])
+def test_a_variable_moves_the_folder_of_an_agent(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: Agent
+) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.move(home / f".{agent}", moved)
+    name = {Agent.CLAUDE: "CLAUDE_CONFIG_DIR", Agent.QWEN: "QWEN_RUNTIME_DIR"}[agent]
+    assert agent not in by_agent(home)
+
+    monkeypatch.setenv(name, str(moved))
+
+    assert agent in by_agent(home)
+
+
+def test_a_subagent_of_claude_code_belongs_to_its_session(home: Path) -> None:
+    claude_subagent(home, uuid(2), "a1b2")
+
+    (subagent,) = [summary for summary in sessions_of(home) if summary.kind is SessionKind.SUBAGENT]
+    assert (subagent.id, subagent.parent, subagent.owner) == ("a1b2", uuid(2), uuid(2))
+
+
+def test_an_agent_before_an_id_chooses(home: Path) -> None:
+    claude_session(home, uuid(1))
+    index = Index(home / ".gemini", cache=None)
+
+    assert index.find(f"claude:{uuid(1)[:8]}").agent is Agent.CLAUDE
+    assert index.find("qwen:latest").id == uuid(3)
+
+
+def test_a_filter_finds_the_sessions_of_an_agent(home: Path) -> None:
+    listing = Listing()
+    listing.replace_all(sessions_of(home))
+
+    def listed(query: str) -> set[str]:
+        rows = listing.arrange(View(everywhere=True, query=query)).rows
+        return set(listing.known(row.key for row in rows))
+
+    assert listing.has_several_agents
+    assert listed("agent:claude") == {uuid(2)}
+    assert listed("-agent:claude") == {uuid(1), uuid(3)}
+
+
+def test_the_filter_is_offered_only_where_there_is_a_choice() -> None:
+    field = type(parse_query("agent:qwen", now=NOW).fields[0].field)
+    assert query_completions("ag", {}) == []
+    assert query_completions("ag", {field.AGENT: ["claude"]}) == ["agent:"]
+
+
+async def test_a_session_that_another_agent_begins_or_goes_on_with_is_told(home: Path) -> None:
+    async with aclosing(watch(home / ".gemini")) as changes, asyncio.timeout(PATIENCE):
+        await anext(changes)
+        left = {claude_session(home, uuid(5)), qwen_session(home, uuid(3), "Again")}
+        while left:
+            left -= (change := await anext(changes)).paths
+            assert change.mode == "events"
+
+
+def test_the_vault_keeps_what_an_agent_deletes(home: Path) -> None:
+    keep_all(home / ".gemini")
+    for summary in (found := by_agent(home)).values():
+        summary.path.unlink()
+
+    kept = by_agent(home)
+
+    assert kept.keys() == found.keys()
+    assert all(Flag.KEPT in summary.flags for summary in kept.values())
+
+
+def _delete(session: Summary, home: Path) -> None:
+    plan_deletion(session, home)
+
+
+def _fork(session: Summary, home: Path) -> None:
+    fork_session(session, home)
+
+
+def _restore(session: Summary, home: Path) -> None:
+    restore_from_vault(session, home, Retention(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "can"),
+    [
+        (_delete, DeletionFailed, Can.DELETE),
+        (_fork, ForkFailed, Can.FORK),
+        (_restore, RestoreFailed, Can.RESTORE),
+    ],
+)
+@pytest.mark.parametrize("agent", [Agent.CLAUDE, Agent.QWEN])
+def test_what_gemtui_cannot_do_with_an_agent_s_session_is_said(
+    home: Path,
+    agent: Agent,
+    act: Callable[[Summary, Path], None],
+    error: type[Exception],
+    can: Can,
+) -> None:
+    with pytest.raises(error) as raised:
+        act(by_agent(home)[agent], home / ".gemini")
+
+    assert str(raised.value) == why_not(agent, can)
+    assert WORDS[agent].program in str(raised.value)
+
+
+def test_every_agent_has_its_words() -> None:
+    assert set(WORDS) == set(CAN) == set(Agent)
+    assert len({words.letter for words in WORDS.values()}) == len(Agent)
+    assert not any(why_not(Agent.GEMINI, can) for can in Can)
