@@ -266,7 +266,12 @@ class Supervisor:
 
         Afterwards, the request is that of a run, whose time begins now.
         """
+        checked = 0.0
         while (request := self.folder.request()) is None:
+            time.sleep(_LOOK_FOR_PROMPT)
+            if time.monotonic() - checked < _LOOK_FOR_CHILDREN:
+                continue
+            checked = time.monotonic()
             self._look(child.pid)
             self._look_at_gate()
             self._keep()
@@ -278,7 +283,6 @@ class Supervisor:
                     return False
                 if is_gone and self.folder.request() is None:
                     return False
-            time.sleep(_LOOK_FOR_PROMPT)
         self.request = request
         self._keep()
         assert self._pipe is not None

@@ -122,22 +122,26 @@ class LoadedFiles:
         admin = admin_policy_files(machine.settings.admin_policies(cwd))
         yield from _below((*policies, *admin))
         yield from _below((self._home, cwd / ".gemini"))
-        yield from _below(filter(None, map(source_of, _entries(self._home / "extensions"))))
+        for extension in _entries(self._home / "extensions"):
+            yield from _below(filter(None, [source_of(Path(extension.path))]))
         for folder in cwd.parents:
-            yield from (path for path in _entries(folder) if path.name.endswith(self._context))
+            for entry in _entries(folder):
+                if entry.name.endswith(self._context):
+                    yield Path(entry.path)
 
     def _names(self, root: Path) -> Iterator[tuple[str, object]]:
         """Yield the names in a project's folders, and when its context files were changed.
 
         The folders are read in Gemini CLI's order, the upper ones first.
         """
-        folders, count = deque([root]), 0
+        folders, count = deque([str(root)]), 0
         while folders and count < _MOST:
-            for path in _entries(folders.popleft()):
+            for entry in _entries(folders.popleft()):
                 count += 1
-                yield str(path), _stamp(path) if path.name.endswith(self._context) else None
-                if path.is_dir() and not path.is_symlink() and path.name not in _NOT_ENTERED:
-                    folders.append(path)
+                is_context = entry.name.endswith(self._context)
+                yield entry.path, _stamp(Path(entry.path)) if is_context else None
+                if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_ENTERED:
+                    folders.append(entry.path)
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
@@ -147,10 +151,11 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _entries(folder: Path) -> list[Path]:
-    """Return what is in a folder, sorted; nothing if it can't be read."""
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, sorted by name; nothing if it can't be read."""
     try:
-        return sorted(folder.iterdir())
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
 
