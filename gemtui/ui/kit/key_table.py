@@ -539,7 +539,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("decisions", "p", VIEW, "Tools", "Show the decision for each tool"),
         ("problem", "exclamation_mark", MOVE, "Finding", "Go to the next finding"),
         ("fix", "x", CHANGE, "Fix", "Apply the suggested fix"),
-        ("words", "w", CHANGE, "Words", "Add rules in words, such as deny git push"),
+        ("words", "w", CHANGE, "Sentences", "Write rules as sentences: edit only src, never push"),
         ("add", "a", CHANGE, "Add", "Add a rule in a form"),
         ("duplicate", "c", CHANGE, "Duplicate", "Duplicate this rule"),
         ("delete", "d,delete", CHANGE, "Delete", "Delete this rule (u undoes it)"),
@@ -611,7 +611,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
 
 FOOTER = (
     "review.send", "review.apply",
-    "levels.next", "levels.open", "rules.cursor_down", "rules.open", "policy.back", "policy.add",
+    "levels.next", "levels.open", "rules.cursor_down", "rules.open", "policy.back", "policy.words",
+    "policy.add",
     "policy.delete", "policy.save", "policy.suggest", "policy.history", "policy.try_call",
     "policy.run", "policy.undo", "policy.preview", "policy.levels", "policy.move_down",
     "policy.decisions", "policy.files", "policy.copy_command", "policy_history.stop",

@@ -33,7 +33,14 @@ _WHOSE = {
     Origin.SETTINGS: "listed in settings",
     Origin.ADMIN: "set by the administrator",
 }
-START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "policy.try_call")
+START_KEYS = (
+    "policy.words",
+    "policy.suggest",
+    "policy.add",
+    "policy.levels",
+    "policy.files",
+    "policy.try_call",
+)
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
