@@ -15,7 +15,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version as version_of_package
@@ -28,6 +28,7 @@ from msgspec import Struct, field
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
+from gemtui.agents import WORDS, other_roots
 from gemtui.checkpoints.usage import PRUNE_CHECKPOINTS, checkpoints_usage
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
@@ -73,11 +74,14 @@ from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions, require_readable
 from gemtui.sessions.catalog.stored_file import StoredFile
 from gemtui.sessions.store.projects import registry_problem
-from gemtui.sessions.store.store import Problem, StoreState
+from gemtui.sessions.store.shelf import agent_of_key
+from gemtui.sessions.store.store import UNREADABLE, Problem, StoreState
 from gemtui.stats.prices import load_prices
 from gemtui.text import clean_line, counted, size
 
 _SHOWN_PROBLEMS = 10
+_LOOKED_INTO = 20
+"""How many of the newest sessions of an agent are read, to find lines of unknown types."""
 _STATES = {
     StoreState.MISSING: "does not exist yet; Gemini CLI creates it when you first use it",
     StoreState.NO_FOLDER: "not a folder",
@@ -158,6 +162,7 @@ def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
     extension = extension_state(environ)
     yield "gemtui", _program()
     yield "store", _store(environ, home, store)
+    yield "agents", _agents(environ, store.files)
     yield "cli", _cli(environ, cli)
     yield "extension", _extension(environ, extension)
     yield "policies", look_at_policies(environ, cli.version)
@@ -266,6 +271,33 @@ def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
     registry = registry_problem(home)
     if registry is not None:
         section.problems.append(registry)
+    return section
+
+
+def _agents(environ: Mapping[str, str], files: Sequence[StoredFile]) -> Section:
+    """Report the other agents whose sessions are read, and lines that gemtui doesn't know."""
+    from gemtui.sessions.read.session_log import SessionLog
+
+    section = Section(name="agents", values={})
+    for agent, home in other_roots(environ):
+        of_agent = [file for file in files if agent_of_key(file.project_key) is agent]
+        of_agent.sort(key=lambda file: file.last_use or 0, reverse=True)
+        unknown = Counter[str]()
+        for file in of_agent[:_LOOKED_INTO]:
+            with suppress(*UNREADABLE), SessionLog.read(Path(file.name)) as log:
+                unknown.update(problem.what for problem in log.problems)
+        sessions = sum(not file.why_hidden for file in of_agent)
+        section.values[agent.value] = {
+            "home": str(home),
+            "sessions": sessions,
+            "problems": dict(unknown),
+        }
+        section.lines.append(
+            f"{WORDS[agent].program} ({home}): {counted(sessions, 'session')}; gemtui reads them, "
+            "but can't continue, fork or delete them"
+        )
+        for what, count in unknown.most_common(_SHOWN_PROBLEMS):
+            section.lines.append(f"{counted(count, 'line')} of the newest sessions: {what}")
     return section
 
 

@@ -187,6 +187,7 @@ def _message_rows(log: SessionLog, summary: Summary, *, raw: str | None) -> Iter
         "title": summary.title,
         "project": summary.project,
         "kind": summary.kind.value,
+        "agent": summary.agent.value,
         "parent": summary.parent,
         "started": iso(summary.started),
         "updated": iso(summary.updated),

@@ -25,6 +25,8 @@ from tests.cli.shapes import fits
 from tests.fake_cli import FakeCli
 from tests.rows import each_row
 from tests.runs.test_listing import add_run, unended
+from tests.sessions.agents import claude_session
+from tests.sessions.stores import append, uuid
 
 
 @pytest.fixture(autouse=True)
@@ -247,3 +249,17 @@ def test_a_long_name_of_a_row_is_followed_by_a_blank(
     usage = CheckpointsUsage(folder=tmp_path, projects=1, bytes=1200)
     monkeypatch.setattr("gemtui.commands.doctor.checkpoints_usage", lambda _: usage)
     assert f"checkpoints {tmp_path}: 1 project, 1.2 kB" in gemtui("doctor").out
+
+
+def test_other_agents_are_told_with_lines_that_nobody_knows(
+    gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = claude_session(tmp_path, uuid(1))
+    append(path, {"type": "brand-new", "uuid": "n", "sessionId": uuid(1)})
+
+    assert "Claude Code" in gemtui.ok("doctor").out
+    report = gemtui("doctor --json").json["agents"]["claude"]
+
+    assert (report["home"], report["sessions"]) == (str(tmp_path / ".claude"), 1)
+    assert [count for what, count in report["problems"].items() if "brand-new" in what] == [1]
