@@ -251,7 +251,7 @@ class RunBudget:
             )
         spent, limit, day = self._spent.cost, self._limit, self._day
         if limit is not None and spent >= limit:
-            return f"This run has cost {dollars_text(round(spent, 2))} of {dollars_text(limit)}"
+            return f"This run has cost {_sum_text(spent)} of {dollars_text(limit)}"
         if day is None:
             return None
         if self._day_problem is not None:
@@ -263,7 +263,7 @@ class RunBudget:
                 "prices.toml"
             )
         if spent + self._others.cost >= day:
-            today = dollars_text(round(spent + self._others.cost, 2))
+            today = _sum_text(spent + self._others.cost)
             return f"Today's sessions have cost {today} of {dollars_text(day)} (setting day_budget)"
         return None
 
@@ -311,3 +311,8 @@ def _has_results(log: SessionLog) -> bool:
         if message.author is Author.MODEL:
             return message.calls > 0
     return False
+
+
+def _sum_text(amount: float) -> str:
+    """Format a sum of US dollars, with enough digits that a small one isn't zero."""
+    return dollars_text(round(amount, 2 if amount >= 1 else 4))

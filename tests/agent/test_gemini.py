@@ -331,7 +331,7 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> N
     events = await collect(missing.run("x", AgentOptions(cwd=tmp_path)))
     assert types(events) == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
-    assert "gemini was not found" in events[1].payload.message
+    assert "Gemini CLI is not on PATH" in events[1].payload.message
 
 
 async def test_a_long_line_and_a_flood_lose_nothing(run: Run, tmp_path: Path) -> None:

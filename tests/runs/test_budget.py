@@ -174,6 +174,14 @@ def test_an_answer_beyond_the_budget_ends_and_no_call_follows(
         assert watched.exceeded() == "This run has cost $0.70 of $0.50"
 
 
+def test_a_small_cost_is_not_told_as_zero(run: Callable[..., BudgetedRun]) -> None:
+    working = run(budget=0.001)
+    with working.watched() as watched:
+        working.stores(answered(0.0012, toolCalls=[]))
+        assert not watched.may_prompt()
+        assert watched.exceeded() == "This run has cost $0.0012 of $0.001"
+
+
 def test_no_prompt_is_sent_once_the_budget_is_used_up(run: Callable[..., BudgetedRun]) -> None:
     working = run(budget=0.5)
     with working.watched() as watched:

@@ -504,6 +504,8 @@ _PROSE = (
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Render a tool's result, or the reason it failed, as the body of its card."""
     reason = only_reason(call)
+    if reason and folded and is_denied_by_user(call):
+        return Body(hidden=line_count(reason), more=True)
     if reason:
         return text_rows(reason, look, folded=folded, head=_ERROR_LINES, prose=True)
     rows = call_rows(call)
@@ -520,6 +522,15 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
         facts=body.facts or tuple(facts),
         note=body.note or flat(" ".join(notes)),
     )
+
+
+def is_denied_by_user(call: ToolCall) -> bool:
+    """Return whether the user's answer, or its absence, is why a call was not made.
+
+    The card words that itself; Gemini CLI's error only repeats it for the model.
+    """
+    refusals = (Consent.DENIED, Consent.STOPPED, Consent.ABANDONED)
+    return call.answer is not None and call.answer.consent in refusals
 
 
 _BESIDE = (RowRole.SUMMARY, RowRole.COUNT, RowRole.NOTE)

@@ -50,7 +50,7 @@ from gemtui.ui.draw.lines import (
 from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
 from gemtui.ui.draw.text_rows import draw_prose, line_count, text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.transcript.card import draw_card, draw_image
+from gemtui.ui.transcript.card import draw_card, draw_image, is_denied_by_user
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
@@ -223,11 +223,11 @@ def default_folded(block: Block) -> bool:
     """Return whether a block is folded by default.
 
     Thoughts and attachments are folded. So are tool calls, except todo lists and failures that are
-    not very long.
+    not very long, unless the user denied the call.
     """
     match block:
         case ToolCall():
-            if block.status.failed:
+            if block.status.failed and not is_denied_by_user(block):
                 return line_count(only_reason(block)) > _SHORT_FAILURE
             return not isinstance(block.display, TodosDisplay)
         case Thought() | Attachment():

@@ -9,6 +9,8 @@ import pytest
 
 from gemtui.transcript.call_text import call_text
 from gemtui.transcript.model import (
+    Answer,
+    Consent,
     DiffDisplay,
     Text,
     TextDisplay,
@@ -214,3 +216,13 @@ def test_what_a_card_shows_is_found(what: str, call: ToolCall, sought: list[str]
     assert [text for text in sought if text not in found] == [], what
     assert [text for text in sought if text not in shown] == [], what
     assert "." * 301 not in found
+
+
+def test_a_denial_by_the_user_is_told_once_and_the_error_for_the_model_when_unfolded() -> None:
+    error = "Tool execution blocked: The user said no: use b.py"
+    answer = Answer(consent=Consent.DENIED, reason="use b.py")
+    call = called("write_file", status=ToolStatus.DENIED, error=error, answer=answer)
+    folded, unfolded = ("\n".join(body(drawn(call, folded=folded))) for folded in (None, False))
+    assert "denied by you: use b.py" in folded
+    assert error not in folded
+    assert error in unfolded
