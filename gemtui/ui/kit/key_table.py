@@ -539,7 +539,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("decisions", "p", VIEW, "Tools", "Show the decision for each tool"),
         ("problem", "exclamation_mark", MOVE, "Finding", "Go to the next finding"),
         ("fix", "x", CHANGE, "Fix", "Apply the suggested fix"),
-        ("words", "w", CHANGE, "Sentences", "Write rules as sentences: edit only src, never push"),
+        ("words", "w", CHANGE, "Words", "Write rules as sentences: edit only src, never push"),
         ("add", "a", CHANGE, "Add", "Add a rule in a form"),
         ("duplicate", "c", CHANGE, "Duplicate", "Duplicate this rule"),
         ("delete", "d,delete", CHANGE, "Delete", "Delete this rule (u undoes it)"),
