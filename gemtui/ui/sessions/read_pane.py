@@ -570,7 +570,7 @@ class ReadPane(Vertical):
         if view.word:
             said.insert(0, view.word)
         if view.found.query:
-            said.append(f"match {view.found}" if view.found.total else str(view.found))
+            said.append(f"match {view.found}" if view.found.current else str(view.found))
         if view.following:
             how = "following" if self.polling is None else self.polling.partition(":")[0]
             said.append(f"{glyphs_of(self.app).newer} {how}")

@@ -71,7 +71,9 @@ class FindState(Struct, frozen=True, kw_only=True):
         more = "+" if self.full or not self.done else ""
         if not self.total:
             return "no match" if self.done else "searching"
-        return f"{self.current or '-'} of {self.total}{more}"
+        if not self.current:
+            return f"counting: {self.total:,} so far"
+        return f"{self.current} of {self.total}{more}"
 
 
 NOTHING = FindState()

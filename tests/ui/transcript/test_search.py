@@ -55,7 +55,7 @@ def test_a_hit_before_the_cursor_is_chosen_only_when_all_are_known() -> None:
     made = TranscriptSearch("parser", (2, 0))
     hits = list(find(TALK.now(), "parser"))
     made.add(hits[:3], done=False)
-    assert str(made.found) == "- of 3+"
+    assert str(made.found) == "counting: 3 so far"
     made.add(hits[3:], done=True)
     assert str(made.found) == "7 of 7"
 
