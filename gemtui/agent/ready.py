@@ -36,7 +36,8 @@ class ReadyCli:
 
     def is_usable(self) -> bool:
         """Return whether the CLI waits, and is as if it were started now. Blocking."""
-        return self.folder.accepts_prompt and not self._changed()
+        is_waiting = self.folder.accepts_prompt and self.supervisor.poll() is None
+        return is_waiting and not self._changed()
 
     def send(self, prompt: str, request: Request, files: Mapping[str, str]) -> bool:
         """Send the prompt; return False if the CLI can't be used for this run.

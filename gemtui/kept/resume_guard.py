@@ -49,7 +49,7 @@ class SessionKeeper:
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
-        self._has_looked = False
+        self._has_looked = self._is_rid_of_ghost = False
         self._looked = 0.0
 
     def check(self) -> float:
@@ -61,7 +61,7 @@ class SessionKeeper:
         if self._has_looked:
             return _AFTER_OUTPUT
         if self._folder.is_waiting:
-            if time.monotonic() - self._looked >= _COMPLETE:
+            if not self._is_rid_of_ghost and time.monotonic() - self._looked >= _COMPLETE:
                 self._looked = time.monotonic()
                 self._remove_complete_ghosts()
             return _COMPLETE
@@ -75,6 +75,7 @@ class SessionKeeper:
         newest = [changed_at(path) for path in _ghosts(self._kept)]
         if newest and time.time() - max(newest) >= _COMPLETE:
             self._remove_ghosts()
+            self._is_rid_of_ghost = True
 
     def close(self) -> Aftermath:
         """Compare the session's files with their copies, and restore what is missing.

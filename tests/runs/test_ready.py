@@ -211,6 +211,7 @@ def test_what_a_killed_supervisor_left_is_removed_later(
     for pid in (ready.supervisor.pid, supervisor_of(folder), owner.cli):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not process_tree.owner_lives(owner))
+    until(lambda: not ready.is_usable())
     prune_runs(runs_dir())
     assert folder.path.exists(), "it is too new to be sure"
     hour_ago = time.time() - HOUR

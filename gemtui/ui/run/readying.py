@@ -17,7 +17,7 @@ from gemtui.ui.run.registry import RunRegistry
 
 _PAUSE = 0.3
 """Seconds without a further change until Gemini CLI is started."""
-_LOOK = 3.0
+_LOOK = 5.0
 """Seconds between two checks that the waiting CLI can still be used."""
 
 
