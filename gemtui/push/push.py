@@ -210,7 +210,7 @@ def _columns(message: Message) -> dict[str, Any]:
         "model": message.model,
         "text": "\n\n".join(block.text for block in blocks if isinstance(block, Text | Notice)),
         "thoughts": "\n\n".join(
-            f"{block.subject}: {block.description}"
+            ": ".join(filter(None, (block.subject, block.description)))
             for block in blocks
             if isinstance(block, Thought)
         ),

@@ -138,7 +138,7 @@ def block_elements(block: Block) -> Iterator[str]:
         case Notice():
             yield f'<p dir="auto">{escape(clean(block.text))}</p>\n'
         case Thought():
-            yield f"<details><summary>Thought: {escape(clean_line(block.subject))}</summary>\n"
+            yield f"<details><summary>{escape(clean_line(block.heading))}</summary>\n"
             yield f"{_markdown(block.description)}</details>\n"
         case Image():
             yield _image(block, "Binary content")

@@ -72,7 +72,7 @@ def _block(block: Block) -> Iterator[str]:
         case Notice():
             yield _quoted(paragraph(clean(block.text)))
         case Thought():
-            subject_line = f"**Thought: {escaped(clean_line(block.subject))}**"
+            subject_line = f"**{escaped(clean_line(block.heading))}**"
             yield _quoted(f"{subject_line}\n\n{defused(clean(block.description))}")
         case Image():
             yield f"*Binary content: {escaped(image_words(block))}*"

@@ -75,7 +75,7 @@ def _block(block: Block) -> Iterator[str]:
         case Text() | Notice():
             yield from _lines(block.text)
         case Thought():
-            yield f"Thought: {clean_line(block.subject)}"
+            yield clean_line(block.heading)
             yield from _indented(block.description)
         case Image():
             yield f"Binary content: {image_words(block)}"

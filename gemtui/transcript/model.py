@@ -239,6 +239,11 @@ class Thought(Struct, frozen=True, kw_only=True):
     description: str
     time: datetime | None = None
 
+    @property
+    def heading(self) -> str:
+        """What stands above the description in exports."""
+        return f"Thought: {self.subject}" if self.subject else "Thought"
+
 
 class Notice(Struct, frozen=True, kw_only=True):
     """A message from the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""

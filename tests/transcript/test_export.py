@@ -697,3 +697,8 @@ def test_what_an_edit_writes_is_shown_to_the_last_character(export: Export) -> N
     edit = ToolCall(id="c", name="replace", args={}, status=ToolStatus.SUCCESS, display=diff)
     text = unescape(exported(export, answer(edit)))
     assert "+␛[8my⟨U+200B⟩␛[0m" in text
+
+
+def test_a_thought_without_a_subject_has_no_colon() -> None:
+    assert Thought(subject="", description="x").heading == "Thought"
+    assert Thought(subject="Plan", description="x").heading == "Thought: Plan"
