@@ -10,10 +10,13 @@ import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, AnyStr
+
+from gemtui import system
 
 _RANGE = 1 << 30
 """The most bytes to copy in one system call."""
@@ -64,7 +67,7 @@ def open_regular(path: Path) -> io.FileIO:
     """
     try:
         _require_file(path, path.stat().st_mode)
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        handle = os.open(path, os.O_RDONLY | system.OWN | system.AT_ONCE)
     except ValueError as error:  # a NUL in the name
         raise _not_a_path(path) from error
     stream = io.FileIO(handle)
@@ -194,14 +197,10 @@ def _locked_file(target: Path) -> tuple[IO[bytes], Path]:
 def _lock(handle: int, *, wait: bool = True) -> bool:
     """Lock an open file; return False if it isn't locked by this program then.
 
-    `wait`: wait for another program that has locked it. Windows and some file systems have no
-    locks.
+    `wait`: wait for another program that has locked it. Some file systems have no locks.
     """
-    with suppress(ImportError, OSError):
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
+    with suppress(OSError):
+        return system.lock(handle, wait=wait)
     return False
 
 
@@ -229,7 +228,7 @@ def remove_unfinished(path: Path) -> bool:
     Never raises.
     """
     with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | system.OWN | system.AT_ONCE | system.NO_LINK)
         try:
             if stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False):
                 path.unlink()
@@ -262,7 +261,7 @@ def close_folder(folder: Path) -> None:
     owns a folder whose mode has to be changed.
     """
     make_folder(folder)
-    if folder.stat().st_mode & 0o077:
+    if not is_private(folder):
         folder.chmod(0o700)
 
 
@@ -272,9 +271,9 @@ def make_private(path: Path) -> None:
     The file keeps its contents. Raises OSError, including when the file is a link.
     """
     close_folder(path.parent)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | system.OWN | system.NO_LINK, 0o600)
     try:
-        os.fchmod(handle, 0o600)
+        system.set_mode(handle, 0o600)
     finally:
         os.close(handle)
 
@@ -302,9 +301,10 @@ def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
     """
     if not special:
         _require_file(path, path.stat().st_mode)
-    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    handle = os.open(path, os.O_WRONLY | system.OWN | system.AT_ONCE)
     with os.fdopen(handle, "wb") as stream:
-        os.set_blocking(handle, True)
+        if sys.platform != "win32":
+            os.set_blocking(handle, True)
         stream.writelines(pieces)
 
 
@@ -313,8 +313,10 @@ def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
     made = os.fstat(stream.fileno())
     try:
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+            if sys.platform == "win32":
+                return False
             os.fchown(stream.fileno(), before.st_uid, before.st_gid)
-        os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode) & 0o777)
+        system.set_mode(stream.fileno(), stat.S_IMODE(before.st_mode) & 0o777)
     except PermissionError:
         return False
     return True
@@ -338,9 +340,10 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
     import shutil
 
     target.flush()
-    with suppress(AttributeError, OSError):  # macOS, or file systems without it: copied below
-        while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):
-            pass
+    if sys.platform == "linux":
+        with suppress(OSError):  # file systems without it: copied below
+            while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):
+                pass
     shutil.copyfileobj(source, target)
 
 
@@ -364,7 +367,7 @@ def move_without_replacing(source: Path, target: Path) -> None:
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
     """Keep a folder open in this context; yield its handle. Raises OSError."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = os.open(folder, os.O_RDONLY | system.FOLDER_ONLY | system.OWN)
     try:
         yield handle
     finally:
@@ -442,19 +445,11 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     The file is created if it doesn't exist. Yields whether the lock was acquired. `wait`: wait
     until the lock is free; if False, yield False at once when another process holds the lock. The
     operating system releases the lock when the process holding it ends, for whatever reason. Raises
-    OSError, and ImportError on Windows, which has no such locks.
+    OSError.
     """
-    import fcntl
-
-    how = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | system.OWN | system.NO_LINK, 0o600)
     try:
-        try:
-            fcntl.flock(handle, how)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield system.lock(handle, wait=wait)
     finally:
         os.close(handle)
 
@@ -474,7 +469,9 @@ def changed_at(path: Path) -> float:
 def is_private(path: Path) -> bool:
     """Return whether a path is a folder that only its owner can access. Never raises."""
     facts = stat_if_possible(path, follow=True)
-    return facts is not None and stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
+    if facts is None or not stat.S_ISDIR(facts.st_mode):
+        return False
+    return sys.platform == "win32" or not facts.st_mode & 0o077
 
 
 def resolved(path: Path) -> Path:

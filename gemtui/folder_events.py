@@ -10,10 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from struct import Struct
 
+from gemtui.system import OWN, refuse_on_windows
+
 _CHANGED = 0x2 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 """Entries that are written, moved, created or deleted, and the folder itself deleted or moved."""
 ATTRIBUTES = 0x4
 """Permissions and times, also when a file is only touched."""
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _EVENT = Struct("iIII")
 _READ = 65536
 
@@ -28,10 +31,11 @@ class FolderEvents:
     def __init__(self, more: int = 0) -> None:
         self._mask = _CHANGED | more
         self._folders: dict[int, Path] = {}
+        refuse_on_windows("inotify")
         self._libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(self._libc, "inotify_init1"):
             raise OSError("not Linux")
-        self._handle = self._checked(self._libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
+        self._handle = self._checked(self._libc.inotify_init1(OWN | _NONBLOCK))
 
     def _checked(self, result: int) -> int:
         if result < 0:

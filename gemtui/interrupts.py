@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from math import inf
 from types import FrameType
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+from gemtui.system import ENDING
+
+SIGNALS = ENDING
 _IMPORT = "<frozen importlib._bootstrap>"
 """The file name of the code that imports modules."""
 

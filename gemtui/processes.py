@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
+if sys.platform == "win32":
+    FOLDER = os.path.join(os.environ["SYSTEMROOT"], "System32")  # noqa: PTH118
 """The working directory of child processes; only root can create files in it."""
 
 
@@ -59,7 +61,9 @@ def at_terminal(
     running, gemtui ignores ctrl+c and ctrl+backslash, as a shell does, because the terminal sends
     these signals to both processes. Raises OSError.
     """
-    keys = (signal.SIGINT, signal.SIGQUIT)
+    keys = [signal.SIGINT]
+    if sys.platform != "win32":
+        keys.append(signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}
     try:
         return subprocess.call(words, executable=program, cwd=folder)

@@ -134,6 +134,8 @@ def with_answers(workers: Iterable[Worker], seconds: float) -> list[Worker]:
     `seconds`: how long to wait for the first.
     """
     by_file = {worker.fileno(): worker for worker in workers}
+    if sys.platform == "win32":
+        return [by_file[file] for file in select.select(by_file, [], [], seconds)[0]]
     poll = select.poll()
     for file in by_file:
         poll.register(file, select.POLLIN)
@@ -166,7 +168,7 @@ class ForkedCall(Generic[T]):
     def __init__(self, function: Callable[[], T]) -> None:
         self._answer, theirs = os.pipe()
         try:
-            self._child = os.fork()
+            self._child = _fork()
         except OSError:
             os.close(self._answer)
             os.close(theirs)
@@ -185,6 +187,12 @@ class ForkedCall(Generic[T]):
             with suppress(ChildProcessError):
                 os.waitpid(self._child, 0)
         return result
+
+
+def _fork() -> int:
+    if sys.platform == "win32":
+        raise OSError("Windows can't copy a process")
+    return os.fork()
 
 
 def _call(function: Callable[[], object], answer: int) -> NoReturn:
@@ -213,7 +221,7 @@ def _send(file: int, message: object, until: float | None) -> None:
         try:
             left = left[os.write(file, left) :]
         except BlockingIOError:
-            _wait(file, select.POLLOUT, until)
+            _wait(file, True, until)
 
 
 def _receive(file: int, until: float | None) -> Any:
@@ -230,7 +238,7 @@ def _read(file: int, size: int, until: float | None) -> bytes:
         try:
             part = os.read(file, min(size - len(data), _PART))
         except BlockingIOError:
-            _wait(file, select.POLLIN, until)
+            _wait(file, False, until)
             continue
         if not part:
             raise ConnectionError("the process has ended")
@@ -238,11 +246,17 @@ def _read(file: int, size: int, until: float | None) -> bytes:
     return bytes(data)
 
 
-def _wait(file: int, event: int, until: float | None) -> None:
-    """Wait until a file is ready for `event`. Raises TimeoutError at the time `until`."""
-    poll = select.poll()
-    poll.register(file, event)
-    if not poll.poll(None if until is None else max(until - monotonic(), 0) * 1000):
+def _wait(file: int, writes: bool, until: float | None) -> None:
+    """Wait until a file can be read or written. Raises TimeoutError at the time `until`."""
+    seconds = None if until is None else max(until - monotonic(), 0)
+    if sys.platform == "win32":
+        one = [file]
+        is_ready = any(select.select([] if writes else one, one if writes else [], [], seconds))
+    else:
+        poll = select.poll()
+        poll.register(file, select.POLLOUT if writes else select.POLLIN)
+        is_ready = bool(poll.poll(None if seconds is None else seconds * 1000))
+    if not is_ready:
         raise TimeoutError("the process takes too long")
 
 
@@ -262,9 +276,10 @@ def _main(function: str, grace: float) -> None:
 
 def _end_with_parent(grace: float) -> None:
     """Exit this process when its parent closes the connection or ends."""
-    poll = select.poll()
-    poll.register(0, select.POLLHUP)
-    poll.poll()
+    if sys.platform != "win32":
+        poll = select.poll()
+        poll.register(0, select.POLLHUP)
+        poll.poll()
     sleep(grace)
     os._exit(0)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any
 
 import orjson
 
+from gemtui import system
 from gemtui.errors import CliNotFound, reason_of
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
@@ -376,7 +376,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill all processes in the process's group, and reap the process itself."""
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        system.kill_group(process.pid)
     process.wait()
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from gemtui import system
 from gemtui.agent.run_folder import RUN_TAG, Owner, ProcessId, RunFolder
 
 _SET_CHILD_SUBREAPER = 36
@@ -201,7 +202,9 @@ def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
 
 def group_members(group: int) -> set[psutil.Process]:
     """Return all living processes of a process group."""
-    members = set()
+    members = set[psutil.Process]()
+    if sys.platform == "win32":
+        return members
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if os.getpgid(process.pid) == group and is_alive(process):
@@ -227,13 +230,13 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
     This process and its group are never signalled.
     """
-    ours = os.getpgid(0)
     for process in processes:
         if process.pid == os.getpid():
             continue
-        with suppress(psutil.Error, OSError):
-            if os.getpgid(process.pid) == process.pid != ours and process.is_running():
-                os.killpg(process.pid, number)
+        if sys.platform != "win32":
+            with suppress(psutil.Error, OSError):
+                if os.getpgid(process.pid) == process.pid != os.getpgid(0) and process.is_running():
+                    os.killpg(process.pid, number)
         with suppress(psutil.Error, OSError):
             process.send_signal(number)
 
@@ -274,7 +277,7 @@ def end_processes(
             break
         if passed >= grace or at_once():
             grace = min(grace, passed)
-            send(left, signal.SIGKILL)
+            send(left, system.KILL)
         else:
             send(left - seen, signal.SIGTERM)
         seen |= left

@@ -24,6 +24,7 @@ from typing import Any, TypedDict, TypeVar
 import msgspec
 import orjson
 
+from gemtui import system
 from gemtui.errors import reason_of
 from gemtui.files import path_exists, read_small, stat_if_possible, write_whole
 from gemtui.jsonfile import read_object
@@ -321,7 +322,7 @@ class RunFolder:
         if facts is None:
             return False
         private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
-        return private and facts.st_uid == os.geteuid() and folder.name.startswith(self._prefix)
+        return private and facts.st_uid == system.user() and folder.name.startswith(self._prefix)
 
     def _keep(self, report: Path) -> None:
         with suppress(OSError):
@@ -479,4 +480,4 @@ class RunFolder:
 
 def open_private(path: Path) -> int:
     """Open a private file for appending; return its file descriptor."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | system.NO_LINK, 0o600)

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gemtui import system
 from gemtui.agent.detect import is_older
 from gemtui.errors import reason_of
 from gemtui.files import is_file, path_exists, read_small, resolved
@@ -44,7 +45,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
     """
     if is_older(version, CHECKED_SINCE):
         return None
-    if os.geteuid() != 0 and not os.path.lexists(path):
+    if system.user() != 0 and not os.path.lexists(path):
         return "Gemini CLI accepts a settings file for a single run only if root owns the file"
     for folder in _on_the_way(path):
         reason = _unsafe(folder)

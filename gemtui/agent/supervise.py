@@ -30,6 +30,7 @@ from typing import IO, Protocol
 
 import psutil
 
+from gemtui import system
 from gemtui.agent import process_tree
 from gemtui.agent.output import TurnWatch
 from gemtui.agent.run_folder import (
@@ -47,7 +48,7 @@ from gemtui.agent.run_folder import (
 from gemtui.errors import GemtuiError, message_of, reason_of
 from gemtui.files import is_folder, size_of
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS = system.ENDING
 CHECK_PAUSE = 0.02
 """Seconds between two checks of the child, the abort file and the limits."""
 _LONGEST = 0.25
@@ -234,7 +235,8 @@ class Supervisor:
         """Do the work of `run`; called in a child process of the guardian (`guarded`)."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve_space()
         started = datetime.now(UTC)
@@ -482,7 +484,7 @@ class Supervisor:
         left = process_tree.alive(targets | self._targets(child))
         if left or child.poll() is None:
             self._killed = True
-            process_tree.send(left, signal.SIGKILL)
+            process_tree.send(left, system.KILL)
         self._ended_others = self._sweep(child, targets)
 
     def _targets(self, child: subprocess.Popen[bytes]) -> set[psutil.Process]:
@@ -509,7 +511,7 @@ class Supervisor:
             if not left:
                 break
             others |= left - known
-            process_tree.send(left, signal.SIGKILL)
+            process_tree.send(left, system.KILL)
             time.sleep(CHECK_PAUSE)
         return len(others)
 
@@ -537,7 +539,7 @@ class Supervisor:
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
             time.sleep(CHECK_PAUSE)
-        process_tree.send(left, signal.SIGKILL)
+        process_tree.send(left, system.KILL)
 
     def _finish(self, code: int | None, started: datetime) -> None:
         self._close_gate()
@@ -589,6 +591,8 @@ def guarded(work: Callable[[], object]) -> bool:
     the process has only one thread. From then on, this process ignores the signals that end a run.
     Raises OSError if no process can be started.
     """
+    if sys.platform == "win32":
+        raise OSError(f"a run {system.NOT_ON_WINDOWS}")
     process_tree.adopt_strays()
     pid = os.fork()
     if pid == 0:
@@ -602,7 +606,8 @@ def _work(work: Callable[[], object]) -> None:
     """Call `work` in the child process and exit; never returns."""
     code = 1
     try:
-        os.setsid()
+        if sys.platform != "win32":
+            os.setsid()
         work()
         code = 0
     except BaseException:
@@ -613,6 +618,8 @@ def _work(work: Callable[[], object]) -> None:
 
 def _reap_until(pid: int) -> int:
     """Reap all children until the process `pid` has ended; return its wait status."""
+    if sys.platform == "win32":
+        return 1
     while True:
         ended, status = os.wait()
         if ended == pid:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gemtui import system
 from gemtui.checkpoints.store import (
     FILE,
     FOLDER,
@@ -35,11 +37,12 @@ TOP = b"./"
 """The name under which the project's root folder is stored."""
 LARGEST = 32_000_000
 """The largest file, in bytes, whose contents checkpoints store."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UNREAD = (
-    os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None
-)
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | system.FOLDER_ONLY | system.NO_LINK | system.OWN
+if sys.platform == "linux":
+    _UNREAD: int | None = os.O_PATH | _FOLDER
+else:
+    _UNREAD = None
+_READ = os.O_RDONLY | system.NO_LINK | system.AT_ONCE | system.OWN
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
 """A bit mask that makes any integer a positive one that SQLite can store."""
@@ -53,8 +56,9 @@ class ProjectFiles:
     """The files under one folder, which is kept open. Use this as a context manager."""
 
     def __init__(self, root: Path) -> None:
+        system.refuse_on_windows("undo")
         self.root = root
-        self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._handle = os.open(root, os.O_RDONLY | system.FOLDER_ONLY | system.OWN)
 
     def __enter__(self) -> ProjectFiles:
         return self
@@ -317,12 +321,12 @@ def _open_folder(name: bytes, handle: int) -> int:
 
 
 def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.NO_LINK | system.OWN
     handle = os.open(name, flags, 0o600, dir_fd=place)
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
         stream.flush()
-        os.fchmod(handle, mode)
+        system.set_mode(handle, mode)
         os.fsync(handle)
 
 

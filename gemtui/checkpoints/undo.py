@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
+from gemtui import system
 from gemtui.checkpoints.plan import DELETED, Action, Delta, Histories, Step, histories, plan_steps
 from gemtui.checkpoints.project_files import TOP, ProjectFiles
 from gemtui.checkpoints.store import (
@@ -556,7 +557,7 @@ def _remove_previews() -> None:
     """Remove the temporary checkpoints of previews that were killed."""
     for place in Path(gettempdir()).glob(f"{_PREVIEW}*"):
         with suppress(OSError):
-            is_ours = is_private(place) and place.stat().st_uid == os.geteuid()
+            is_ours = is_private(place) and place.stat().st_uid == system.user()
             if is_ours and has_checkpoints(place) and not is_in_use(place):
                 shutil.rmtree(place)
 

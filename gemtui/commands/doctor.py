@@ -180,11 +180,11 @@ def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
 
 
 def _program() -> Section:
-    system = os.uname()  # `platform.platform` may start a program
+    system = platform.uname()  # `platform.platform` may start a program
     values = {
         "version": version_of_package("gemtui"),
         "python": platform.python_version(),
-        "platform": f"{system.sysname} {system.release} {system.machine}",
+        "platform": f"{system.system} {system.release} {system.machine}",
     }
     line = f"{values['version']}, Python {values['python']}, {values['platform']}"
     return Section(name="gemtui", values=values, lines=[line])

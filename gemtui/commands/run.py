@@ -49,10 +49,11 @@ from gemtui.runs.gate.user_commands import report_failures
 from gemtui.runs.listing import asking_words, prune_runs, waiting_words
 from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
 from gemtui.runs.worktrees import require_new
+from gemtui.system import ENDING
 from gemtui.text import clean_line
 from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = ENDING
 _LOOK = 0.25
 """Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024

@@ -6,7 +6,6 @@ import asyncio
 import os
 import select
 import sys
-import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from gemtui import system
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
@@ -81,8 +81,10 @@ class AskingTerminal(Struct, frozen=True):
                     f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file"
                 )
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
+        if sys.platform == "win32":
+            raise click.UsageError(f"--ask with --json {system.NOT_ON_WINDOWS}")
         try:
-            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | system.OWN)
         except OSError:
             raise click.UsageError(NO_TERMINAL) from None
         return cls(terminal, terminal)
@@ -121,8 +123,11 @@ class AskingTerminal(Struct, frozen=True):
         """
         await asyncio.sleep(seconds)
         typed = bool(select.select([self.reading], [], [], 0)[0])
-        with suppress(termios.error):
-            termios.tcflush(self.reading, termios.TCIFLUSH)
+        if sys.platform != "win32":
+            import termios
+
+            with suppress(termios.error):
+                termios.tcflush(self.reading, termios.TCIFLUSH)
         return typed
 
     async def line(self) -> str | None:

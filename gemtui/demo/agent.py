@@ -24,6 +24,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from gemtui.system import ENDING
+
 DEMO_CLI = "0.61.0-demo"
 MODEL = "gemini-2.5-pro"
 
@@ -60,7 +62,7 @@ such as `@ROOT@` is replaced by its value in this run, and each `@ID1@` by a new
 
 def main(words: list[str]) -> int:
     """Behave like the CLI with these arguments; return the exit code it would return."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, _end)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-m", "--model", default=MODEL)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from gemtui import system
 from gemtui.agent.detect import Detected, is_older
 from gemtui.errors import CliNotFound, ExtensionError, reason_of
 from gemtui.extension.content import NAME, write
@@ -138,7 +138,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
             raise ExtensionError(f"{what} took longer than {LIMIT:g} s: try again") from None
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+                system.kill_group(process.pid)
             process.wait()
         output.seek(0)
         lines = output.read(_LONGEST).decode(errors="replace").split("\n")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -434,8 +435,9 @@ def terminal_of(pid: int) -> str | None:
         name = os.readlink(f"/proc/{pid}/fd/0")  # noqa: PTH115
         if name.startswith(("/dev/pts/", "/dev/tty")):
             return name
-    with suppress(psutil.Error, OSError):
-        return psutil.Process(pid).terminal()
+    if sys.platform != "win32":
+        with suppress(psutil.Error, OSError):
+            return psutil.Process(pid).terminal()
     return None
 
 

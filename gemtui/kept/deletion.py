@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemtui import system
 from gemtui.agents import Can, why_not
 from gemtui.errors import DeletionFailed, reason_of
 from gemtui.files import files_below, move_without_replacing, stat_if_possible
@@ -309,7 +310,7 @@ class Trash:
         handle = None
         with suppress(OSError):
             kind = getattr(os, "O_PATH", os.O_RDONLY)
-            handle = os.open(path, kind | os.O_NOFOLLOW | os.O_CLOEXEC)
+            handle = os.open(path, kind | system.NO_LINK | system.OWN)
         try:
             send2trash(path)
             place = None if handle is None else _path_of(handle)

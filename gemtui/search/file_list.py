@@ -20,6 +20,7 @@ from zlib import crc32
 import msgspec.msgpack
 from msgspec import Struct
 
+from gemtui import system
 from gemtui.sessions.catalog.file_in_use import identity
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
@@ -137,7 +138,7 @@ class FileList:
 
         `name`: as in `FileList`.
         """
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.OWN, 0o600))
         database = connect(path, wait=_WAIT)
         with database:
             database.executescript(f"begin; {_TABLES}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -336,8 +337,9 @@ def _asked(parent: Parent) -> tuple[Path, Path]:
     programs.
     """
     home, folder = parent.receive()
-    with suppress(OSError):
-        os.nice(5)
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.nice(5)
     return home, folder
 
 

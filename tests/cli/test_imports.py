@@ -67,6 +67,7 @@ def test_help_loads_nothing_of_the_core() -> None:
         "gemtui.commands.shared_options",
         "gemtui.errors",
         "gemtui.files",
+        "gemtui.system",
     }
     assert not loaded & {"orjson", "platformdirs", "sqlite3", "watchfiles", "psutil", "asyncio"}
 

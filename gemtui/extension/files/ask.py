@@ -48,6 +48,8 @@ def _check_peer(gate: socket.socket) -> None:
 
 def _ask(live: str, pid: str, event: bytes) -> bytes:
     """Return the answer. Raises OSError and ValueError if there is none."""
+    if sys.platform == "win32":
+        raise OSError("Windows has no such sockets")
     folder, name = os.path.split(os.environ["GEMTUI_GATE"])
     os.chdir(folder)  # the whole path may be too long for an address
     with socket.socket(socket.AF_UNIX) as gate:

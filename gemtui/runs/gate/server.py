@@ -19,6 +19,8 @@ from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
+from gemtui.system import NOT_ON_WINDOWS
+
 LARGEST = 64_000_000
 """The largest event, in bytes; larger ones get no answer."""
 _PIECE = 1024 * 1024
@@ -41,7 +43,7 @@ class GateServer:
 
     def __init__(self, path: Path, answer: AnswerEvent) -> None:
         self._answer = answer
-        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listening = _local_socket()
         self._closed = False
         try:
             with chdir(path.parent):  # the whole path may be too long for a socket address
@@ -84,6 +86,12 @@ class GateServer:
                     connection.sendall(line.encode("ascii") + b"\n")
 
 
+def _local_socket() -> socket.socket:
+    if sys.platform == "win32":
+        raise OSError(f"“Ask me” {NOT_ON_WINDOWS}")
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
 def _line(connection: socket.socket) -> bytes:
     """Read one line, up to a line feed.
 
@@ -105,6 +113,8 @@ def _is_gone(connection: socket.socket) -> bool:
 
     A waiting hook sends nothing more, so the connection becomes readable only if it is closed.
     """
+    if sys.platform == "win32":
+        return bool(select.select([connection], [], [], 0)[0])
     looking = select.poll()
     looking.register(connection, select.POLLIN)
     return bool(looking.poll(0))

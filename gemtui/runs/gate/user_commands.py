@@ -13,7 +13,6 @@ where NUMBER is the number of a question, or 0 if the run has ended.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gemtui import system
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import reason_of
 from gemtui.files import is_folder
@@ -202,7 +202,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                    system.kill_group(process.pid)
                 process.wait()
         stderr.seek(0)
         lines = stderr.read(_MOST_STDERR).decode("utf-8", "replace").split("\n")

@@ -234,6 +234,8 @@ def main(data: str, config: str, file: str) -> None:
     gemtui's data folder. `config`: its settings file; if this does not ask for checkpoints in all
     sessions, the event is only removed. `file`: the event.
     """
+    if sys.platform == "win32":
+        return
     with suppress(OSError):
         os.setsid()
     path = Path(file)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from gemtui import system
 from gemtui.agents import Agent
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.catalog.catalog import Snapshot
@@ -102,16 +103,21 @@ def _moment(text: bytes) -> float | None:
 def _ends(place: ChatFile) -> bytes:
     """Return the first and last bytes of a file; b"" if the file can't be read."""
     try:
-        handle = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(place.name, os.O_RDONLY | system.OWN | system.AT_ONCE)
     except OSError:
         return b""
     try:
         starts = sorted({0, max(0, place.size - _PEEK)})
-        return b"\n".join(os.pread(handle, _PEEK, start) for start in starts)
+        return b"\n".join(_piece(handle, start) for start in starts)
     except OSError:
         return b""
     finally:
         os.close(handle)
+
+
+def _piece(handle: int, start: int) -> bytes:
+    os.lseek(handle, start, os.SEEK_SET)
+    return os.read(handle, _PEEK)
 
 
 def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:

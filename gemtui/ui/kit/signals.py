@@ -23,7 +23,6 @@ import os
 import select
 import signal
 import sys
-import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -62,7 +61,7 @@ def exit_immediately(attributes: list[Any] | None) -> None:
 
     for number in SIGNALS:
         signal.signal(number, on_signal)
-    if _hangs_up(0):  # if SIGHUP was ignored until now, as under nohup, it never arrives
+    if sys.platform != "win32" and _hangs_up(0):  # under nohup, SIGHUP was ignored until now
         os._exit(128 + signal.SIGHUP)
 
 
@@ -89,7 +88,8 @@ class ExitSignals:
         threading.Thread(target=self._end_at_last, name="end", daemon=True).start()
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.signal(signal.SIGALRM, self._on_alarm)
+        if sys.platform != "win32":
+            signal.signal(signal.SIGALRM, self._on_alarm)
         threading.Thread(target=_watch_terminal, name="terminal", daemon=True).start()
 
     @property
@@ -102,7 +102,7 @@ class ExitSignals:
         if not self._code:
             self._code = 128 + number
             self._signalled.put(self._code)
-            signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
+            _set_alarm(GRACE)
             self._loop.call_soon_threadsafe(self._leave, self._code)
 
     def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
@@ -125,13 +125,22 @@ class ExitSignals:
 
 def cancel_alarm() -> None:
     """Cancel the alarm, because the app has exited."""
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    _set_alarm(0)
+
+
+def _set_alarm(seconds: float) -> None:
+    """Raise SIGALRM every so often; 0 ends that. Windows has only the last thread's end."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
 def terminal_attributes() -> list[Any] | None:
     """Return the terminal's `termios` attributes, or None if there is no terminal."""
-    with suppress(OSError, ValueError, termios.error):
-        return termios.tcgetattr(sys.__stdin__ or 0)
+    if sys.platform != "win32":
+        import termios
+
+        with suppress(OSError, ValueError, termios.error):
+            return termios.tcgetattr(sys.__stdin__ or 0)
     return None
 
 
@@ -140,8 +149,12 @@ def _restore(attributes: list[Any] | None) -> None:
 
     `attributes`: the attributes to set; None does nothing.
     """
+    if sys.platform == "win32":
+        return
     if attributes is None:
         return
+    import termios
+
     with suppress(OSError, ValueError, termios.error):
         termios.tcsetattr(sys.__stdin__ or 0, termios.TCSANOW, attributes)
         if select.select([], [2], [], 0)[1]:
@@ -153,7 +166,7 @@ def _watch_terminal() -> None:
 
     Not every system does this by itself.
     """
-    if _hangs_up():
+    if sys.platform != "win32" and _hangs_up():
         os.kill(os.getpid(), signal.SIGHUP)
 
 
@@ -165,6 +178,8 @@ def _hangs_up(timeout: int | None = None) -> bool:
     `timeout`: the milliseconds after which to return False; None waits forever.
     """
     stream = sys.__stdin__
+    if sys.platform == "win32":
+        return False
     if stream is None or not (_is_terminal(stream.fileno()) or DRIVER in os.environ):
         return False
     poll = select.poll()
@@ -174,6 +189,10 @@ def _hangs_up(timeout: int | None = None) -> bool:
 
 def _is_terminal(handle: int) -> bool:
     """Return whether a file descriptor belongs to a terminal, even to one that has hung up."""
+    if sys.platform == "win32":
+        return False
+    import termios
+
     try:
         termios.tcgetattr(handle)
     except termios.error as error:
@@ -196,15 +215,16 @@ class JobControl:
         self._app, self._leaving = app, leaving
         self._loop = asyncio.get_running_loop()
         self._stopping = self._continued = False
-        signal.signal(signal.SIGTSTP, self._on_stop)
-        signal.signal(signal.SIGCONT, self._on_continue)
+        if sys.platform != "win32":
+            signal.signal(signal.SIGTSTP, self._on_stop)
+            signal.signal(signal.SIGCONT, self._on_continue)
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         if self._app.handed_over:
             # Another program, such as an editor, is in the foreground and stops the whole job. It
             # has the terminal, so there is nothing to restore.
             with _stopping_by_default():
-                os.kill(os.getpid(), signal.SIGTSTP)
+                _stop_job(os.getpid())
         else:
             self._loop.call_soon_threadsafe(self._app.call_later, self.suspend)
 
@@ -225,7 +245,7 @@ class JobControl:
         self._app.app_suspend_signal.publish(self._app)
         driver.suspend_application_mode()
         with _stopping_by_default():
-            os.kill(0, signal.SIGTSTP)
+            _stop_job(0)
             stopped = self._continued
             self._wait_for_foreground()
         self._stopping = False
@@ -254,6 +274,8 @@ class JobControl:
 
         This happens if the user has resumed gemtui in the background with `bg`.
         """
+        if sys.platform == "win32":
+            return
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False
             os.kill(0, signal.SIGTTOU)
@@ -267,7 +289,8 @@ class JobControl:
             return
         if self._leaving():
             # The shell has the terminal, so setting its modes now would disturb the shell.
-            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            if sys.platform != "win32":
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             vars(driver)["attrs_before"] = None
             return
         driver.resume_application_mode()
@@ -277,6 +300,9 @@ class JobControl:
 
 @contextmanager
 def _stopping_by_default() -> Iterator[None]:
+    if sys.platform == "win32":
+        yield
+        return
     handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:
         yield
@@ -284,8 +310,15 @@ def _stopping_by_default() -> Iterator[None]:
         signal.signal(signal.SIGTSTP, handler)
 
 
+def _stop_job(pid: int) -> None:
+    if sys.platform != "win32":
+        os.kill(pid, signal.SIGTSTP)
+
+
 def _in_foreground() -> bool:
     """Return whether this process's job is in the foreground; True if that is unknown."""
+    if sys.platform == "win32":
+        return True
     try:
         return os.tcgetpgrp((sys.__stdin__ or sys.stdin).fileno()) == os.getpgrp()
     except (OSError, ValueError):

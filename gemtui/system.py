@@ -1,0 +1,89 @@
+"""What differs between operating systems: flags for opening files, signals, locks, modes.
+
+On Windows, gemtui reads sessions and edits policies; what it can't do there yet is refused with
+`NOT_ON_WINDOWS`. Nothing here has been tried on Windows itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+if sys.platform == "win32":
+    import msvcrt
+    from contextlib import suppress
+    from time import sleep
+
+    OWN = os.O_BINARY | os.O_NOINHERIT
+    AT_ONCE = NO_LINK = FOLDER_ONLY = 0
+    ENDING = (signal.SIGTERM, signal.SIGBREAK, signal.SIGINT)
+    KILL = signal.SIGTERM
+    _LOCK_AGAIN = 0.05
+else:
+    import fcntl
+
+    OWN = os.O_CLOEXEC
+    """Opens a file for this process alone, with its bytes as they are."""
+    AT_ONCE = os.O_NONBLOCK | os.O_NOCTTY
+    """Opens anything without waiting, as for a FIFO's other end, or taking it as the terminal."""
+    NO_LINK = os.O_NOFOLLOW
+    """Opens no link."""
+    FOLDER_ONLY = os.O_DIRECTORY
+    """Opens only a folder."""
+    ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    """The signals that ask a program to end."""
+    KILL = signal.SIGKILL
+    """The signal that ends a process at once."""
+
+NOT_ON_WINDOWS = "does not work on Windows yet: use gemtui in WSL"
+"""The end of the sentence with which gemtui refuses what it can't do on Windows."""
+
+
+def lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file until it is closed; return whether this process has the lock.
+
+    `wait`: wait until the lock is free. Raises OSError if the file system has no locks.
+    """
+    if sys.platform == "win32":
+        while True:
+            with suppress(OSError):
+                os.lseek(handle, 0, os.SEEK_SET)
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+                return True
+            if not wait:
+                return False
+            sleep(_LOCK_AGAIN)
+    else:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def set_mode(handle: int, mode: int) -> None:
+    """Set an open file's mode. On Windows, the user's profile folder protects files instead."""
+    if sys.platform != "win32":
+        os.fchmod(handle, mode)
+
+
+def user() -> int:
+    """Return the number of the user as whom this process acts; -1 on Windows."""
+    if sys.platform == "win32":
+        return -1
+    return os.geteuid()
+
+
+def refuse_on_windows(what: str) -> None:
+    """Raise OSError on Windows, with a sentence about `what` doesn't work there."""
+    if sys.platform == "win32":
+        raise OSError(f"{what} {NOT_ON_WINDOWS}")
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process group that a process leads; on Windows, the process. Raises OSError."""
+    if sys.platform == "win32":
+        os.kill(pid, KILL)
+    else:
+        os.killpg(pid, KILL)
