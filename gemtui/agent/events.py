@@ -221,7 +221,7 @@ def _payload(payload: Payload) -> dict[str, Any]:
         usage: dict[str, Any] = {"toolUses": values.pop("tool_uses")}
         tokens = values.pop("tokens")
         if tokens is not None:
-            usage["tokens"] = asdict(tokens)
+            usage["tokens"] = tokens.to_dict()
         values["usage"] = usage
     return {
         _camel(name): list(value) if isinstance(value, tuple) else value

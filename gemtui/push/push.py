@@ -13,7 +13,6 @@ from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from gemtui.errors import NotASession, PushError, SessionTooLarge
 from gemtui.jsonin import loads
@@ -215,7 +214,7 @@ def _columns(message: Message) -> dict[str, Any]:
             if isinstance(block, Thought)
         ),
         "attachments": [block.name for block in blocks if isinstance(block, Attachment)],
-        "tokens": asdict(usage),
+        "tokens": usage.to_dict(),
         "calls": [_call(block) for block in blocks if isinstance(block, ToolCall)],
     }
 

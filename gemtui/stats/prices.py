@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -19,17 +20,23 @@ from gemtui.transcript.usage import Usage
 
 FILE = "prices.toml"
 _MILLION = 1_000_000
+_DATE = re.compile(r"-20\d{6}\Z")
+"""The date of a version at the end of a model's name."""
 
 
 _Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Prices in US dollars per million tokens."""
+    """Prices in US dollars per million tokens.
+
+    `written`: of input that is written to a cache; None if it costs what other input does.
+    """
 
     input: _Dollars
     output: _Dollars
     cached: _Dollars
+    written: _Dollars | None = None
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,10 +65,12 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if price is None:
             return None
         rate: Rate = price.long if long and price.long is not None else price
-        cached = usage.cached or 0
-        fresh = (usage.input or 0) - cached + (usage.tool or 0)
+        cached, written = usage.cached or 0, usage.written or 0
+        fresh = (usage.input or 0) - cached - written + (usage.tool or 0)
         out = (usage.output or 0) + (usage.thoughts or 0)
-        return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
+        writing = rate.input if rate.written is None else rate.written
+        given = fresh * rate.input + cached * rate.cached + written * writing
+        return (given + out * rate.output) / _MILLION
 
     def context(self, model: str) -> int | None:
         """Return the most tokens that a prompt to the model can have; None if unknown."""
@@ -73,7 +82,8 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [model for model in models if self._of(model) is None]
 
     def _of(self, model: str) -> Price | None:
-        return self.models.get(model.removeprefix("models/"))
+        name = model.removeprefix("models/")
+        return self.models.get(name) or self.models.get(_DATE.sub("", name))
 
 
 class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -130,7 +130,7 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """Return the six token counts of a message; None if missing or implausible.
+    """Return the token counts of a message; None if missing or implausible.
 
     A count that is not a whole number makes all of them implausible.
     """

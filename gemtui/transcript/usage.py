@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 
-class Usage(Struct, frozen=True, gc=False):
+class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
     """The token counts of one model answer, or a sum of them.
 
-    None means unknown, and 0 a measured zero. `input` includes `cached`; `output` excludes
-    `thoughts`; total = input + output + thoughts + tool.
+    None means unknown, and 0 a measured zero. `input` includes `cached` and `written`, which was
+    written to the cache of Claude's API; `output` excludes `thoughts`; total = input + output +
+    thoughts + tool.
     """
 
     input: int | None = None
@@ -21,6 +22,14 @@ class Usage(Struct, frozen=True, gc=False):
     thoughts: int | None = None
     tool: int | None = None
     total: int | None = None
+    written: int | None = None
+
+    def to_dict(self) -> dict[str, int | None]:
+        """Return the counts as JSON; `written` only where an agent tells it."""
+        counts: dict[str, int | None] = asdict(self)
+        if self.written is None:
+            del counts["written"]
+        return counts
 
     @property
     def adds_up(self) -> bool:

@@ -16,6 +16,7 @@ import pytest
 
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
+from gemtui.stats.prices import load_prices
 from gemtui.transcript.model import (
     DiffDisplay,
     Dropped,
@@ -224,7 +225,14 @@ def test_a_session_has_its_title_and_cost(claude_recordings: Mapping[str, Record
         header = log.metadata
     (state,) = [line for line in path.read_text().splitlines() if "cost-state" in line][-1:]
     assert header["summary"] == TITLE
-    assert header["cost"] == json.loads(state)["totalCostUSD"] > 0
+    assert header["cost"] == json.loads(state)["totalCostUSD"]
+    prices, messages = load_prices(), messages_of(path)
+    costs = [
+        prices.cost(message.model or "", message.usage, long=False)
+        for message in messages
+        if message.usage is not None
+    ]
+    assert sum(cost or 0 for cost in costs) == pytest.approx(header["cost"])
 
 
 def test_a_subagent_has_a_session_of_its_own(claude_recordings: Mapping[str, Recording]) -> None:

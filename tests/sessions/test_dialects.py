@@ -127,6 +127,7 @@ def test_a_block_of_an_answer_has_the_usage_of_the_whole_answer() -> None:
     line["message"]["usage"] = usage
     found = record(claude, line)
     counts = {"input": 123, "output": 7, "cached": 20, "thoughts": 0, "tool": 0, "total": 130}
+    counts["written"] = 100
     assert (found["answer"], found["model"], found["tokens"]) == ("msg", "claude-fable-5", counts)
     assert [thought["description"] for thought in found["thoughts"]] == ["Hm"]
     call = {"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": "ls"}}

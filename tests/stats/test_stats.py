@@ -192,6 +192,17 @@ def test_long_prompts_cost_more() -> None:
     assert PRICES.cost("models/gemini-2.5-pro", usage, long=False) == short
 
 
+def test_what_is_written_to_a_cache_has_a_price_of_its_own(own: Path) -> None:
+    own.write_text("[models.claude-mine-5]\ninput = 1\noutput = 9\ncached = 0.1\nwritten = 4\n")
+    prices = load_prices(own)
+    usage = Usage(input=1_000_000, cached=500_000, written=250_000)
+    cost = prices.cost("claude-mine-5-20260131", usage, long=False)
+    assert cost == pytest.approx(0.25 + 0.05 + 1)
+    assert prices.cost("gemini-2.5-pro", Usage(input=10, written=10), long=False) == (
+        prices.cost("gemini-2.5-pro", Usage(input=10), long=False)
+    )
+
+
 def test_the_users_own_prices_come_first(own: Path) -> None:
     own.write_text("[models.mine]\ninput = 1\noutput = 2.5\ncached = 0\n")
     prices = load_prices(own)

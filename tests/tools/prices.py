@@ -1,7 +1,8 @@
 """Renew the table of prices before a release, from the one that the package litellm carries.
 
 `python -m tests.tools.prices WHEEL`, with the wheel that `pip download --no-deps litellm` has left.
-Only models that Gemini CLI knows are taken; those that the package lacks stay as they are.
+Only models that Gemini CLI knows are taken, and those of Claude Code by their names without a date;
+those that the package lacks stay as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _NAMES = {
     "output": "output_cost_per_token",
     "cached": "cache_read_input_token_cost",
 }
+_WRITTEN = "cache_creation_input_token_cost"
+_CLAUDE = re.compile(r"claude-(?!\d)[a-z]+-\d+(-\d{1,2})?")
 _LONG = "_above_200k_tokens"
 
 
@@ -39,8 +42,10 @@ def renewed(table: str, known: Mapping[str, Any], version: str, today: date) -> 
     """Return the table with the prices of `known`, and where they are from."""
     prices = tomllib.loads(table)["models"]
     older = set(prices)
-    for name in MODELS:
-        if (facts := known.get(f"gemini/{name}")) and "input_cost_per_token" in facts:
+    names = {name: f"gemini/{name}" for name in MODELS}
+    names |= {name: name for name in known if _CLAUDE.fullmatch(name)}
+    for name, theirs in names.items():
+        if (facts := known.get(theirs)) and "input_cost_per_token" in facts:
             prices[name] = dict(_price(facts))
             older.discard(name)
     source = f"# Source: litellm {version}; not in it, older: {', '.join(sorted(older)) or 'none'}."
@@ -54,6 +59,8 @@ def _price(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "context", facts["max_input_tokens"]
     full = {name: facts.get(key, facts[_NAMES["input"]]) for name, key in _NAMES.items()}
     yield from ((name, _dollars(each)) for name, each in full.items())
+    if _WRITTEN in facts:
+        yield "written", _dollars(facts[_WRITTEN])
     if _NAMES["input"] + _LONG in facts:
         long = {name: facts.get(key + _LONG, full[name]) for name, key in _NAMES.items()}
         yield "long", {name: _dollars(each) for name, each in long.items()}

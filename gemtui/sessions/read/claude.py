@@ -190,6 +190,7 @@ def _tokens(usage: object) -> Part | None:
         "thoughts": 0,
         "tool": 0,
         "total": given + output,
+        "written": written,
     }
 
 

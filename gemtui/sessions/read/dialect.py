@@ -18,7 +18,7 @@ The fields of a translated record:
   `resultDisplay` (a text, or `{fileDiff, fileName, filePath, originalContent, newContent,
   isNewFile}`).
 * `thoughts`: a list of `{subject, description, timestamp}`. `model`: its name.
-* `tokens`: `{input, output, cached, thoughts, tool, total}`; `input` includes `cached`.
+* `tokens`: `{input, output, cached, thoughts, tool, total, written}`, as in `Usage`.
 * `answer`: the id of the model's answer. The lines of an answer become one message; its tokens,
   which are repeated on each of them, count once.
 * `prompt`: True for what a person typed, nothing else. Only such a record begins a branch.
