@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cached_property, lru_cache
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -259,7 +260,7 @@ class ListEntry:
     label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
     the same for all sessions of a project. `title`: the user's name for the session, or else its
     own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
-    composed. `lower`: the same in lower case.
+    composed. `lower`: the same in lower case. `row`: its row unless it is below a parent session.
     """
 
     __slots__ = (
@@ -274,6 +275,7 @@ class ListEntry:
         "pinned",
         "plain",
         "project",
+        "row",
         "summary",
         "tags",
         "title",
@@ -306,6 +308,7 @@ class ListEntry:
         shown = (self.title, project, *self.models, *self.tags)
         self.plain = composed("\n".join((*shown, *self.unseen, summary.id)))
         self.lower = self.plain.lower()
+        self.row = SessionRow(self)
 
 
 class SessionRow(Struct, frozen=True):
@@ -406,6 +409,9 @@ def _entry(
     return ListEntry(summary, label, key, marks.get(summary.id), calls)
 
 
+_FIRST_ORDER = (Sort.UPDATED, False)
+
+
 class Listing:
     """A store's sessions, arranged according to a `View`.
 
@@ -468,7 +474,8 @@ class Listing:
                 entry = _entry(summary, key, labels, marks, calls)
             entries[key] = entry
         last = self._ordered  # read once, because the event loop may change it meanwhile
-        ordered = None if last is None else (last[0], _sort(entries.values(), *last[0]))
+        order = _FIRST_ORDER if last is None else last[0]
+        ordered = (order, _sort(entries.values(), *order))
         return _Prepared(sessions, marks, labels, entries, ordered)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
@@ -489,17 +496,20 @@ class Listing:
         `days`: adds day headings if the view is sorted by day; None adds no headings.
         """
         ordered = self._in_order(view)
-        scoped = [entry for entry in ordered if self._in_scope(entry, view)]
-        matching = _matching(scoped, view)
-        rows = (
-            _below_parents(matching) if view.hidden else [SessionRow(entry) for entry in matching]
-        )
+        open_entries = _open(ordered, view)
+        scoped, open_scoped = ordered, open_entries
+        if not view.everywhere and self._folders is not None:
+            scoped = [entry for entry in ordered if entry.summary.project in self._folders]
+            open_scoped = _open(scoped, view)
+        query = ListQuery(view.query)
+        matching = query.select(open_scoped)
+        rows = _below_parents(matching) if view.hidden else [entry.row for entry in matching]
         return Rows(
             rows=tuple(_below_headings(rows, view, days)),
             shown=len(matching),
-            total=len(_open(ordered, view)),
-            concealed=len(scoped) - len(_open(scoped, view)),
-            elsewhere=0 if matching else len(_matching(ordered, view)),
+            total=len(open_entries),
+            concealed=len(scoped) - len(open_scoped),
+            elsewhere=0 if matching else len(query.select(open_entries)),
         )
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
@@ -519,9 +529,6 @@ class Listing:
         if self._ordered is None or self._ordered[0] != wanted:
             self._ordered = (wanted, _sort(self._entries.values(), *wanted))
         return self._ordered[1]
-
-    def _in_scope(self, entry: ListEntry, view: View) -> bool:
-        return view.everywhere or self._folders is None or entry.summary.project in self._folders
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
@@ -544,10 +551,6 @@ def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
     if ListQuery(view.query).for_archived:
         return [entry for entry in entries if not entry.summary.hidden]
     return [entry for entry in entries if not entry.hidden]
-
-
-def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
-    return ListQuery(view.query).select(_open(entries, view))
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
@@ -689,8 +692,8 @@ def _heading(entry: ListEntry) -> Clean:
 
 
 _PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
-    Sort.UPDATED: lambda entry: entry.summary.when,
-    Sort.STARTED: lambda entry: entry.summary.started,
+    Sort.UPDATED: attrgetter("summary.when"),
+    Sort.STARTED: attrgetter("summary.started"),
     Sort.TITLE: lambda entry: entry.title.casefold() or None,
     Sort.PROJECT: lambda entry: entry.project.casefold(),
 }
@@ -710,7 +713,7 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
     else:
         pairs = [(column.number(entry.summary), entry) for entry in entries]
     dated = [pair for pair in pairs if pair[0] is not None]
-    dated.sort(key=lambda pair: pair[0], reverse=reverse is (sort in _A_FIRST))
+    dated.sort(key=itemgetter(0), reverse=reverse is (sort in _A_FIRST))
     return [entry for _, entry in dated] + [entry for key, entry in pairs if key is None]
 
 

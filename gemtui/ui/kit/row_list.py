@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rich.style import Style
@@ -72,7 +72,7 @@ class RowIndex(Generic[Item]):
         if height is None:
             self._tops = range(len(rows) + 1)
         else:
-            self._tops = [*accumulate((height(row, width) for row in rows), initial=0)]
+            self._tops = [*accumulate(map(height, rows, repeat(width)), initial=0)]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -87,25 +87,19 @@ class RowIndex(Generic[Item]):
         return self._kind.key(self.rows[place])
 
     @cached_property
-    def _by_key(self) -> Mapping[object, int]:
-        last = len(self.rows) - 1
-        return {self._kind.key(row): last - at for at, row in enumerate(reversed(self.rows))}
+    def _keys(self) -> list[object]:
+        return list(map(self._kind.key, self.rows))
 
     def find(self, key: object, near: int = -1) -> int | None:
         """Return the index of the row with this key, or None.
 
-        `near`: an index to check first, because the row is probably there. If it isn't there, a
-        mapping of all keys to indices is built once.
+        `near`: an index to check first, because the row is probably there.
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
-        if key is None:
+        if key is None or key not in self._keys:
             return None
-        try:
-            return self._by_key.get(key)
-        except TypeError:  # the key contains a mapping, so it isn't hashable
-            indexes = (at for at in range(len(self.rows)) if self.key(at) == key)
-            return next(indexes, None)
+        return self._keys.index(key)
 
     def nearest(self, place: int) -> int:
         """Return `place` or, if there is no such row, the closest index that has one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import takewhile
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ class SessionList(
         super().__init__(
             self._draw_hits,  # `strips` draws the other rows
             stops=_stops,
-            key=lambda row: row.key,
+            key=attrgetter("key"),
             height=row_height,
         )
         self.bar = bar

@@ -16,6 +16,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,11 @@ class Author:
     def leave(self, path: Path) -> None:
         """Let a file be as old as the last word in it."""
         os.utime(path, (self.clock.timestamp(),) * 2)
+
+    def exchange(self) -> Iterator[Record]:
+        """A prompt and its answer."""
+        yield self._user([{"text": f"{self._words(8).capitalize()}?"}])
+        yield self._answer(self._words(20))
 
     def turn(self) -> Iterator[Record]:
         """A prompt, up to six answers that call tools, and the last answer."""
@@ -193,6 +199,19 @@ class Author:
 
     def _now(self) -> str:
         return f"{self.clock:%Y-%m-%dT%H:%M:%S}.{self.clock.microsecond // 1000:03}Z"
+
+
+def make_many(home: Path, sessions: int) -> int:
+    """As `make_store`, but each session is a prompt and an answer: many take little room."""
+    tmp = lay_out(home)
+    for index in range(sessions):
+        name = PROJECTS[index % len(PROJECTS)]
+        start = NOW - timedelta(minutes=index * 4 + 40)
+        author = Author(index, project=SOURCE / name, start=start)
+        path = tmp / name / "chats" / f"session-{start:%Y-%m-%dT%H-%M}-{author.id[:8]}.jsonl"
+        path.write_bytes(_lines(chain(author.head(), author.exchange())))
+        author.leave(path)
+    return sessions
 
 
 def make_session(folder: Path, *, size: int, seed: int = 1, start: datetime = NOW) -> Path:

@@ -20,7 +20,7 @@ from tests.tools.bench.starting import environ, fill_cache
 RULES, RECORDS, SECONDS = 300, 1_000, 4
 FRAME = 1 / 60
 SILENCE, LONGEST = 1.5, 8.0
-ENTER, DOWN, END, QUIT = "\r", "j", "\x1b[F", "\x11"
+ENTER, DOWN, END, ESCAPE, QUIT = "\r", "j", "\x1b[F", "\x1b", "\x11"
 
 
 class _Watched:
@@ -124,6 +124,8 @@ def _list(sessions: int, app: _Watched, _home: Path) -> dict[str, float]:
         ("grouped", "g"),
         ("ungrouped", "g"),
         ("reversed", "S"),
+        ("counted", "t"),
+        ("no longer counted", ESCAPE),
         ("narrowed", "/", "p", "a"),
         ("left for the run pane", ENTER, "2"),
     ):
