@@ -28,6 +28,8 @@ from gemtui.ui.run.labels import call_row, ending_text, write_row
 from gemtui.ui.run.live_run import LiveRun
 
 EndRow = ToolCall | FileWrite
+_SHARE = 4
+"""The rows take up at most a quarter of the screen's height."""
 _SHORTER = {"run.undo_to": "undo"}
 """Labels of keys that are shorter than usual, by the key's id."""
 
@@ -215,6 +217,7 @@ class EndCard(Vertical):
         text = ending_text(run, glyphs)
         rows.show(run)
         rows.display, words.display = bool(rows.shown), text is not None
+        rows.styles.height = min(len(rows.shown), self.app.size.height // _SHARE)
         words.update(text or "")
         hints = [Content.styled(f"{first}, then:", "dim")] if first else []
         hints += [key_hint(BY_ID[id], glyphs, label=_SHORTER.get(id, "")) for id in keys]

@@ -67,7 +67,7 @@ class RunKeys(RunPart):
             case "stderr" | "copy_command" | "files" | "review" | "comment":
                 return run is not None
             case "revert":
-                return isinstance(self._row, FileWrite)
+                return run is not None and self._row is not None and bool(run.files.rows)
             case "undo_to" | "fork":
                 return run is not None or self._next.options.resume is not None
             case "allow":
@@ -180,9 +180,11 @@ class RunKeys(RunPart):
         """Revert the file under the cursor of the card, after asking."""
         from gemtui.ui.review.screen import revert_file
 
-        run, row = self.screen.run_shown, self._row
-        if run is not None and isinstance(row, FileWrite):
-            await revert_file(self.screen.gemtui, _subject(run), Path(row.path))
+        app, run, row = self.screen.gemtui, self.screen.run_shown, self._row
+        if not isinstance(row, FileWrite):
+            app.show_message("Go to a file to revert it.")
+        elif run is not None:
+            await revert_file(app, _subject(run), Path(row.path))
             await run.files.recompute()
 
     @property
@@ -204,7 +206,7 @@ class RunKeys(RunPart):
     def action_comment(self) -> None:
         """Begin a line of the prompt that comments on the file or call under the cursor."""
         panes, text = self.screen.panes, self.screen.prompt.text
-        row = self._row if panes.card.rows.has_focus else panes.view.page.block
+        row = panes.view.page.block if panes.view.has_focus else self._row
         self._write("\n".join(filter(None, (text, comment_on(row, self.folder)))))
 
     # --- details -------------------------------------------------------------------------------
