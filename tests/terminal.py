@@ -108,6 +108,12 @@ class Terminal:
         self.raw += data
         return bool(data)
 
+    def read_for(self, seconds: float) -> None:
+        """Read as long as a person needs before a key counts as an answer."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.read(left)
+
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Read until `holds`; the screen is in the error if it never does."""
         end = time.monotonic() + PATIENCE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from functools import partial
 
 import pytest
@@ -64,9 +63,7 @@ class Talk(Terminal):
     def replies(self, question: str, line: str) -> None:
         """Answer once a question can have been read; what is typed before does not count."""
         self.hears(question)
-        end = time.monotonic() + 2 * QUIET
-        while (left := end - time.monotonic()) > 0:
-            self.read(left)
+        self.read_for(2 * QUIET)
         self.says(line)
 
 

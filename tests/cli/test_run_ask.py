@@ -9,7 +9,6 @@ import os
 import struct
 import sys
 import termios
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -48,9 +47,7 @@ def ready(terminal: Terminal, number: int) -> None:
     """Wait until a question can be answered for the n-th time; what is typed before is dropped."""
     wanted = "x stop run:"
     terminal.until(lambda: terminal.text.count(wanted) == number, f"{number} times {wanted}")
-    end = time.monotonic() + 2 * QUIET
-    while (left := end - time.monotonic()) > 0:
-        terminal.read(left)
+    terminal.read_for(2 * QUIET)
 
 
 @pytest.mark.usefixtures("relaunching")
