@@ -643,7 +643,7 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         screen = me.app.screen
         assert isinstance(screen, RunScreen)
         await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
-        await me.sees("p Allow it")
+        await me.sees("p allow it")
         screen.view.focus()
         await me.press("p")
         form = await me.form()
