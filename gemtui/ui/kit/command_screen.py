@@ -16,7 +16,7 @@ from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.keys import KEYS, Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
-_LABEL = 15
+_LABEL = 16
 """Width of the command column in cells; a longer name shifts what follows it."""
 _NAMED = (Where.TRANSCRIPT, Where.RUN, Where.POLICY, Where.SESSIONS, Where.LIST)
 """Places whose commands are named on other screens, too."""

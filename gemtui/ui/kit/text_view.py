@@ -153,7 +153,7 @@ class RawText(Log, HalfPages):
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Split the text into lines of at most `width` cells, breaking at any character."""
+    """Split the text into lines of at most `width` cells, after blanks where possible."""
     return [piece for line in text.split("\n") for piece in _pieces(line, width)]
 
 
@@ -163,6 +163,9 @@ def _pieces(line: str, width: int) -> Iterator[str]:
         end = start + width
         while end > start + 1 and cells(line[start:end]) > width:
             end -= 1
+        blank = line.rfind(" ", start + width // 2, end)
+        if end < len(line) and blank > 0:
+            end = blank + 1
         yield line[start:end]
         start = end
 
