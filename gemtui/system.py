@@ -19,6 +19,7 @@ if sys.platform == "win32":
     AT_ONCE = NO_LINK = FOLDER_ONLY = 0
     ENDING = (signal.SIGTERM, signal.SIGBREAK, signal.SIGINT)
     KILL = signal.SIGTERM
+    TELL = signal.SIGBREAK
     _LOCK_AGAIN = 0.05
 else:
     import fcntl
@@ -35,6 +36,8 @@ else:
     """The signals that ask a program to end."""
     KILL = signal.SIGKILL
     """The signal that ends a process at once."""
+    TELL = signal.SIGUSR1
+    """The signal with which one process of gemtui tells another something."""
 
 NOT_ON_WINDOWS = "does not work on Windows yet: use gemtui in WSL"
 """The end of the sentence with which gemtui refuses what it can't do on Windows."""

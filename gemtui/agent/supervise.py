@@ -154,10 +154,10 @@ class PromptPipe:
         self.reading, self._writing = os.pipe()
         self._sent = os.write(self._writing, first.encode())
         self._guardian = os.getpid()
-        signal.signal(signal.SIGUSR1, self._close)
+        signal.signal(system.TELL, self._close)
 
     def _close(self, _number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.signal(system.TELL, signal.SIG_IGN)
         os.close(self._writing)
 
     def send(self, prompt: Path) -> None:
@@ -172,7 +172,7 @@ class PromptPipe:
                 stdin.write(rest)
 
         if os.getppid() == self._guardian:
-            os.kill(self._guardian, signal.SIGUSR1)
+            os.kill(self._guardian, system.TELL)
         threading.Thread(target=write, daemon=True).start()
 
 
