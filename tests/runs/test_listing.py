@@ -18,6 +18,7 @@ import pytest
 from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
@@ -248,6 +249,12 @@ def test_the_newest_run_stays_whatever_it_takes(tmp_path: Path) -> None:
     add_run(tmp_path, "old", age=1)
     assert prune_runs(tmp_path, size=50_000) == 1
     assert [run.id for run in list_runs(tmp_path)] == ["new"]
+
+
+def test_a_run_behind_which_prompts_wait_stays(tmp_path: Path) -> None:
+    add_run(tmp_path, "new")
+    PromptQueue.of(add_run(tmp_path, "old", age=1)).add_prompt("one")
+    assert prune_runs(tmp_path, runs=1) == 0
 
 
 def test_clear_leaves_what_goes_on(tmp_path: Path, someone: Owner) -> None:

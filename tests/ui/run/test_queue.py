@@ -302,21 +302,6 @@ async def test_where_there_is_no_session_yet_a_key_begins_one(
         await me.all_done("go", "one", "two")
 
 
-async def test_a_run_behind_which_prompts_wait_is_not_removed(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
-    async with queuer(home, project, fake_cli, "wait") as me:
-        await me.queue("one")
-        await me.press("ctrl+c", "ctrl+c")
-        await me.ended()
-        await me.press("ctrl+n")
-        fake_cli(START, says("Other."), END)
-        await me.ask("other")
-        await me.sees("Other.", "✓ done")
-        await me.ended()
-        assert prune_runs(runs_dir(), runs=1) == 0
-
-
 async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:

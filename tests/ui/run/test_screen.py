@@ -438,7 +438,7 @@ async def test_a_stored_session_goes_on_in_the_run_pane(
         assert list(record.folder.path.glob("before-*.jsonl"))
 
 
-async def test_a_follow_up_is_followed_to_its_end(
+async def test_follow_ups_are_followed_to_their_end_after_a_stop_too(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     long = "\\\\n\\\\n".join(f"Line {number}." for number in range(60))
@@ -452,20 +452,15 @@ async def test_a_follow_up_is_followed_to_its_end(
         await me.sees("Bye.", "✓ done")
         await me.ended()
         assert me.pane.view.following
-
-
-async def test_a_stopped_run_is_followed_on(home: Path, project: Path, fake_cli: FakeCli) -> None:
-    long = "\\\\n\\\\n".join(f"Line {number}." for number in range(60))
-    fake_cli(START, says(long), "wait")
-    async with runner(home, project) as me:
-        await me.ask("much")
-        await me.sees("Line 59.")
+        fake_cli(START, says(f"Again.{long}"), "wait")
+        await me.ask("again")
+        await me.sees("Line 59.", "● running")
         await me.press("ctrl+c", "ctrl+c")
         await me.sees("◌ interrupted")
         await me.ended()
-        fake_cli(START, says("Bye."), END)
-        await me.ask("more")
-        await me.sees("Bye.", "✓ done")
+        fake_cli(START, says("Over."), END)
+        await me.ask("last")
+        await me.sees("Over.", "✓ done")
         assert me.pane.view.following
 
 
