@@ -236,6 +236,7 @@ class Supervisor:
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         if sys.platform != "win32":
+            signal.signal(signal.SIGUSR1, signal.SIG_DFL)  # see `PromptPipe`
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve_space()

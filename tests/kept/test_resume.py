@@ -224,6 +224,19 @@ def test_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKeeper)
     assert keeper.close() == Aftermath(ghosts=(ghost,))
 
 
+def test_the_ghost_of_a_cli_that_waits_goes_once_it_is_complete(
+    home: Home, keeper: SessionKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.folder.write("waiting.json", "{}")
+    ghost = home.ghost()
+    keeper.check()
+    assert ghost.exists(), "it may still be written to"
+    monkeypatch.setattr("gemtui.kept.resume_guard._COMPLETE", 0.0)
+    keeper.check()
+    assert not ghost.exists()
+    assert keeper.close() == Aftermath(ghosts=(ghost,))
+
+
 def test_what_a_run_adds_is_added_to_the_copy(home: Home, keeper: SessionKeeper) -> None:
     append(home.real, MORE)
     assert keeper.close() == Aftermath()

@@ -21,7 +21,7 @@ from gemtui.agent.detect import NEWEST
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.ready import ReadyCli
 from gemtui.agent.run_folder import Request
-from gemtui.paths import config_file, runs_dir
+from gemtui.paths import checkpoints_dir, config_file, runs_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.disk_usage import runs_usage
@@ -71,10 +71,12 @@ def test_a_waiting_cli_becomes_the_run_of_its_prompt(options: AgentOptions) -> N
     assert not list_runs(runs_dir())
     assert not broken_runs(runs_dir())
     assert runs_usage(runs_dir()).runs == 0
+    assert not checkpoints_dir().exists(), "changes until the prompt aren't those of the run"
     run = GeminiAdapter().start("hello", options, ready=ready)
     assert ended(run.folder).code == 0
     assert run.folder.path == ready.folder.path
     assert run.folder.stdout.read_text().startswith("hello")
+    assert any(checkpoints_dir().iterdir())
     ready.end()
     assert run.folder.abort_request() is None, "it is a run now"
     (listed,) = list_runs(runs_dir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,11 @@ _PAUSE = 0.3
 """Seconds without a further change until Gemini CLI is started."""
 _LOOK = 5.0
 """Seconds between two checks that the waiting CLI can still be used."""
+_LONG = 60.0
+"""Seconds after which another CLI takes the place of one that can't be used any more.
+
+If something changes more often, such as the project's files, none is started for this prompt.
+"""
 
 
 class Readying(RunPart):
@@ -73,6 +79,9 @@ class Readying(RunPart):
         wanted = self._wanted
         with suppress(GemtuiError, OSError):  # sending the prompt says what is wrong
             await asyncio.shield(self._registry.make_ready(wanted, seconds))
+        began, has_started = time.monotonic(), False
         while await self._registry.is_ready():
+            has_started = True
             await asyncio.sleep(_LOOK)
-        self._wanted = None
+        if not has_started or time.monotonic() - began >= _LONG:
+            self._wanted = None  # so that the next key starts one
