@@ -235,8 +235,8 @@ class Supervisor:
         """Do the work of `run`; called in a child process of the guardian (`guarded`)."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
+        signal.signal(system.TELL, signal.SIG_DFL)  # only the guardian gets it
         if sys.platform != "win32":
-            signal.signal(signal.SIGUSR1, signal.SIG_DFL)  # see `PromptPipe`
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve_space()

@@ -7,6 +7,7 @@ agents and context files, the names of the project's files, and the session that
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -62,8 +63,8 @@ def can_wait(options: AgentOptions, version: str | None, environ: Mapping[str, s
     which its file is named: its only file would seem to be empty until the prompt is sent
     (assets/gemini-cli.md#ghosts).
     """
-    is_new_enough = is_older(version, OLDEST) is False
-    if not is_new_enough or options.worktree or options.prompt_in_argv or options.sandbox:
+    is_known = sys.platform != "win32" and is_older(version, OLDEST) is False
+    if not is_known or options.worktree or options.prompt_in_argv or options.sandbox:
         return False
     if options.resume is not None:
         minute = f"{datetime.now(UTC):%Y-%m-%dT%H-%M}"
