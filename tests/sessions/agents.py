@@ -40,6 +40,35 @@ def claude_session(home: Path, id: str, **texts: str) -> Path:
     return logs.write(folder / f"{id}.jsonl", claude_lines(id, **texts))
 
 
+def claude_write(home: Path, id: str, file: Path, content: str) -> Path:
+    """Write a session of Claude Code that created a file."""
+    around = {"sessionId": id, "cwd": str(file.parent), "timestamp": logs.at(2)}
+    args = {"file_path": str(file), "content": content}
+    call = {"type": "tool_use", "id": "c", "name": "Write", "input": args}
+    reply = {"type": "tool_result", "tool_use_id": "c", "content": "created"}
+    result = {"type": "create", "filePath": str(file), "content": content, "structuredPatch": []}
+    first, *_ = claude_lines(id)[1:]
+    lines = [
+        first | around,
+        {
+            "parentUuid": "u1",
+            "type": "assistant",
+            "uuid": "a1",
+            "message": {"id": "m", "model": "claude-opus-5", "content": [call]},
+            **around,
+        },
+        {
+            "parentUuid": "a1",
+            "type": "user",
+            "uuid": "r1",
+            "message": {"role": "user", "content": [reply]},
+            "toolUseResult": result | {"originalFile": None},
+            **around,
+        },
+    ]
+    return logs.write(home / ".claude/projects/-work-app" / f"{id}.jsonl", lines)
+
+
 def claude_subagent(home: Path, caller: str, agent: str) -> Path:
     """Write the session of a subagent of a session of Claude Code."""
     lines = [line | {"isSidechain": True, "agentId": agent} for line in claude_lines(caller)]

@@ -18,14 +18,21 @@ from gemtui.kept.deletion import plan_deletion
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
 from gemtui.runs.undo.fork import fork_session
+from gemtui.runs.undo.undo import undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.listing import Listing, View
 from gemtui.sessions.catalog.query import parse_query, query_completions
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.store.watch import watch
 from tests.patience import PATIENCE
-from tests.sessions.agents import claude_session, claude_subagent, qwen_session
+from tests.sessions.agents import (
+    claude_session,
+    claude_subagent,
+    claude_write,
+    qwen_session,
+)
 from tests.sessions.stores import marker, session, uuid
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -166,6 +173,34 @@ def test_what_gemtui_cannot_do_with_an_agent_s_session_is_said(
 
     assert str(raised.value) == why_not(agent, can)
     assert WORDS[agent].program in str(raised.value)
+
+
+def test_an_undo_restores_the_files_of_a_session_and_leaves_its_chat(
+    home: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("new\n")
+    claude_write(home, uuid(7), project / "a.txt", "new\n")
+    written = Index(home / ".gemini", cache=None).find(uuid(7))
+
+    undone = undo_session(written, home=home / ".gemini")
+
+    assert not (project / "a.txt").exists()
+    assert undone.fork is None
+    assert why_not(Agent.CLAUDE, Can.FORK) in undone.notes[-1]
+    with pytest.raises(ForkFailed):
+        undo_session(written, files=False, home=home / ".gemini")
+
+
+def test_the_calls_of_other_agents_count_for_no_policy_of_gemini_cli(
+    home: Path, tmp_path: Path
+) -> None:
+    claude_write(home, uuid(7), tmp_path / "a.txt", "new\n")
+    snapshot = Index(home / ".gemini", cache=None).load()
+
+    assert [session.id for session in sessions_with_calls(snapshot)] == [uuid(7)]
+    assert sessions_with_calls(snapshot, agent=Agent.GEMINI) == ()
 
 
 def test_every_agent_has_its_words() -> None:

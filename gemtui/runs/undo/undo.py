@@ -17,6 +17,7 @@ from math import inf, nextafter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gemtui.agents import Can, why_not
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.review import Contents, PassingContents
 from gemtui.checkpoints.store import (
@@ -44,7 +45,7 @@ from gemtui.checkpoints.undo import (
     made_by_user,
     open_project,
 )
-from gemtui.errors import CheckpointsUnreadable, UndoError
+from gemtui.errors import CheckpointsUnreadable, ForkFailed, UndoError
 from gemtui.extension.live import AT_WORK, LiveFolder
 from gemtui.files import resolved
 from gemtui.interrupts import StopRequest
@@ -168,7 +169,8 @@ def undo_session(
 
     * `number`: the number of the prompt, counted from 1; None means the last one.
     * `files`: whether to restore the files.
-    * `chat`: whether to fork the session at this point; the original session is kept.
+    * `chat`: whether to fork the session at this point; the original session is kept. The chat of
+      an agent whose sessions can't be forked stays, if the files are restored.
     * `paths`: restore only these files, and files under these folders.
     * `dry_run`: only return what would be done; nothing is written.
     * `home`: the CLI's folder that contains the session; None means the user's.
@@ -186,6 +188,10 @@ def undo_session(
         )
     if files and not dry_run and session.folder is not None:
         require_idle(session.folder)
+    reason = why_not(session.agent, Can.FORK) if chat else ""
+    if reason and not files:
+        raise ForkFailed(reason)
+    chat = chat and not reason
     notes: list[str] = []
     complete, undone = True, None
     if files:
@@ -198,6 +204,8 @@ def undo_session(
             )
         except UndoInterrupted as error:
             return _interrupted(error.files)
+    if reason:
+        notes.append(f"The chat does not change. {reason}")
     fork = None
     if chat and not dry_run:
         undo = None if undone is None else undone.undo

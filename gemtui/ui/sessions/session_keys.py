@@ -366,7 +366,7 @@ class Continuing(SessionsPart):
 
         In the list of sessions, this applies to the session's last prompt.
         """
-        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
+        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScope, UndoScreen
 
         gemtui, store = self.screen.gemtui, self.screen.store
         summary = self._main_session()
@@ -377,8 +377,11 @@ class Continuing(SessionsPart):
             )
         elif summary is not None:
             number, folder = self._prompt_number(), summary.folder
+            scopes = tuple(UndoScope)
+            if why_not(summary.agent, Can.FORK):
+                scopes = (UndoScope.FILES,)
             request = UndoRequest(
-                folder=folder, home=store.home, find=lambda: summary, number=number
+                folder=folder, home=store.home, find=lambda: summary, number=number, scopes=scopes
             )
             await gemtui.push_screen_wait(UndoScreen(request))
             store.reload()

@@ -22,6 +22,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
+from gemtui.agents import Agent
 from gemtui.moments import start_of_day
 from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
@@ -133,7 +134,7 @@ class CallHistory:
         return [
             self._named(session)
             for session in self.snapshot().sessions
-            if session.tool_calls and not session.hidden
+            if session.tool_calls and not session.hidden and session.agent is Agent.GEMINI
         ]
 
     def _named(self, session: Summary) -> Summary:
@@ -142,7 +143,9 @@ class CallHistory:
     def initial_scope(self, project: Path | None) -> CallScope:
         """Return the initial scope: the project's calls or, if it has none, all calls."""
         which = CallScope(project=project)
-        if project is None or sessions_with_calls(self.snapshot(), project=project):
+        if project is None or sessions_with_calls(
+            self.snapshot(), project=project, agent=Agent.GEMINI
+        ):
             return which
         return CallScope()
 
@@ -152,7 +155,10 @@ class CallHistory:
         `which`: the scope. `stopped`: returns whether to stop. Raises StoreUnreadable.
         """
         sessions = sessions_with_calls(
-            self.snapshot(), session=which.session, project=which.project
+            self.snapshot(),
+            session=which.session,
+            project=which.project,
+            agent=Agent.GEMINI,
         )
         since = which.since
         if since is not None:

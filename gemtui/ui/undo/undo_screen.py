@@ -312,12 +312,14 @@ class UndoRequest:
     `folder`: the project; None if unknown. `home`: Gemini CLI's folder. `find`: returns the
     session, and is called on a background thread; None means to redo the newest undo in the folder.
     `number`: returns the number of the session's prompt to go back to, by default the last.
+    `scopes`: what can be undone; the first is what the screen begins with.
     """
 
     folder: Path | None
     home: Path
     find: Callable[[], Summary] | None = None
     number: Number = last_prompt
+    scopes: tuple[UndoScope, ...] = tuple(UndoScope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +344,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
 
     def __init__(self, request: UndoRequest) -> None:
         super().__init__(id="undo-screen")
-        self._request, self._scope = request, UndoScope.BOTH
+        self._request, self._scope = request, request.scopes[0]
         self._stage, self._since = _Stage.PLANNING, time.monotonic()
         self._plan: _Plan | None = None
 
@@ -482,7 +484,8 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         if action == "confirm":
             return stage is _Stage.PLANNED and plan is not None and not plan.refused
         if action == "scope":
-            return stage in (_Stage.PLANNING, _Stage.PLANNED) and not self._is_redo
+            has_choice = len(self._request.scopes) > 1 and not self._is_redo
+            return has_choice and stage in (_Stage.PLANNING, _Stage.PLANNED)
         if action == "redo":
             return stage is _Stage.DONE and self._can_redo
         if action == "go_on":
@@ -502,7 +505,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
 
     def action_scope(self) -> None:
         """Plan again with the next scope: files and chat, only files, or only the chat."""
-        every = list(UndoScope)
+        every = self._request.scopes
         self._scope = every[(every.index(self._scope) + 1) % len(every)]
         self._begin(_Stage.PLANNING)
         self._make_plan()
