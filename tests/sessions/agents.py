@@ -76,13 +76,25 @@ def claude_subagent(home: Path, caller: str, agent: str) -> Path:
     return logs.write(folder / f"agent-{agent}.jsonl", lines)
 
 
-def qwen_session(home: Path, id: str, prompt: str = "Hello") -> Path:
-    """Write a session of Qwen Code below `home`, the parent of `.qwen`."""
+def qwen_lines(id: str, prompt: str = "Hello") -> list[Line]:
+    """Return the lines of a session with one prompt and one answer."""
     around = {"sessionId": id, "cwd": PROJECT, "timestamp": logs.at(1)}
     user = {"role": "user", "parts": [{"text": prompt}]}
     model = {"role": "model", "parts": [{"text": "Hi"}]}
-    lines = [
+    return [
         {"uuid": "u1", "parentUuid": None, **around, "type": "user", "message": user},
         {"uuid": "a1", "parentUuid": "u1", **around, "type": "assistant", "message": model},
     ]
-    return logs.write(home / ".qwen/projects/-work-app/chats" / f"{id}.jsonl", lines)
+
+
+def qwen_session(home: Path, id: str, prompt: str = "Hello") -> Path:
+    """Write a session of Qwen Code below `home`, the parent of `.qwen`."""
+    folder = home / ".qwen/projects/-work-app/chats"
+    return logs.write(folder / f"{id}.jsonl", qwen_lines(id, prompt))
+
+
+def qwen_subagent(home: Path, caller: str, agent: str) -> Path:
+    """Write the session of a subagent of a session of Qwen Code."""
+    lines = [line | {"isSidechain": True, "agentId": agent} for line in qwen_lines(caller)]
+    folder = home / ".qwen/projects/-work-app/subagents" / caller
+    return logs.write(folder / f"agent-{agent}.jsonl", lines)

@@ -32,6 +32,7 @@ from tests.sessions.agents import (
     claude_subagent,
     claude_write,
     qwen_session,
+    qwen_subagent,
 )
 from tests.sessions.stores import marker, session, uuid
 
@@ -86,11 +87,15 @@ def test_a_variable_moves_the_folder_of_an_agent(
     assert agent in by_agent(home)
 
 
-def test_a_subagent_of_claude_code_belongs_to_its_session(home: Path) -> None:
+def test_a_subagent_belongs_to_its_session(home: Path) -> None:
     claude_subagent(home, uuid(2), "a1b2")
+    qwen_subagent(home, uuid(3), "general-purpose-call_1")
 
-    (subagent,) = [summary for summary in sessions_of(home) if summary.kind is SessionKind.SUBAGENT]
-    assert (subagent.id, subagent.parent, subagent.owner) == ("a1b2", uuid(2), uuid(2))
+    subagents = [summary for summary in sessions_of(home) if summary.kind is SessionKind.SUBAGENT]
+    assert {(subagent.id, subagent.parent, subagent.owner) for subagent in subagents} == {
+        ("a1b2", uuid(2), uuid(2)),
+        ("general-purpose-call_1", uuid(3), uuid(3)),
+    }
 
 
 def test_an_agent_before_an_id_chooses(home: Path) -> None:
@@ -121,9 +126,12 @@ def test_the_filter_is_offered_only_where_there_is_a_choice() -> None:
 
 
 async def test_a_session_that_another_agent_begins_or_goes_on_with_is_told(home: Path) -> None:
+    claude_subagent(home, uuid(2), "a")
+    qwen_subagent(home, uuid(3), "b")
     async with aclosing(watch(home / ".gemini")) as changes, asyncio.timeout(PATIENCE):
         await anext(changes)
         left = {claude_session(home, uuid(5)), qwen_session(home, uuid(3), "Again")}
+        left |= {claude_subagent(home, uuid(2), "a"), qwen_subagent(home, uuid(3), "b")}
         while left:
             left -= (change := await anext(changes)).paths
             assert change.mode == "events"

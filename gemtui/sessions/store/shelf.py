@@ -1,8 +1,9 @@
 """Where the agents besides Gemini CLI keep their session files.
 
 Both have a folder for each project: Claude Code `projects/FOLDER/ID.jsonl`, and the sessions of
-subagents in `projects/FOLDER/ID/subagents`; Qwen Code `projects/FOLDER/chats/ID.jsonl`. FOLDER is
-made of the project's path in a way that can't be reversed; the sessions themselves name the path.
+subagents in `projects/FOLDER/ID/subagents`; Qwen Code `projects/FOLDER/chats/ID.jsonl`, and
+`projects/FOLDER/subagents/ID`. FOLDER is made of the project's path in a way that can't be
+reversed; the sessions themselves name the path.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ class Shelf(NamedTuple):
         project = self.projects / folder
         return project / "chats" if self.agent is Agent.QWEN else project
 
+    def callers(self, folder: str) -> Path:
+        """Return the folder with a folder for each session of a project that called subagents."""
+        project = self.projects / folder
+        return project / "subagents" if self.agent is Agent.QWEN else project
+
+    def subagents(self, folder: str, session: str) -> Path:
+        """Return the folder that holds the sessions of a session's subagents."""
+        caller = self.callers(folder) / session
+        return caller if self.agent is Agent.QWEN else caller / "subagents"
+
     def name_of(self, path: Path) -> tuple[str, str, str | None] | None:
         """Return (project key, name id, parent) as in `ChatFile`; None if it is no session file.
 
@@ -41,10 +52,8 @@ class Shelf(NamedTuple):
         if not path.is_relative_to(self.projects) or path == self.projects:
             return None
         folder = path.relative_to(self.projects).parts[0]
-        chats, parent = self.chats(folder), None
-        if path.parent.name == "subagents" and path.parents[2] == chats:
-            parent = path.parents[1].name
-        elif path.parent != chats:
+        parent = self._caller(folder, path.parent)
+        if parent is None and path.parent != self.chats(folder):
             return None
         match = (SUBAGENT if parent else SESSION).fullmatch(path.name)
         return None if match is None else (self.key(folder), match[1], parent)
@@ -56,12 +65,18 @@ class Shelf(NamedTuple):
         parts = path.relative_to(self.projects).parts
         if not parts:
             return True
-        chats = self.chats(parts[0])
-        if path in (self.projects / parts[0], chats):
+        project, callers = parts[0], self.callers(parts[0])
+        if path in (self.projects / project, self.chats(project), callers):
             return True
-        if path.parent == chats:
-            return "." not in path.name
-        return path.name == "subagents" and path.parents[1] == chats
+        is_caller = path.parent == callers and "." not in path.name
+        return is_caller or self._caller(project, path) is not None
+
+    def _caller(self, folder: str, path: Path) -> str | None:
+        """Return the session whose subagents lie in a folder; None if it is no such folder."""
+        for session in (path.name, path.parent.name):
+            if path == self.subagents(folder, session):
+                return session
+        return None
 
 
 def shelves(home: Path) -> tuple[Shelf, ...]:

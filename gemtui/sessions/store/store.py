@@ -204,11 +204,13 @@ class Store:
         with self._noting(shelf.projects), os.scandir(shelf.projects) as entries:
             folders.extend(entry.name for entry in entries if entry.is_dir())
         for folder in sorted(folders):
-            key, chats = shelf.key(folder), shelf.chats(folder)
-            for entry in self._add(chats, key, SessionKind.MAIN, names=SESSION):
-                if self._is_real_folder(entry):
-                    below = chats / entry.name / "subagents"
-                    self._add(below, key, SessionKind.SUBAGENT, entry.name, names=SUBAGENT)
+            key, chats, callers = shelf.key(folder), shelf.chats(folder), shelf.callers(folder)
+            below = self._add(chats, key, SessionKind.MAIN, names=SESSION)
+            if callers != chats:
+                below = self._add(callers, key, SessionKind.SUBAGENT, names=SUBAGENT)
+            for entry in filter(self._is_real_folder, below):
+                caller = shelf.subagents(folder, entry.name)
+                self._add(caller, key, SessionKind.SUBAGENT, entry.name, names=SUBAGENT)
             yield key
 
     def _chats(self, chats: Path, key: str) -> None:

@@ -151,11 +151,9 @@ def _folders_of(shelf: Shelf) -> list[Path]:
     """Return the folders of another agent in which sessions appear and grow."""
     folders = [shelf.projects]
     for project in _inside(shelf.projects):
-        folders.append(project)
-        chats = shelf.chats(project.name)
-        sessions = _inside(chats)
-        folders += [chats] if chats != project and chats in _inside(project) else []
-        folders += [*sessions, *(below for folder in sessions for below in _inside(folder))]
+        below = _inside(project)
+        deeper = [inner for folder in below for inner in _inside(folder)]
+        folders += [project, *below, *deeper]
     return [folder for folder in folders if shelf.is_folder(folder)]
 
 
