@@ -31,7 +31,8 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     mine, other = line_hunks(lines[0], lines[1]), line_hunks(lines[0], lines[2])
     if _touch(mine, other):
         return None
-    merged, at = list[bytes](), 0
+    merged = list[bytes]()
+    at = 0
     for start, end, new in _together(mine, other):
         merged += [*lines[0][at:start], *new]
         at = end

@@ -266,7 +266,8 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
     delete the renamed file, which is the only copy. A file counts as the renamed one if it had the
     lost contents, or was created when the lost file was removed.
     """
-    lost_by_content, lost_by_time = dict[str, bytes](), dict[float, bytes]()
+    lost_by_content = dict[str, bytes]()
+    lost_by_time = dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
             for delta in changes[step.path]:

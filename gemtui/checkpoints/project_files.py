@@ -219,7 +219,8 @@ class ProjectFiles:
         """
         with self.folder(name[:-1]) as (place, last):
             try:
-                handle, target = os.open(last, _FOLDER, dir_fd=place), ""
+                handle = os.open(last, _FOLDER, dir_fd=place)
+                target = ""
             except PermissionError:  # the folder can't be read, but Linux can name it
                 if _UNREAD is None:
                     raise
@@ -335,7 +336,8 @@ def _all_of(handle: int, size: int) -> bytes | None:
 
     `size`: the expected size in bytes.
     """
-    pieces, left = list[bytes](), LARGEST + 1
+    pieces = list[bytes]()
+    left = LARGEST + 1
     while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
         pieces.append(piece)
         left -= len(piece)
@@ -367,7 +369,9 @@ def folder_modes(root: Path, names: Iterable[bytes]) -> dict[bytes, int | None]:
     `names`: must include the parents of each folder. A folder counts as missing if there is a link
     in its place or in the place of one of its parents. Folders that can't be examined are left out.
     """
-    top, modes, gone = os.fsencode(root) + b"/", dict[bytes, int | None](), set[bytes]()
+    top = os.fsencode(root) + b"/"
+    modes = dict[bytes, int | None]()
+    gone = set[bytes]()
     for name in sorted(names):  # parents before their subfolders
         path = name[:-1]
         try:

@@ -168,7 +168,8 @@ class PassingContents:
     """The contents in a store, plus temporary ones that only this object holds."""
 
     def __init__(self, store: Contents | None) -> None:
-        self._store, self._kept = store, dict[str, bytes]()
+        self._store = store
+        self._kept = dict[str, bytes]()
 
     def keep(self, data: bytes) -> str:
         """Keep contents in memory and return their digest."""
@@ -201,7 +202,8 @@ def owned_changes(
     if store is not None:
         # load the changes before their calls, because calls may be added in the meantime
         stored = list(store.changes(by_calls=True))
-        calls, times = store.calls(), store.times()
+        calls = store.calls()
+        times = store.times()
         for id, change in stored:
             call = None if change.call is None else calls.get(change.call)
             if change.path not in owned and (call is None or not mine(call)):
@@ -320,7 +322,8 @@ class FileReview:
             yield self._whole()
 
     def _line_hunks(self, weave: Weave[HunkOwner]) -> Iterator[ReviewHunk]:
-        lines, seen = weave.now, dict[str, int]()
+        lines = weave.now
+        seen = dict[str, int]()
         for piece in weave.pieces():
             removed, added = weave.texts(piece.removed), weave.texts(piece.added)
             id = _id("h", self.path, piece.owner, piece.before, removed, added)
@@ -383,7 +386,8 @@ class FileReview:
         `differs`: returns whether two states differ in a relevant way. If an undo or redo restored
         a state, the owner is whoever first produced that state.
         """
-        last_owner, last = self._versions[0][1] if self._versions else PERSON, self.was
+        last_owner = self._versions[0][1] if self._versions else PERSON
+        last = self.was
         first_owners = dict[FileState, HunkOwner]()
         for state, owner in self._versions:
             if _returns(owner):
@@ -516,7 +520,8 @@ def revert_steps(
 
     `ids`: the hunks, files or calls to revert. `tree`: the files' current states.
     """
-    steps, files = list[Step](), list[ReviewedFile]()
+    steps = list[Step]()
+    files = list[ReviewedFile]()
 
     def now_of(path: bytes, _: Contents) -> FileState:
         return tree[path][0] if path in tree else GONE

@@ -545,7 +545,8 @@ class CheckpointStore:
         """Return all checkpoints, oldest first."""
         found = []
         for row in self._records("checkpoint", Checkpoint):
-            reason, notes = Reason(row["reason"]), tuple(orjson.loads(row["notes"]))
+            reason = Reason(row["reason"])
+            notes = tuple(orjson.loads(row["notes"]))
             found.append(Checkpoint(**row | {"reason": reason, "notes": notes}))
         return found
 

@@ -205,7 +205,8 @@ class Taker:
         was started, in seconds since 1970. The new index contains only files that last changed at
         least a second before that, so that git never has to compare fractions of seconds.
         """
-        index, before = self._store.index.current(), int(began - _TICK) * 1_000_000_000 - 1
+        index = self._store.index.current()
+        before = int(began - _TICK) * 1_000_000_000 - 1
         if index is None or not self._store.index.is_poor(before):
             return []
         prefix = os.fsencode(os.path.relpath(self._root, os.fsdecode(index.top)))

@@ -137,7 +137,8 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
         return None
     top = _top(root)
     make_private(private)
-    options, listed = ("-d", "-m", "-o"), None
+    options = ("-d", "-m", "-o")
+    listed = None
     if index is not None and index.top == bytes(top):
         file = index_file(private, index.number)
         facts = stat_if_possible(file, follow=True)
@@ -152,7 +153,8 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
     names = set(filter(None, listed.split(b"\0")))
     folders = {name for name in names if name[-1:] == b"/"}
     notes = [NESTED] if folders else []
-    tracked, ignored = _index(top), frozenset[bytes]()
+    tracked = _index(top)
+    ignored = frozenset[bytes]()
     version = _version_of(tracked)
     if tracked is not None and version != index.tracked:
         more = _ask(git, root, top, private, tracked, ("-c", "-i"))
@@ -316,7 +318,8 @@ def _index(top: Path) -> Path | None:
 
 
 def _by_walk(root: Path) -> TreeListing:
-    top, names = os.fsencode(root), list[bytes]()
+    top = os.fsencode(root)
+    names = list[bytes]()
     for entry in files_below(top, enters=lambda folder: folder.name.lower() != b".git"):
         names.append(entry.path[len(top) :].lstrip(b"/"))
         if len(names) > MOST_WALKED:

@@ -180,7 +180,8 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
     A call is left out if the checkpoint before it was incomplete, or if the former state of one of
     its files is unknown.
     """
-    calls, changes = store.calls(), store.changes(by_calls=True)
+    calls = store.calls()
+    changes = store.changes(by_calls=True)
     unknown = {change.call for _, change in changes if change.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
@@ -424,7 +425,8 @@ class Project:
         for undo in self.store.undos():
             if undo.plan is None:
                 continue
-            kind, steps = _kind_of(self.store, undo), _steps_left(self.root, undo)
+            kind = _kind_of(self.store, undo)
+            steps = _steps_left(self.root, undo)
             words = f"First, an interrupted {kind} in this folder was completed."
             files = FilesUndone(
                 session=undo.session, prompt=undo.prompt, steps=steps, notes=tuple(self._settled)
@@ -485,7 +487,8 @@ def uncovered_notes_of(
     starts = [call.began for call in calls if call.path is None and not made_by_user(call)]
     if not starts:
         return []
-    began, notes = min(starts), set[str]()
+    began = min(starts)
+    notes = set[str]()
     for checkpoint in store.checkpoints():
         if checkpoint.time >= began:
             notes.update(checkpoint.notes)
@@ -493,7 +496,8 @@ def uncovered_notes_of(
     recorded = store.uncovered_before(began)
     if recorded is None:
         return [*limits, _NOT_RECORDED]
-    before, now = decode_uncovered(recorded), taker.uncovered()
+    before = decode_uncovered(recorded)
+    now = taker.uncovered()
     return [*limits, *uncovered_notes(_chosen(before, paths), _chosen(now, paths))]
 
 
@@ -629,7 +633,8 @@ def interrupted_undo(folder: Path) -> InterruptedUndo | None:
         unfinished = [undo for undo in store.undos() if undo.plan is not None]
         if not unfinished or is_in_use(folder):
             return None
-        undo, root = unfinished[-1], Path(os.fsdecode(store.root()))
+        undo = unfinished[-1]
+        root = Path(os.fsdecode(store.root()))
         count = len(_decode_tasks(undo.plan or "[]"))
         left = len(_steps_left(root, undo)) if root.is_dir() else None
         return InterruptedUndo(
@@ -833,7 +838,8 @@ def _apply(
     changed since the plan was made are left alone. `undo`: the undo's id, which makes the names of
     temporary files unique. `stop`: says when to stop between two files.
     """
-    done, failed = set[bytes](), dict[bytes, str]()
+    done = set[bytes]()
+    failed = dict[bytes, str]()
     for at, task in enumerate(tasks):
         if stop.is_due:
             left = frozenset(task.path for task in tasks[at:])

@@ -131,14 +131,16 @@ class Weave(Generic[OwnerT]):
 
     def pieces(self) -> list[WovenLines[OwnerT]]:
         """Return how the newest version differs from the first, split by place and owner."""
-        pieces, group = list[WovenLines[OwnerT]](), list[int]()
+        pieces = list[WovenLines[OwnerT]]()
+        group = list[int]()
         number = before = now = group_before = group_now = 0
         for at, line in enumerate(self._lines):
             if line.born is not None or line.died is not None:
                 group.append(at)
             else:
                 pieces += self._pieces(group, number, group_before, group_now)
-                number, group = number + 1, []
+                number += 1
+                group = []
             before += line.born is None
             now += line.died is None
             if not group:
@@ -222,7 +224,8 @@ def _changed(
     ]
     matched = _matches([part[at].text for at in dead], new)
     back = {dead[one]: other for one, other in matched}
-    result, inserted = list[_Line[OwnerT]](), 0
+    result = list[_Line[OwnerT]]()
+    inserted = 0
 
     def insert(until: int) -> None:
         """Add the new lines up to this one, except those that have been added."""

@@ -159,7 +159,8 @@ class Rebuilt(Struct, frozen=True, kw_only=True):
     @property
     def spans(self) -> tuple[LineRange, ...]:
         """The lines, grouped into ranges with the same source."""
-        spans, at = [], 1
+        spans = []
+        at = 1
         for (is_known, source), lines in groupby(
             self.listed, lambda line: (line.known, line.source)
         ):
@@ -254,7 +255,8 @@ class _FileState(Struct):
 
     def _part(self, shown: RecordedLines, record: CallEvidence) -> None:
         texts = [line.removesuffix("\r") for line in shown.lines]
-        many, total = len(texts), shown.total
+        many = len(texts)
+        total = shown.total
         first = shown.first or max(1, len(self.lines) - many + 1)
         there = self._texts()
         if not record.certain and _alike(there[first - 1 : first - 1 + many], texts):
@@ -310,7 +312,9 @@ class _FileState(Struct):
         return True
 
     def _apply(self, hunks: Sequence[Hunk], record: CallEvidence) -> None:
-        old, new, at = [replace(line, known=False) for line in self.lines], list[RebuiltLine](), 0
+        old = [replace(line, known=False) for line in self.lines]
+        new = list[RebuiltLine]()
+        at = 0
         for hunk in hunks:
             first = hunk.old_first - (len(hunk.removed) > 0)
             new += old[at:first]

@@ -154,7 +154,9 @@ class Redactor:
             return values
         made = []
         for value, text, start in zip(values, texts, starts, strict=False):
-            pieces, at, end = list[str](), start, start + len(text)
+            pieces = list[str]()
+            at = start
+            end = start + len(text)
             for span in spans:
                 if span.start < end and span.end > start:
                     pieces.append(joined[at : max(at, span.start)])
@@ -187,7 +189,8 @@ class Redactor:
         spans = self._spans(plain, name, env)
         if not spans:
             return text
-        pieces, at = list[str](), 0
+        pieces = list[str]()
+        at = 0
         for span in spans:
             start = places[span.start] if places else span.start
             end = places[span.end - 1] + 1 if places else span.end
@@ -327,7 +330,8 @@ class _Hints:
                 continue
             if start >= 0:
                 yield start, end
-            start, end = line_start, lines[line_start]
+            start = line_start
+            end = lines[line_start]
         if start >= 0:
             yield start, end
 
@@ -413,7 +417,9 @@ def _uncoloured(text: str) -> tuple[str, list[int]]:
     """
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
-    pieces, places, at = [], list[int](), 0
+    pieces = []
+    places = list[int]()
+    at = 0
     for colour in COLOUR.finditer(text):
         pieces.append(text[at : colour.start()])
         places.extend(range(at, colour.start()))

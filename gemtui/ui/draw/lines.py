@@ -241,12 +241,14 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
     remaining = iter((*cuts, -1))
     cut = next(remaining)
     for piece in pieces:
-        text, start = piece.text, 0
+        text = piece.text
+        start = 0
         while cut >= 0 and cut <= position + len(text):
             if cut - position > start:
                 rows[-1].append(piece._replace(text=text[start : cut - position]))
             rows.append([])
-            start, cut = cut - position, next(remaining)
+            start = cut - position
+            cut = next(remaining)
         if start < len(text):
             rows[-1].append(piece._replace(text=text[start:]))
         position += len(text)
@@ -274,12 +276,14 @@ def prefixed(
     with the text (see `Drawn.margins`).
     """
     rest = first if rest is None else rest
-    before, margin = first, width_of(first) if frame else 0
+    before = first
+    margin = width_of(first) if frame else 0
     for line in lines:
         pieces = _stripped((*before, *line.pieces))
         yield Line(pieces, margin + line.margin, line.joint, line.code, line.ground)
         if before is not rest:
-            before, margin = rest, width_of(rest) if frame else 0
+            before = rest
+            margin = width_of(rest) if frame else 0
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:

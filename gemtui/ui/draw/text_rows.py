@@ -76,7 +76,8 @@ def bounded_excerpt(
     blank = whole.count("\n", 0, len(whole) - len(whole.lstrip(BLANKS)))
     total = text.count("\n") + 1
     if total <= head + tail:
-        head, tail = total, 0
+        head = total
+        tail = 0
     first = bounded(text.split("\n", head)[:head] if head else [], size=len)
     last = bounded(reversed(text.rsplit("\n", tail)[1:]), size=len) if tail else []
     shown = [*first, *last]
