@@ -98,8 +98,8 @@ class ProjectFiles:
     def facts(self, name: bytes) -> os.stat_result | None:
         """Return the `lstat` result of a file; None if it is missing or behind a link."""
         try:
-            with self.folder(name) as (place, last):
-                return os.stat(last, dir_fd=place, follow_symlinks=False)
+            with self.folder(name) as (parent, last):
+                return os.stat(last, dir_fd=parent, follow_symlinks=False)
         except OSError:
             return None
 
@@ -110,24 +110,24 @@ class ProjectFiles:
         contents are stored there.
         """
         try:
-            with self.folder(name) as (place, last):
-                return self.read(place, last, store)
+            with self.folder(name) as (parent, last):
+                return self.read(parent, last, store)
         except (FileNotFoundError, NotADirectoryError, InTheWay):
             return GONE, None
         except OSError as error:
             return unkept(UNREADABLE, error.errno or 0), None
 
     def read(
-        self, place: int, last: bytes, store: Keeper | None = None
+        self, parent: int, last: bytes, store: Keeper | None = None
     ) -> tuple[FileState, Facts | None]:
         """Return the state and facts of a file in an open folder, as `state` does.
 
-        `place`: the folder's handle. `last`: the file's base name. `store`: if given, the file's
+        `parent`: the folder's handle. `last`: the file's base name. `store`: if given, the file's
         contents are stored there. Raises OSError.
         """
-        seen = os.stat(last, dir_fd=place, follow_symlinks=False)
+        seen = os.stat(last, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
-            target = os.readlink(last, dir_fd=place)
+            target = os.readlink(last, dir_fd=parent)
             return FileState(LINK, 0, _digest(target, store)), stat_facts(seen)
         if stat.S_ISDIR(seen.st_mode):
             return GONE, None
@@ -136,7 +136,7 @@ class ProjectFiles:
         if seen.st_size > LARGEST:
             return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), stat_facts(seen)
         try:
-            handle = os.open(last, _READ, dir_fd=place)
+            handle = os.open(last, _READ, dir_fd=parent)
         except PermissionError:
             return unkept(UNREADABLE, seen.st_size, seen.st_mtime_ns), stat_facts(seen)
         try:
@@ -202,8 +202,8 @@ class ProjectFiles:
     def is_closed(self, name: bytes) -> bool:
         """Return whether a file can't be examined because of its folders' permissions."""
         try:
-            with self.folder(name) as (place, last):
-                os.stat(last, dir_fd=place, follow_symlinks=False)
+            with self.folder(name) as (parent, last):
+                os.stat(last, dir_fd=parent, follow_symlinks=False)
         except PermissionError:
             return True
         except OSError:
@@ -217,14 +217,14 @@ class ProjectFiles:
 
         `name` ends with a slash. Raises OSError.
         """
-        with self.folder(name[:-1]) as (place, last):
+        with self.folder(name[:-1]) as (parent, last):
             try:
-                handle = os.open(last, _FOLDER, dir_fd=place)
+                handle = os.open(last, _FOLDER, dir_fd=parent)
                 target = ""
             except PermissionError:  # the folder can't be read, but Linux can name it
                 if _UNREAD is None:
                     raise
-                handle = os.open(last, _UNREAD, dir_fd=place)
+                handle = os.open(last, _UNREAD, dir_fd=parent)
                 target = f"/proc/self/fd/{handle}"
             try:
                 kept = os.fstat(handle).st_mode & 0o7000
@@ -238,29 +238,29 @@ class ProjectFiles:
         `data`: the contents, or the link's target. `spare`: a temporary name to use in the same
         folder. Raises OSError.
         """
-        with self.folder(name, make=True) as (place, last):
+        with self.folder(name, make=True) as (parent, last):
             with suppress(FileNotFoundError):
-                os.unlink(spare, dir_fd=place)
+                os.unlink(spare, dir_fd=parent)
             try:
                 if state.kind == LINK:
-                    os.symlink(data, spare, dir_fd=place)
+                    os.symlink(data, spare, dir_fd=parent)
                 else:
-                    _write_file(place, spare, data, state.mode)
-                os.rename(spare, last, src_dir_fd=place, dst_dir_fd=place)
+                    _write_file(parent, spare, data, state.mode)
+                os.rename(spare, last, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with suppress(OSError):
-                    os.unlink(spare, dir_fd=place)
+                    os.unlink(spare, dir_fd=parent)
                 raise
-            _sync(place)
+            _sync(parent)
 
     def remove(self, name: bytes) -> None:
         """Remove a file or link, and all folders above it that become empty.
 
         Raises OSError.
         """
-        with suppress(FileNotFoundError), self.folder(name) as (place, last):
-            os.unlink(last, dir_fd=place)
-            _sync(place)
+        with suppress(FileNotFoundError), self.folder(name) as (parent, last):
+            os.unlink(last, dir_fd=parent)
+            _sync(parent)
         self.remove_empty(name)
 
     def remove_empty(self, name: bytes) -> None:
@@ -271,8 +271,8 @@ class ProjectFiles:
         parts = name.split(b"/")[:-1]
         while parts:
             try:
-                with suppress(FileNotFoundError), self.folder(b"/".join(parts)) as (place, last):
-                    os.rmdir(last, dir_fd=place)
+                with suppress(FileNotFoundError), self.folder(b"/".join(parts)) as (parent, last):
+                    os.rmdir(last, dir_fd=parent)
             except OSError:
                 return
             parts.pop()
@@ -282,17 +282,17 @@ class ProjectFiles:
 
         `name`, `spare`: as passed to `write`.
         """
-        with suppress(OSError), self.folder(name) as (place, _):
-            os.unlink(spare, dir_fd=place)
+        with suppress(OSError), self.folder(name) as (parent, _):
+            os.unlink(spare, dir_fd=parent)
 
 
-def facts_at(place: int, last: bytes) -> Facts | None:
+def facts_at(parent: int, last: bytes) -> Facts | None:
     """Return the facts of a file in an open folder; None if it is missing or a folder.
 
-    `place`: the open folder's handle. `last`: the file's base name.
+    `parent`: the open folder's handle. `last`: the file's base name.
     """
     try:
-        seen = os.stat(last, dir_fd=place, follow_symlinks=False)
+        seen = os.stat(last, dir_fd=parent, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
         return None
     return None if stat.S_ISDIR(seen.st_mode) else stat_facts(seen)
@@ -321,9 +321,9 @@ def _open_folder(name: bytes, handle: int) -> int:
         raise
 
 
-def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
+def _write_file(parent: int, name: bytes, data: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.NO_LINK | system.OWN
-    handle = os.open(name, flags, 0o600, dir_fd=place)
+    handle = os.open(name, flags, 0o600, dir_fd=parent)
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
         stream.flush()
@@ -348,9 +348,9 @@ def _digest(data: bytes, store: Keeper | None) -> str:
     return digest_of(data) if store is None else store.keep(data)
 
 
-def _sync(place: int) -> None:
+def _sync(parent: int) -> None:
     with suppress(OSError):
-        os.fsync(place)
+        os.fsync(parent)
 
 
 # --- folders -------------------------------------------------------------------------------------

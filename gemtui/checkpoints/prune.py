@@ -22,7 +22,7 @@ Each step removes the older half of the checkpoints; the last one removes all th
 
 
 def remove_old_checkpoints(
-    place: Path,
+    checkpoints: Path,
     *,
     before: float,
     most_bytes: int,
@@ -31,7 +31,7 @@ def remove_old_checkpoints(
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
-    * `place`: the folder that contains the checkpoints of all projects.
+    * `checkpoints`: the folder that contains the checkpoints of all projects.
     * `before`: remove checkpoints older than this, in seconds since 1970.
     * `most_bytes`: the size limit for all projects together.
     * `goes_on`: returns whether the run with this id is still working. If so, the run's first
@@ -42,21 +42,21 @@ def remove_old_checkpoints(
     """
     sizes = {
         folder: sum(folder_sizes(folder))
-        for folder in project_folders(place)
+        for folder in project_folders(checkpoints)
         if folder not in needed
     }
     for folder in sizes:
         _prune_one(folder, goes_on, lambda checkpoint: checkpoint.time >= before)
     for folder in sorted(sizes, key=_used_last):
         for step in range(1, _ROUNDS + 1):
-            if checkpoints_usage(place).bytes <= most_bytes:
+            if checkpoints_usage(checkpoints).bytes <= most_bytes:
                 break
             newest = _newest(folder, step)
             if not _prune_one(folder, goes_on, partial(_is_among, newest)):
                 break
     freed = [size - sum(folder_sizes(folder)) for folder, size in sizes.items()]
     freed = [size for size in freed if size > 0]
-    return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed))
+    return CheckpointsUsage(folder=checkpoints, projects=len(freed), bytes=sum(freed))
 
 
 def _used_last(folder: Path) -> float:

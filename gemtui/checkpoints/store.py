@@ -352,8 +352,8 @@ class CheckpointStore:
 
     def root(self) -> bytes:
         """Return the project's folder, as it was named when the store was created."""
-        found = self._database.execute("select root from project").fetchone()
-        return b"" if found is None else bytes(found[0])
+        row = self._database.execute("select root from project").fetchone()
+        return b"" if row is None else bytes(row[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -404,7 +404,7 @@ class CheckpointStore:
 
     def added_contents(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Return those of the contents that this object has stored, by digest."""
-        return {each: self.content(each) for each in self._added.intersection(digests)}
+        return {digest: self.content(digest) for digest in self._added.intersection(digests)}
 
     def content(self, digest: str) -> bytes:
         """Return the contents with this digest.
@@ -543,12 +543,12 @@ class CheckpointStore:
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
-        found = []
+        checkpoints = []
         for row in self._records("checkpoint", Checkpoint):
             reason = Reason(row["reason"])
             notes = tuple(orjson.loads(row["notes"]))
-            found.append(Checkpoint(**row | {"reason": reason, "notes": notes}))
-        return found
+            checkpoints.append(Checkpoint(**row | {"reason": reason, "notes": notes}))
+        return checkpoints
 
     def times(self) -> dict[int, float]:
         """Return the time of each checkpoint, by id, in seconds since the epoch."""
@@ -763,12 +763,13 @@ def folders_of(path: bytes) -> list[bytes]:
     return [b"/".join(parts[:end]) for end in range(1, len(parts))]
 
 
-def folder_of(place: Path, root: Path) -> Path:
+def folder_of(checkpoints: Path, root: Path) -> Path:
     """Return the folder for a project's checkpoints; it may not exist yet.
 
-    `place`: the folder that contains the checkpoints of all projects. `root`: the project's folder.
+    `checkpoints`: the folder that contains the checkpoints of all projects. `root`: the project's
+    folder.
     """
-    return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
+    return checkpoints / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 
 def has_checkpoints(folder: Path) -> bool:

@@ -320,10 +320,10 @@ def _unread_notes(folders: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read(
-    files: ProjectFiles, place: int, last: bytes, store: CheckpointStore
+    files: ProjectFiles, parent: int, last: bytes, store: CheckpointStore
 ) -> tuple[FileState, Facts | None]:
     try:
-        return files.read(place, last, store)
+        return files.read(parent, last, store)
     except FileNotFoundError:  # deleted since it was listed
         return GONE, None
     except OSError as error:

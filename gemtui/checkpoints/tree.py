@@ -112,8 +112,8 @@ def is_tracked_name(name: bytes) -> bool:
 
 
 def _holds_home(root: Path) -> bool:
-    home, place = os.path.realpath(Path.home()), os.path.realpath(root)
-    return home == place or home.startswith(place.rstrip("/") + "/")
+    home, real = os.path.realpath(Path.home()), os.path.realpath(root)
+    return home == real or home.startswith(real.rstrip("/") + "/")
 
 
 def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
@@ -121,9 +121,9 @@ def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
     real = Path(os.path.realpath(root))
     names = []
     for folder in folders:
-        place = Path(os.path.realpath(folder))
-        if place != real and place.is_relative_to(real):
-            names.append(bytes(place.relative_to(real)))
+        path = Path(os.path.realpath(folder))
+        if path != real and path.is_relative_to(real):
+            names.append(bytes(path.relative_to(real)))
     return tuple(names)
 
 
@@ -183,15 +183,15 @@ def _version_of(index: Path | None) -> str:
 
 
 def _ask(
-    git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
+    git: str, root: Path, top: Path, private: Path, index: Path, options: tuple[str, ...]
 ) -> bytes | None:
     """Return the output of `git ls-files`; None if it fails or takes too long.
 
     `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
-    `index`: the index file to use. `words`: options of `git ls-files`.
+    `index`: the index file to use. `options`: options of `git ls-files`.
     """
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root)]
-    command += ["ls-files", "-z", *words]
+    command += ["ls-files", "-z", *options]
     repository = _repository(top)
     if repository is not None:  # elsewhere, nothing is ignored
         command.append("--exclude-standard")
@@ -273,9 +273,9 @@ def _top(root: Path) -> Path:
 
     If the project is not in a repository, return the project's own folder.
     """
-    for place in (root, *root.parents):
-        if os.path.lexists(place / ".git"):
-            return place
+    for folder in (root, *root.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
     return root
 
 
@@ -285,12 +285,12 @@ def _repository(top: Path) -> Path | None:
     `top`: the project's topmost folder. If `.git` is a file, it contains the path of the git
     folder.
     """
-    place = top / ".git"
+    git_folder = top / ".git"
     try:
-        mode = place.lstat().st_mode
+        mode = git_folder.lstat().st_mode
         if stat.S_ISDIR(mode):
-            return place
-        with open_regular(place) as file:
+            return git_folder
+        with open_regular(git_folder) as file:
             text = file.read(_GIT_FILE)
     except OSError:
         return None
@@ -347,7 +347,7 @@ def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
 
     `files`: sorted by name.
     """
-    entries = [_entry(*each) for each in files]
+    entries = [_entry(*file) for file in files]
     data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
     return data + hashlib.sha1(data, usedforsecurity=False).digest()
 

@@ -151,9 +151,9 @@ def _is_git(folder: bytes) -> bool:
     return folder.rpartition(b"/")[2].lower() == b".git"
 
 
-def encode_uncovered(found: Uncovered) -> str:
+def encode_uncovered(uncovered: Uncovered) -> str:
     """Serialise the result of `find_uncovered`, for `decode_uncovered`."""
-    rows = [[name.hex(), entry.kind.name, entry.facts] for name, entry in found.items()]
+    rows = [[name.hex(), entry.kind.name, entry.facts] for name, entry in uncovered.items()]
     return orjson.dumps(rows).decode()
 
 
@@ -169,10 +169,10 @@ def uncovered_notes(before: Uncovered, now: Uncovered) -> list[str]:
     """Return a note for each thing that may have changed, with what has become of it."""
     notes = list[str]()
     for name in sorted({*before, *now}):
-        words = _fate(before.get(name), now.get(name))
-        if words:
+        fate = _fate(before.get(name), now.get(name))
+        if fate:
             kind = (before.get(name) or now[name]).kind
-            notes.append(f"Not covered by checkpoints: {os.fsdecode(name)} ({kind}) {words}.")
+            notes.append(f"Not covered by checkpoints: {os.fsdecode(name)} ({kind}) {fate}.")
     if len(notes) > _MOST_NAMED:
         notes[_MOST_NAMED:] = [f"and {len(notes) - _MOST_NAMED} more that checkpoints don't cover"]
     return notes

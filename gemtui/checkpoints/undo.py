@@ -427,17 +427,17 @@ class Project:
                 continue
             kind = _kind_of(self.store, undo)
             steps = _steps_left(self.root, undo)
-            words = f"First, an interrupted {kind} in this folder was completed."
+            note = f"First, an interrupted {kind} in this folder was completed."
             files = FilesUndone(
                 session=undo.session, prompt=undo.prompt, steps=steps, notes=tuple(self._settled)
             )
             if self.is_preview:
-                words = f"First, an interrupted {kind} in this folder will be completed."
+                note = f"First, an interrupted {kind} in this folder will be completed."
                 self._foresee(undo, steps)
             else:
-                files = _as_applied(files, self._finish(undo, files, note=words))
+                files = _as_applied(files, self._finish(undo, files, note=note))
             self._completed.append(_Completed(kind, undo.session, undo.prompt, files.steps))
-            self._settled.append(words)
+            self._settled.append(note)
             self._settled += _left_alone(
                 kind, ((step.path, step.why) for step in files.steps if step.action is Action.KEEP)
             )
@@ -544,13 +544,13 @@ def _preview(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[Pr
     with ExitStack() as opened:
         if is_there:
             opened.enter_context(only_one(folder))
-        place = folder
+        copy = folder
         if not is_there or is_unfinished(folder):
             _remove_previews()
-            place = Path(opened.enter_context(TemporaryDirectory(prefix=_PREVIEW)))
-            opened.enter_context(only_one(place))
-            copy_store(folder, place)
-        store, taker = opened.enter_context(open_taker(place, root, without))
+            copy = Path(opened.enter_context(TemporaryDirectory(prefix=_PREVIEW)))
+            opened.enter_context(only_one(copy))
+            copy_store(folder, copy)
+        store, taker = opened.enter_context(open_taker(copy, root, without))
         opened.enter_context(store.attempt())
         project = Project(root, store, taker, is_preview=True)
         project.finish_interrupted()
@@ -559,11 +559,11 @@ def _preview(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[Pr
 
 def _remove_previews() -> None:
     """Remove the temporary checkpoints of previews that were killed."""
-    for place in Path(gettempdir()).glob(f"{_PREVIEW}*"):
+    for preview in Path(gettempdir()).glob(f"{_PREVIEW}*"):
         with suppress(OSError):
-            is_ours = is_private(place) and place.stat().st_uid == system.user()
-            if is_ours and has_checkpoints(place) and not is_in_use(place):
-                shutil.rmtree(place)
+            is_ours = is_private(preview) and preview.stat().st_uid == system.user()
+            if is_ours and has_checkpoints(preview) and not is_in_use(preview):
+                shutil.rmtree(preview)
 
 
 class InterruptedUndo(NamedTuple):
@@ -607,15 +607,15 @@ class InterruptedUndo(NamedTuple):
         return f"{self.words} To finish it, run: {command}"
 
 
-def interrupted_undos(place: Path) -> list[InterruptedUndo]:
+def interrupted_undos(checkpoints: Path) -> list[InterruptedUndo]:
     """Return the interrupted changes in all projects. Never raises.
 
-    `place`: the folder that contains the checkpoints of all projects. Projects whose checkpoints
-    can't be read are skipped.
+    `checkpoints`: the folder that contains the checkpoints of all projects. Projects whose
+    checkpoints can't be read are skipped.
     """
     interrupted = list[InterruptedUndo | None]()
     with suppress(OSError):
-        for folder in sorted(place.iterdir()):
+        for folder in sorted(checkpoints.iterdir()):
             with suppress(OSError, CheckpointsUnreadable, ValueError):
                 interrupted.append(interrupted_undo(folder))
     return [undo for undo in interrupted if undo is not None]

@@ -32,13 +32,13 @@ class CheckpointsUsage:
         return fields(self, "folder", "projects", "bytes")
 
 
-def checkpoints_usage(place: Path) -> CheckpointsUsage:
-    """Return the disk usage of the checkpoints under `place`. Never raises."""
-    sizes = [sum(folder_sizes(folder)) for folder in project_folders(place)]
-    return CheckpointsUsage(folder=place, projects=len(sizes), bytes=sum(sizes))
+def checkpoints_usage(checkpoints: Path) -> CheckpointsUsage:
+    """Return the disk usage of the checkpoints under `checkpoints`. Never raises."""
+    sizes = [sum(folder_sizes(folder)) for folder in project_folders(checkpoints)]
+    return CheckpointsUsage(folder=checkpoints, projects=len(sizes), bytes=sum(sizes))
 
 
-def project_folders(place: Path) -> Iterator[Path]:
-    """Yield the folders in `place`, each of which holds the checkpoints of one project."""
+def project_folders(checkpoints: Path) -> Iterator[Path]:
+    """Yield the folders in `checkpoints`, each of which holds the checkpoints of one project."""
     with suppress(OSError):
-        yield from sorted(folder for folder in place.iterdir() if folder.is_dir())
+        yield from sorted(folder for folder in checkpoints.iterdir() if folder.is_dir())

@@ -88,9 +88,9 @@ class Weave(Generic[OwnerT]):
         for start, end, new in reversed(line_hunks(old, text)):
             first = alive[start - 1] + 1 if start else 0
             last = alive[end] if end < len(alive) else len(self._lines)
-            place = alive[end - 1] + 1 if end > start else first
+            index = alive[end - 1] + 1 if end > start else first
             part = self._lines[first:last]
-            self._lines[first:last] = _changed(part, place - first, list(new), owner, revives)
+            self._lines[first:last] = _changed(part, index - first, list(new), owner, revives)
 
     @property
     def now(self) -> list[bytes]:

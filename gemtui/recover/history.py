@@ -102,7 +102,7 @@ def _before_later(records: Sequence[CallEvidence]) -> CallEvidence | None:
 
     `records`: all evidence about the file. Returns None if those contents were not recorded.
     """
-    first = min(records, key=lambda each: each.source.time, default=None)
+    first = min(records, key=lambda record: record.source.time, default=None)
     if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
         return None
     return replace(first, shown=Whole(text=first.shown.before), writes=False, certain=False)

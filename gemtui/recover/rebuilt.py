@@ -176,7 +176,7 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
     Returns None if the records show nothing.
     """
     state = _FileState()
-    for record in sorted(records, key=lambda each: each.source.time):
+    for record in sorted(records, key=lambda record: record.source.time):
         state.add(record)
     if not state.lines or state.newest is None:
         return None

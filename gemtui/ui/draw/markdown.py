@@ -353,11 +353,11 @@ def _fence_after(line: str, fence: str) -> str:
 
     `fence`: the marker of the fence that is open before the line, or "".
     """
-    found = _FENCE_LINE.match(line)
-    if found is None:
+    match = _FENCE_LINE.match(line)
+    if match is None:
         return fence
     if not fence:
-        is_inline = found[1][0] == "`" and "`" in line[len(found[1]) :]
-        return "" if is_inline else found[1]
-    closes = line.rstrip(" \t") == found[1] and found[1].startswith(fence)
+        is_inline = match[1][0] == "`" and "`" in line[len(match[1]) :]
+        return "" if is_inline else match[1]
+    closes = line.rstrip(" \t") == match[1] and match[1].startswith(fence)
     return "" if closes else fence
