@@ -63,7 +63,8 @@ _POLITE = re.compile(
     r"(?:(?:please|you|it|the agent|may|can|should|must|let|always|also|to|ever) )+", re.IGNORECASE
 )
 """Matches words before or after the verb that don't change what a sentence means."""
-_START = rf"(?:{_DENY}|ask|allow|permit|only|nothing|please|you|always|may|can|must)\b"
+_VERBS = _DENY.replace("|not", "") + "|ask|allow|permit"
+_START = rf"(?:{_VERBS}|only|nothing|please|you|always|may|can|must)\b"
 _JOINT = re.compile(
     rf"[;\n]|(?<=[a-z*/'\"`])\.(?=\s|$)"
     rf"|,\s+(?:and |but )?(?={_START})|\s+(?:and|but)\s+(?={_START})"
@@ -74,7 +75,9 @@ _JOINT = re.compile(
 """Separates sentences. A comma or “and” does so only before a word that can begin one."""
 _LIST = re.compile(r",\s*(?:and |or |nor )?|\s+(?:and|or|nor)\s+", re.IGNORECASE)
 _EXCEPT = re.compile(
-    r"\s+(?:except|apart from|other than|(?<=all )but|(?<=thing )but)(?: for)?\s+", re.IGNORECASE
+    r",?\s+(?:except|apart from|other than|(?:but|and) not|(?<=all )but|(?<=thing )but)"
+    r"(?: for)?\s+|,\s+not\s+",
+    re.IGNORECASE,
 )
 _RESTS = re.compile(r"(?:all|any ?thing|every ?thing|the rest|rest)(?: else)?", re.IGNORECASE)
 _TESTS = re.compile(r"(?:(?:the|all|its|unit) )*(?:tests|test suite)", re.IGNORECASE)
@@ -119,6 +122,12 @@ _NO_COMMAND = {
     *("when", "with", "without", "you", "your"),
 }
 """Words of English that don't occur in commands, so what they are in is none."""
+_ALSO_ENGLISH = {
+    *("at", "clear", "cut", "enable", "export", "file", "find", "halt", "install", "join", "kill"),
+    *("look", "mount", "move", "open", "patch", "read", "script", "service", "set", "show"),
+    *("source", "split", "start", "test", "time", "trap", "type", "wait", "watch"),
+}
+"""Programs whose names are also words that begin sentences, as in `never start servers`."""
 _NEAR = {
     "git push": ("push", "pushes", "pushing", "publish", "remote"),
     "git commit": ("commit", "commits", "committing"),
@@ -168,12 +177,15 @@ def simple_sentences(text: str, project: Path | None) -> list[SimpleSentence]:
     """
     if text.lower() in ("nothing else", "nothing"):
         return [SimpleSentence(Decision.DENY, REST)]
-    base, *exceptions = _EXCEPT.split(text)
+    polite = _POLITE.match(f"{text} ")
+    base, *exceptions = _EXCEPT.split(text[polite.end() :] if polite else text)
     decision, words = _verb_of(base)
     made = list(_Objects(decision, project).read(words))
     kind = made[0].object.partition(" ")[0]
+    opposite = Decision.DENY if made[0].decision is Decision.ALLOW else Decision.ALLOW
+    if exceptions and opposite is Decision.ALLOW and made[0].object not in (REST, *_KINDS.values()):
+        raise UnclearSentence("a part of what is denied can't be allowed")
     for exception in exceptions:
-        opposite = Decision.DENY if made[0].decision is Decision.ALLOW else Decision.ALLOW
         reader = _Objects(opposite, project, kind if kind in ("read", "edit", "run") else "")
         made += reader.read(exception)
     return made
@@ -195,20 +207,27 @@ def example_near(text: str, project: Path | None) -> str:
     for example, like in _NEAR.items():
         if {*words} & {*like}:
             return f"{'deny' if verb == 'never' and example == REST else verb} {example}"
+    for word in words:
+        if program_table().knows(word) and word not in _ALSO_ENGLISH:
+            return f"{verb} {word}"
     return f"{verb} edit src/**"
 
 
 def is_quoted(text: str) -> bool:
     """Return whether a user put an object in quotes, so that it is taken as it is."""
-    return len(text) > 2 and text[0] == text[-1] and text[0] in "'\"`"
+    return bool(text[1:-1].strip()) and text[0] == text[-1] and text[0] in "'\"`"
 
 
-def check_command(words: tuple[str, ...]) -> None:
+def check_command(words: tuple[str, ...], project: Path | None) -> None:
     """Raise UnclearSentence for words that are probably no command, but English."""
     program = words[0]
-    known = program_table().knows(program) or "/" in program or shutil.which(program) is not None
-    if not known or any(word.lower().rstrip(",") in _NO_COMMAND for word in words):
-        raise UnclearSentence(f"“{' '.join(words)}” is no command that gemtui knows")
+    known = program_table().knows(program) or shutil.which(program) is not None
+    if "/" in program:
+        is_file = project is not None and (project / program).is_file()
+        known = is_file or program.startswith(("./", "/", "~"))
+    is_english = program in _ALSO_ENGLISH and all(map(str.isalpha, words[1:])) and words[1:]
+    if not known or is_english or any(word.lower().rstrip(",") in _NO_COMMAND for word in words):
+        raise UnclearSentence(f"“{' '.join(words)}” is no known command, and it isn't in quotes")
 
 
 def _is_there(project: Path | None, name: str) -> bool:
@@ -257,7 +276,7 @@ class _Objects:
         if text.lower() == "read-only":
             text = "read only"
         only_all = re.match(r"only ", text, re.IGNORECASE) is not None
-        parts = [text] if is_quoted(text) else [part for part in _LIST.split(text) if part]
+        parts = [text] if is_quoted(text) else _LIST.split(text)
         for at, part in enumerate(parts):
             words = part.split()
             only = only_all or "only" in map(str.lower, words)
@@ -279,11 +298,15 @@ class _Objects:
         return files.split() if _KINDS.get(kind.lower()) in ("read", "edit") else []
 
     def _object(self, words: list[str], *, only: bool) -> Iterator[SimpleSentence]:
+        if not words:
+            raise UnclearSentence("it doesn't say about what")
         text = " ".join(words)
         if _RESTS.fullmatch(text) and not self._kind:
             yield SimpleSentence(self._decision, REST)
             return
         while len(words) > 1 and words[0].lower() in _BEFORE:
+            words = words[1:]
+        if words[0] == "make" and words[1:] and words[1].lower() in {*_KINDS, *_GIT_COMMANDS}:
             words = words[1:]
         if words and words[0].lower() in _KINDS:
             self._kind, words = _KINDS[words[0].lower()], words[1:]
@@ -317,8 +340,13 @@ class _Objects:
             self._denied += [REST] * only
             yield SimpleSentence(self._decision, kind)
             return
-        if len(words) > 1 and not is_quoted(path) and not _is_there(self._project, path):
-            raise UnclearSentence(f"“{path}” is no file or folder of the project")
+        if not is_quoted(path) and not _is_there(self._project, path):
+            if len(words) > 1:
+                raise UnclearSentence(f"“{path}” is no file or folder of the project")
+            if self._project is not None and self._project.is_dir() and path.isalpha():
+                raise ValueError(
+                    f"there is no “{path}” in the project: for a new folder, write {kind} {path}/**"
+                )
         if not (only or outside):
             yield SimpleSentence(self._decision, f"{kind} {path}")
             return

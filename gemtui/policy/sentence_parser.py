@@ -339,7 +339,7 @@ _OTHERS_DENIED = "Other files are denied to these tools; a command can still rea
 def _command(decision: Decision, text: str, project: Path | None) -> _About:
     words = command_patterns.command_words(re.sub(r"[ /]\*+$", "", _unquoted(text)))
     if not is_quoted(text):
-        check_command(words)
+        check_command(words, project)
     priority = _ranked(decision, _SPECIFIC)
     if decision is not Decision.ALLOW:
         rule = _rule(decision, (_SHELL,), args_pattern=anywhere_pattern((" ".join(words),)))

@@ -179,6 +179,23 @@ _OPERANDS: Final[Mapping[str, tuple[ValueKind, ...]]] = {
 }
 
 
+_GROUPS_OF_PROGRAMS = (
+    *(
+        "shells",
+        "languages",
+        "runners",
+        "alone",
+        "starters",
+        "started",
+        "tools",
+        "reads",
+        "harmless",
+    ),
+    *("makes", "checks", "write-last", "move", "write-all", "text-first"),
+)
+"""The groups in `programs.toml` that contain programs; others contain subcommands or modules."""
+
+
 class ProgramTable:
     """All rows of `programs.toml`, ready to be looked up.
 
@@ -207,9 +224,11 @@ class ProgramTable:
         return any(program in self.groups[group] for group in groups)
 
     def knows(self, program: str) -> bool:
-        """Return whether any row or group names a program, or it is an interpreter of Python."""
+        """Return whether a row, or a group of programs, names a program, or it is a Python."""
         named = {*self._names, *self._never, *self._file.aliases, *self._file.only}
-        return program in named.union(*self.groups.values()) or bool(PYTHON.fullmatch(program))
+        if program in named or self.is_in(program, *_GROUPS_OF_PROGRAMS):
+            return True
+        return PYTHON.fullmatch(program) is not None
 
     def why_never(self, program: str) -> str | None:
         """Return why no rule is suggested for a program; None if one may be."""
