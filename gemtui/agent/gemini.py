@@ -410,7 +410,7 @@ class UnguardedAdapter:
 
         `id`: an unused id for the run; None creates one. `about`: additional facts to show about
         the run. `ready`: a CLI that waits for this prompt (`prepare`); it is used if the run is the
-        same as without it, and ended otherwise. May block for seconds. Raises CliNotFound or
+        same as without it. Call its `end` afterwards. May block for seconds. Raises CliNotFound or
         OptionError, and OSError if the run's folder can't be written.
         """
         if self._guard is None and (options.asks or options.budget is not None):

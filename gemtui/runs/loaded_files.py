@@ -37,7 +37,7 @@ _DEPTH = 4
 """How many folders deep Gemini CLI's own folders are looked through."""
 _MOST = 2000
 """How many names in the project are compared; Gemini CLI tells the model at most 200."""
-_NOT_ENTERED = frozenset((".git", "node_modules", "dist"))
+_NOT_ENTERED = frozenset((".gemini", ".git", "dist", "node_modules"))
 _WRITTEN_BY_CLI = frozenset(
     (
         "tmp",

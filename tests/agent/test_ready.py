@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gemtui.agent import process_tree
@@ -82,6 +83,19 @@ def test_a_cli_without_a_prompt_reads_nothing_and_leaves_no_process(begin: Begin
     assert folder.stdout.read_bytes() == b""
     assert not process_tree.tagged(folder.id)
     assert not folder.claim(), "nothing is sent to it any more"
+
+
+def test_a_cli_is_ended_if_its_sender_is_killed_before_the_prompt_is_written(
+    begin: Begin,
+) -> None:
+    sender = subprocess.Popen(["/bin/sleep", "1000"])
+    id = process_tree.identify(psutil.Process(sender.pid))
+    folder = started(begin(sender=id))
+    assert folder.claim()
+    sender.kill()
+    sender.wait()
+    assert ended(folder).code is None
+    assert folder.stdout.read_bytes() == b""
 
 
 def test_a_cli_that_waited_too_long_is_ended(begin: Begin) -> None:
