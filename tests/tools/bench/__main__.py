@@ -38,12 +38,13 @@ PARTS = (
     "edits",
     "huge",
     "stops",
+    "many",
     "run",
     "hooks",
     "waiting",
     "checkpoints",
 )
-OPTED = ("huge", "run", "hooks", "waiting", "checkpoints")
+OPTED = ("huge", "many", "run", "hooks", "waiting", "checkpoints")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
 
@@ -87,6 +88,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from reading.session(folder, 1_000 * MEGABYTE, 1)
     if "stops" in wanted.parts:
         yield from stalling.rows(stores, max(wanted.sessions), wanted.repeat)
+    if "many" in wanted.parts:
+        yield from stalling.many(stores, min(wanted.repeat, 3))
     if "run" in wanted.parts:
         yield from running.rows(folder, wanted.repeat)
     if "hooks" in wanted.parts:

@@ -21,13 +21,14 @@ import orjson
 import psutil
 
 from gemtui.agent import process_tree
+from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import Exit, Request, RunFolder
+from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from tests.terminal import Terminal
 from tests.tools.bench import deltas, minimal
-from tests.tools.bench.measure import Cost, Row, alone, peak
+from tests.tools.bench.measure import Cost, Row, alone, peak, resident
 from tests.tools.bench.reading import parse_file
 from tests.tools.bench.starting import environ
 
@@ -39,6 +40,7 @@ CHILDREN = 5
 SECONDS = 10.0
 SETTLING = 1.0
 """Seconds at the start of a stream that do not count."""
+SILENT, SETTLED = 20.0, 4.0
 _MARK = re.compile(rb"t(\d{12,})")
 
 
@@ -48,6 +50,7 @@ def rows(folder: Path, repeat: int) -> Iterator[Row]:
     yield from ending(folder, repeat)
     yield from streaming(folder, 500, repeat)
     yield from streaming(folder, 5, 1)
+    yield from silent(folder)
 
 
 # --- from the file to the transcript -------------------------------------------------------------
@@ -195,13 +198,19 @@ def streaming(folder: Path, rate: int, repeat: int) -> Iterator[Row]:
         )
 
 
-def _streamed(home: Path, rate: int) -> list[Cost]:
+def _project(home: Path, rate: int) -> Path:
+    """A folder that Gemini CLI trusts, with a CLI that streams in `home`."""
     project = home / "project"
     project.mkdir(parents=True)
     (home / ".gemini").mkdir()
     trusted = {str(project): "TRUST_FOLDER"}
     (home / ".gemini" / "trustedFolders.json").write_bytes(orjson.dumps(trusted))
     deltas.install(home / "gemini", rate, SECONDS)
+    return project
+
+
+def _streamed(home: Path, rate: int) -> list[Cost]:
+    project = _project(home, rate)
     names = environ(home) | {"GEMINI_CLI_PATH": str(home / "gemini")}
     words = [sys.executable, "-m", "gemtui"]
     with Terminal(words, environ=names, folder=project) as terminal:
@@ -214,6 +223,46 @@ def _streamed(home: Path, rate: int) -> list[Cost]:
         terminal.press("\x11")
         terminal.wait()
     return costs
+
+
+def silent(folder: Path) -> Iterator[Row]:
+    """The work of an app in which nothing happens, and of one with a run that has asked."""
+    for name, asks in (("the app at rest", False), ("a run that waits for an answer", True)):
+        cost = _silent(folder / f"silent-{asks}", asks=asks)
+        what = f"{name}: CPU of gemtui in {SILENT:g} s"
+        yield Row(what=what, cost=cost, floor=f"{SILENT:g} s", least=SILENT)
+
+
+def _silent(home: Path, *, asks: bool) -> Cost:
+    project = _project(home, 1)
+    if asks:
+        run = RunFolder.create(home / "state" / "gemtui" / "runs", "waiting")
+        run.write_request(Request(id="waiting", argv=("gemini",), cwd=str(project), environ={}))
+        run.stdout.write_text('{"type":"init","session_id":"waiting","model":"auto"}\n')
+        run.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+        gate = GateFolder.of(run)
+        gate.create()
+        command = {"command": "git push"}
+        gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=command, number=1))
+    names = environ(home) | {"GEMINI_CLI_PATH": str(home / "gemini")}
+    words = [sys.executable, "-m", "gemtui"]
+    with Terminal(words, environ=names, folder=project) as terminal:
+        terminal.shows("Sessions")
+        terminal.press("2")
+        terminal.shows("git push" if asks else "enter starts a run")
+        app = psutil.Process(terminal.process.pid)
+        _read_for(terminal, SETTLED)
+        before = _cpu(app)
+        _read_for(terminal, SILENT)
+        cost = Cost(seconds=_cpu(app) - before, memory=resident(terminal.process.pid))
+        terminal.press("\x11")
+    return cost
+
+
+def _read_for(terminal: Terminal, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        terminal.read(SETTLING)
 
 
 def _floor_of_streaming(home: Path, rate: int) -> list[Cost]:

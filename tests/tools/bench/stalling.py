@@ -13,11 +13,11 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from tests.terminal import Terminal
 from tests.tools.bench import watched
 from tests.tools.bench.editing import make_rules
-from tests.tools.bench.make_store import make_session, more_records, store_in
+from tests.tools.bench.make_store import make_many, make_session, more_records, store_in
 from tests.tools.bench.measure import Cost, Row
 from tests.tools.bench.starting import environ, fill_cache
 
-RULES, RECORDS, SECONDS = 300, 1_000, 4
+RULES, RECORDS, SECONDS, MANY = 300, 1_000, 4, 100_000
 FRAME = 1 / 60
 SILENCE, LONGEST = 1.5, 8.0
 ENTER, DOWN, END, ESCAPE, QUIT = "\r", "j", "\x1b[F", "\x1b", "\x11"
@@ -51,6 +51,13 @@ def rows(folder: Path, sessions: int, repeat: int) -> Iterator[Row]:
     yield from _rows(_with_rules(folder), _policy, repeat)
     yield from _rows(_with_sessions(folder, sessions), partial(_list, sessions), repeat)
     yield from _rows(folder / "growing", _growing, repeat)
+
+
+def many(folder: Path, repeat: int) -> Iterator[Row]:
+    """The longest stops in a list of many small sessions; making them takes some minutes."""
+    home = store_in(folder, MANY, make_many)
+    fill_cache(home)
+    yield from _rows(home, partial(_list, MANY), repeat)
 
 
 def _rows(home: Path, do: _Do, repeat: int) -> Iterator[Row]:
