@@ -327,15 +327,24 @@ class Search:
         text = self.text(hit)
         if text is None:
             return Snippet(Clean(""))
-        return snippet(in_project(text, hit.file.project), query, width=width)
+        project = hit.file.project
+        return snippet(in_project(text, project), _as_shown(query, project), width=width)
 
     def pattern(self, hit: Hit, query: Query) -> re.Pattern[str] | None:
-        """Return a pattern for the words in a hit that match a query.
+        """Return a pattern for the words in a hit that match a query, as a transcript shows them.
 
         Returns None if there are none.
         """
-        text = self.text(hit)
-        return None if text is None else pattern_for(text, query)
+        text, project = self.text(hit), hit.file.project
+        if text is None:
+            return None
+        return pattern_for(in_project(text, project), _as_shown(query, project))
+
+
+def _as_shown(query: Query, project: str | None) -> Query:
+    """Return a query whose paths are relative to the project, as transcripts show them."""
+    terms = [replace(term, text=in_project(term.text, project)) for term in query.terms]
+    return replace(query, terms=tuple(terms))
 
 
 def _matches(

@@ -203,6 +203,20 @@ def test_a_file_that_has_gone_has_no_text(search: Search, home: Path) -> None:
     assert search.snippet(hit, parse_query("tokenizer", now=NOW)).text == ""
 
 
+def test_an_absolute_path_is_marked_as_the_transcript_shows_it(home: Path, tmp_path: Path) -> None:
+    stores.marker(home / ".gemini", "proj", "/home/ada/parser")
+    call = logs.call("c", args={"file_path": "/home/ada/parser/src/lexer.py"})
+    reply = logs.gemini("g", "", toolCalls=[call])
+    stores.saying(home / ".gemini", PARSER, logs.user("u", "Read it"), reply)
+    with closing(Search(tmp_path / "cache")) as search:
+        (hit,) = ask(search, home, "/home/ada/parser/src/lexer.py").hits
+        query = parse_query("/home/ada/parser/src/lexer.py", now=NOW)
+        shown, marked = search.snippet(hit, query), search.pattern(hit, query)
+    assert [shown.text[start:end] for start, end in shown.spans] == ["src/lexer.py"]
+    assert marked is not None
+    assert marked.search("read_file  src/lexer.py")
+
+
 def test_a_search_that_was_closed_opens_its_files_again(search: Search, home: Path) -> None:
     before = found(search, home, "parser")
     handles = open_files(home.parent)
