@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
+from gemtui.agents import Agent
 from gemtui.calls.paths import recorded_name
 from gemtui.jsonout import fields
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
@@ -322,13 +323,15 @@ def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
 def sums_since(
     sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None
 ) -> Sums:
-    """Return the tokens and cost of sessions since `start`. Blocking: reads files.
+    """Return the tokens and cost of Gemini CLI's sessions since `start`. Blocking: reads files.
 
-    `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer
-    without recorded tokens.
+    They are what a daily budget limits. `home`, `cache`: as in `activities`. A session that can't
+    be read is counted as one answer without recorded tokens.
     """
     tally, unread = Tally(prices, since=start, zone=None), 0
-    recent = (session for session in sessions if session.when >= start)
+    recent = (
+        session for session in sessions if session.when >= start and session.agent is Agent.GEMINI
+    )
     for session, activity in activities(counted_sessions(recent, None), home=home, cache=cache):
         if isinstance(activity, Problem):
             unread += 1

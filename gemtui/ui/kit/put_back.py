@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agents import Can, why_not
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
@@ -73,6 +74,10 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
     Returns the restored session's summary, or None if nothing was restored. `question`: the
     question to ask the user.
     """
+    reason = why_not(session.agent, Can.RESTORE)
+    if reason:
+        app.show_message(reason)
+        return None
     lines = [
         clean_line("Gemini CLI can then list and resume it. No other conversation is overwritten."),
         clean_line("If Gemini CLI would soon delete it again, its date is set to today."),

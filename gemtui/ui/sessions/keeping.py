@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gemtui.agents import Can, why_not
 from gemtui.errors import reason_of
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import clean_line
@@ -25,6 +26,9 @@ Each step compares a log with its copy, which takes long for a long one.
 """
 _TOLD = 0.1
 """Minimum number of seconds between two progress updates."""
+
+_NEEDS = {"restore": Can.RESTORE, "delete": Can.DELETE}
+"""What gemtui must be able to do with an agent's sessions for an action."""
 
 
 class SessionKeeping(SessionsPart):
@@ -51,8 +55,11 @@ class SessionKeeping(SessionsPart):
         return True
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether undo would now only say that there is nothing to undo."""
-        return action == "undo" and self.screen.done.last is None
+        """Return whether the key would now only say that there is nothing to undo, or why not."""
+        if action == "undo":
+            return self.screen.done.last is None
+        needs, chosen = _NEEDS.get(action), self.screen.chosen
+        return bool(needs and chosen and why_not(chosen.agent, needs))
 
     # --- the vault -----------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""Sessions of several agents on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agents import Agent, Can, why_not
+from tests.sessions.agents import claude_session, qwen_session
+from tests.sessions.stores import uuid
+from tests.ui.people import NARROW, person
+
+
+async def test_rows_have_letters_and_keys_say_what_does_not_work(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(store.parent))
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(store.parent))
+    claude_session(store.parent, uuid(1), prompt="Asked of Claude")
+    qwen_session(store.parent, uuid(2), "Asked of Qwen")
+    async with person(store, NARROW) as me:
+        await me.sees("G Write a haiku file")
+        await me.does("/ 'agent:qwen", "Q Asked of Qwen")
+        await me.does("ctrl+u 'agent:claude", "C Asked of Claude")
+        await me.lacks("Asked of Qwen")
+        await me.does("enter", "▌ Asked of Claude")
+        for key, can in (("c", Can.RESUME), ("B", Can.FORK), ("d", Can.DELETE)):
+            await me.press(key)
+            await me.is_told(why_not(Agent.CLAUDE, can))
