@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gemtui.sessions.read import claude, qwen
+from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.dialect import Dialect
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.diffs import hunks_of_diff
+from tests.deep import some_of
+from tests.odd_json import spoilt
 
 Line = dict[str, Any]
 ENVELOPE = {"parentUuid": "p", "isSidechain": False, "sessionId": "s", "cwd": "/work"}
@@ -292,3 +299,54 @@ def test_a_line_of_an_unknown_type_is_named(dialect: Dialect, kind: str) -> None
     line = {"type": kind, "subtype": "new", "uuid": "u"}
     assert dialect.wants(json.dumps(line, separators=(",", ":")).encode())
     assert dialect.translate(line) == {"type": "system/new" if kind == "system" else kind}
+
+
+# --- lines of any form ---------------------------------------------------------------------------
+
+CALL = {"type": "tool_use", "id": "call", "name": "Edit", "input": {"file_path": "/a"}}
+CHANGE = {
+    "filePath": "/a",
+    "originalFile": "one",
+    "oldString": "one",
+    "newString": "two",
+    "structuredPatch": [HUNK],
+}
+OF_CLAUDE = [
+    user([{"type": "text", "text": "Hello"}, IMAGE]),
+    user(COMMAND.format("x")),
+    answered({"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Hi"}, CALL),
+    result("Exit code 3\nout", is_error=True, toolUseResult=CHANGE),
+    result([{"type": "text", "text": "Done"}], toolUseResult={"agentType": "a", "content": []}),
+    system("compact_boundary", compactMetadata={"preTokens": 1}, logicalParentUuid="u"),
+    system("api_error", error={"error": {"message": "Overloaded"}}),
+    attachment("queued_command", prompt="And this", commandMode="prompt"),
+    {"type": "cost-state", "totalCostUSD": 0.25},
+]
+SHOWN = {"type": "shell_result", "output": "hi", "exitCode": 3}
+OF_QWEN = [
+    qwen_line("user", HI, systemPayload={"displayText": "Hi"}),
+    qwen_line("assistant", HI, {"functionCall": {"id": "c", "name": "edit", "args": {}}}),
+    qwen_line(
+        "tool_result",
+        {"functionResponse": {"id": "c", "name": "edit", "response": {"error": "x"}}},
+        toolCallResult={"status": "error", "resultDisplay": SHOWN},
+    ),
+    qwen_line("system", subtype="slash_command", systemPayload={"outputHistoryItems": [HI]}),
+    qwen_line("system", subtype="chat_compression", systemPayload={"info": {}}),
+]
+
+
+@settings(max_examples=some_of(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), lines=st.sampled_from([OF_CLAUDE, OF_QWEN]))
+def test_a_file_with_odd_values_in_its_lines_can_be_read(
+    tmp_path: Path, data: st.DataObject, lines: list[Line]
+) -> None:
+    odd = data.draw(st.lists(st.sampled_from(lines).flatmap(spoilt), max_size=6))
+    path = tmp_path / "session.jsonl"
+    stored = [json.dumps(line) for line in [lines[0], *odd]]
+    path.write_text("\n".join(stored))
+    with SessionLog.read(path) as log:
+        transcript = transcript_of(log, dropped=True)
+        for index in range(len(transcript.outlines)):
+            assert transcript.read(index).id
+        assert len(list(unified_of(log))) <= len(log.replay.entries)
