@@ -31,6 +31,7 @@ PARTS = (
     "rest",
     "commands",
     "stores",
+    "agents",
     "search",
     "session",
     "open",
@@ -44,9 +45,11 @@ PARTS = (
     "waiting",
     "checkpoints",
 )
-OPTED = ("huge", "many", "run", "hooks", "waiting", "checkpoints")
+OPTED = ("agents", "huge", "many", "run", "hooks", "waiting", "checkpoints")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
+AGENT_SESSIONS = 2_000
+"""How many sessions of Claude Code are read; they have half a gigabyte."""
 
 
 def main() -> None:
@@ -74,6 +77,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from commands.rows(stores, wanted.sessions, wanted.repeat)
     if "stores" in wanted.parts:
         yield from reading.stores(stores, wanted.sessions, wanted.repeat)
+    if "agents" in wanted.parts:
+        yield from reading.of_claude(stores, AGENT_SESSIONS, min(wanted.repeat, 3))
     if "search" in wanted.parts:
         yield from searching.rows(stores, wanted.sessions, wanted.repeat)
     if "session" in wanted.parts:
@@ -106,7 +111,8 @@ def _parser() -> argparse.ArgumentParser:
         "parts",
         nargs="*",
         choices=PARTS,
-        help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder), "
+        help="what to measure; all but `agents` (half a gigabyte of sessions of Claude Code) and "
+        "`huge` (a log of 1 GB), which are written to the temporary folder, "
         "`run` (runs, which take some minutes), `hooks` and `waiting` (which need Gemini CLI from "
         "npm) and `checkpoints` (122,000 small files, written to the temporary folder)",
     )

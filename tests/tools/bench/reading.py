@@ -12,6 +12,8 @@ import orjson
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
+from tests.tools.bench.claude_store import SESSIONS as CLAUDE
+from tests.tools.bench.claude_store import make_claude
 from tests.tools.bench.make_store import make_session, store_in
 from tests.tools.bench.measure import Cost, Row, alone, medians
 
@@ -81,6 +83,28 @@ def _summaries(home: Path) -> list[Cost]:
     """Both floors, the first start, the second."""
     shutil.rmtree(home / "cache", ignore_errors=True)
     return [alone(work, home) for work in (read_bytes, parse_lines, summarise_all, summarise_all)]
+
+
+def of_claude(folder: Path, count: int, repeat: int) -> Iterator[Row]:
+    """All sessions of a store of Claude Code's, most bytes of which are skipped."""
+    home = store_in(folder, count, make_claude)
+    size = sum(path.stat().st_size for path in home.glob(CLAUDE))
+    runs = [[alone(work, home) for work in (parse_claude, load_claude)] for _ in range(repeat)]
+    floor, loaded = medians(runs)
+    what = f"load {count:,} sessions of Claude Code, {size / 1e6:,.0f} MB, no screen"
+    yield Row(what=what, cost=loaded, floor="orjson over all lines", least=floor.seconds)
+
+
+def parse_claude(home: Path) -> None:
+    """Floor: orjson over all lines of all sessions."""
+    for path in home.glob(CLAUDE):
+        parse_file(path)
+
+
+def load_claude(home: Path) -> None:
+    """All transcripts with their outlines, one after the other."""
+    for path in home.glob(CLAUDE):
+        load_file(path)
 
 
 def session(folder: Path, size: int, repeat: int) -> Iterator[Row]:
