@@ -276,16 +276,11 @@ def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
 
 def _agents(environ: Mapping[str, str], files: Sequence[StoredFile]) -> Section:
     """Report the other agents whose sessions are read, and lines that gemtui doesn't know."""
-    from gemtui.sessions.read.session_log import SessionLog
-
     section = Section(name="agents", values={})
     for agent, home in other_roots(environ):
         of_agent = [file for file in files if agent_of_key(file.project_key) is agent]
         of_agent.sort(key=lambda file: file.last_use or 0, reverse=True)
-        unknown = Counter[str]()
-        for file in of_agent[:_LOOKED_INTO]:
-            with suppress(*UNREADABLE), SessionLog.read(Path(file.name)) as log:
-                unknown.update(problem.what for problem in log.problems)
+        unknown = _unknown_lines(of_agent[:_LOOKED_INTO])
         sessions = sum(not file.why_hidden for file in of_agent)
         section.values[agent.value] = {
             "home": str(home),
@@ -299,6 +294,19 @@ def _agents(environ: Mapping[str, str], files: Sequence[StoredFile]) -> Section:
         for what, count in unknown.most_common(_SHOWN_PROBLEMS):
             section.lines.append(f"{counted(count, 'line')} of the newest sessions: {what}")
     return section
+
+
+def _unknown_lines(files: Sequence[StoredFile]) -> Counter[str]:
+    """Count the lines of session files that gemtui doesn't know, by what they are."""
+    unknown = Counter[str]()
+    if not files:
+        return unknown
+    from gemtui.sessions.read.session_log import SessionLog
+
+    for file in files:
+        with suppress(*UNREADABLE), SessionLog.read(Path(file.name)) as log:
+            unknown.update(problem.what for problem in log.problems)
+    return unknown
 
 
 def _cli(environ: Mapping[str, str], detected: Detected) -> Section:
