@@ -44,6 +44,8 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 OLD, CRLF, BARE, NEW = "old.txt", "crlf.txt", "bare.txt", "new.txt"
 REFUSED, STOPPED = "refused.txt", "stopped.txt"
 TITLE = "A title of its own"
+AT_ONCE = 3
+"""How many sessions are recorded at the same time: each agent takes 300 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +359,7 @@ def recordings(
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         missing = [name for name in names if not (folder / name).exists()]
-        with ThreadPoolExecutor() as threads:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
             list(threads.map(lambda name: record(program, folder, name), missing))
     return {name: _read(Agent(program, folder / name)) for name in names}
 

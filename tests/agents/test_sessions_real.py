@@ -30,7 +30,10 @@ from gemtui.transcript.model import (
 )
 from tests.agents.recordings import AGAIN, BARE, CLAUDE, CRLF, NEW, OLD, QWEN, TITLE, Recording
 
-pytestmark = pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "tests/agents")
+pytestmark = [
+    pytest.mark.covers("gemtui/sessions", "gemtui/transcript", "tests/agents"),
+    pytest.mark.timeout(600),  # the first test installs the programs and records all sessions
+]
 
 Said = tuple[str, ...]
 """What somebody said: a kind, and texts; of a call its name, arguments and result."""
