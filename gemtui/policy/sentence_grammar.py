@@ -333,6 +333,7 @@ class _Objects:
         outside = "outside" in words
         if outside and self._decision is Decision.ALLOW:
             raise UnclearSentence("what is outside of a folder can't be allowed")
+        is_kind_of_file = words[-1:] == ["files"]
         if not _is_there(self._project, " ".join(words)):
             words = _trimmed(words, {*_AROUND_FILES, "outside"} if outside else _AROUND_FILES)
         path = " ".join(words)
@@ -341,12 +342,10 @@ class _Objects:
             yield SimpleSentence(self._decision, kind)
             return
         if not is_quoted(path) and not _is_there(self._project, path):
-            if len(words) > 1:
+            if len(words) > 1 or is_kind_of_file:
                 raise UnclearSentence(f"“{path}” is no file or folder of the project")
-            if self._project is not None and self._project.is_dir() and path.isalpha():
-                raise ValueError(
-                    f"there is no “{path}” in the project: for a new folder, write {kind} {path}/**"
-                )
+            if self._decision is Decision.ALLOW and path.isalpha() and path.islower():
+                path = self._folder(path)
         if not (only or outside):
             yield SimpleSentence(self._decision, f"{kind} {path}")
             return
