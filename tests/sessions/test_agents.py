@@ -20,7 +20,7 @@ from gemtui.kept.vault import keep_all
 from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.undo import undo_session
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.listing import Listing, View
+from gemtui.sessions.catalog.listing import Heading, Listing, View
 from gemtui.sessions.catalog.query import parse_query, query_completions
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Flag, Summary
@@ -117,6 +117,17 @@ def test_a_filter_finds_the_sessions_of_an_agent(home: Path) -> None:
     assert listing.has_several_agents
     assert listed("agent:claude") == {uuid(2)}
     assert listed("-agent:claude") == {uuid(1), uuid(3)}
+
+
+def test_sessions_are_grouped_by_agent(home: Path) -> None:
+    listing = Listing()
+    listing.replace_all(sessions_of(home))
+
+    rows = listing.arrange(View(everywhere=True, grouped=True, by_agent=True)).rows
+
+    names = [row.name for row in rows if isinstance(row, Heading)]
+    assert set(names) == {words.program for words in WORDS.values()}
+    assert len(rows) == 2 * len(names)
 
 
 def test_the_filter_is_offered_only_where_there_is_a_choice() -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from gemtui.agents import WORDS
 from gemtui.calls.paths import recorded_path
 from gemtui.moments import period, start_of_day
 from gemtui.sessions.catalog.columns import Sort, sorted_by
@@ -107,14 +108,16 @@ class View(Struct, frozen=True, kw_only=True):
     """The settings of a session list: its search, order, and scope.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
-    `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
-    keys of folded groups, which show only their heading.
+    `grouped`: by project, or `by_agent`. `everywhere`: show the sessions of all projects.
+    `hidden`: show hidden sessions. `folded`: the keys of folded groups, which show only their
+    heading.
     """
 
     query: str = ""
     sort: Sort = Sort.UPDATED
     reverse: bool = False
     grouped: bool = False
+    by_agent: bool = False
     everywhere: bool = False
     hidden: bool = False
     folded: frozenset[str] = frozenset()
@@ -324,7 +327,7 @@ class SessionRow(Struct, frozen=True):
 
 
 class Heading(Struct, frozen=True):
-    """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
+    """The heading of a project, of an agent, or of the pinned sessions (`ALL_PINNED`).
 
     `count`: how many of its sessions match the search. They are shown unless the heading is
     `folded`.
@@ -594,7 +597,7 @@ def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -
         yield DayHeading(PINNED, len(pinned))
     yield from pinned
     if view.grouped:
-        yield from _grouped(others, view.folded)
+        yield from _grouped(others, view)
     elif view.by_day and days is not None:
         yield from _by_day(others, pinned, _PROPERTY[view.sort], days)
     else:
@@ -614,16 +617,20 @@ def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionR
     return pinned, others
 
 
-def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:
-    """Yield rows under a heading for each project, in order of first occurrence."""
+def _grouped(rows: Sequence[SessionRow], view: View) -> Iterator[Row]:
+    """Yield rows under a heading for each project or agent, in order of first occurrence."""
     groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
     group = ""
     for row in rows:
-        group = group if row.depth else row.entry.group
+        if not row.depth:
+            group = row.entry.summary.agent if view.by_agent else row.entry.group
         groups[group].append(row)
     for group, members in groups.items():
-        yield Heading(group, _heading(members[0].entry), len(members), group in folded)
-        if group not in folded:
+        first = members[0].entry
+        program = Clean(WORDS[first.summary.agent].program)
+        name = program if view.by_agent else _heading(first)
+        yield Heading(group, name, len(members), group in view.folded)
+        if group not in view.folded:
             yield from members
 
 

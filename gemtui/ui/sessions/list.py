@@ -208,6 +208,11 @@ class SessionList(
         """
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
+    @property
+    def has_several_agents(self) -> bool:
+        """Whether there are sessions of more than one agent."""
+        return self._listing.has_several_agents
+
     def group(self, grouped: bool) -> None:
         """Group the sessions by project, or list them without groups."""
         self.rearrange(replace(self.view, grouped=grouped))
@@ -355,7 +360,7 @@ class SessionList(
             chosen=place == self.cursor,
             selected=row.key in self.selection.keys,
             focused=self.has_focus,
-            agents=self._listing.has_several_agents,
+            agents=self.has_several_agents,
             live=None if session is None or copied else self._live.get(session.id),
         )
 
@@ -642,7 +647,11 @@ class ViewKeys(KeyPart):
         self._arrange(reverse=not self._list.view.reverse)
 
     def action_group(self) -> None:
-        self._arrange(grouped=not self._list.view.grouped)
+        view = self._list.view
+        if view.grouped and not view.by_agent and self._list.has_several_agents:
+            self._arrange(by_agent=True)
+        else:
+            self._arrange(grouped=not view.grouped, by_agent=False)
 
     def action_hidden(self) -> None:
         self._arrange(hidden=not self._list.view.hidden)

@@ -21,7 +21,9 @@ async def test_rows_have_letters_and_keys_say_what_does_not_work(
     qwen_session(store.parent, uuid(2), "Asked of Qwen")
     async with person(store, NARROW) as me:
         await me.sees("G Write a haiku file")
-        await me.does("/ 'agent:qwen", "Q Asked of Qwen")
+        await me.does("g", "/home/dev/notes")
+        await me.does("g", "▾ Gemini CLI")
+        await me.does("g / 'agent:qwen", "Q Asked of Qwen")
         await me.does("ctrl+u 'agent:claude", "C Asked of Claude")
         await me.lacks("Asked of Qwen")
         await me.does("enter", "▌ Asked of Claude")
