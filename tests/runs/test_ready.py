@@ -68,6 +68,7 @@ def waiting(options: AgentOptions) -> Iterator[ReadyCli]:
 
 def test_a_waiting_cli_becomes_the_run_of_its_prompt(options: AgentOptions) -> None:
     ready = prepared(options)
+    until(lambda: (owner := ready.folder.owner()) is not None and owner.cli is not None)
     assert not list_runs(runs_dir())
     assert not broken_runs(runs_dir())
     assert runs_usage(runs_dir()).runs == 0
