@@ -208,9 +208,7 @@ def ending_text(run: LiveRun, glyphs: Glyphs) -> Content | None:
     if outcome is None or outcome.status is Status.OK:
         return None
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
-    if outcome.by_mode:
-        lines.append(f"{BY_ID['prompt.mode'].footer(ascii=glyphs.ascii)}{_OFFER}")
-    else:
+    if not outcome.by_mode:
         details = (line for line in outcome.detail.split("\n") if line.strip())
         lines += [f"  {line}" for line in details][:_MOST_LINES]
         lines += [f"What you can do: {'; '.join(outcome.ways_out)}."] if outcome.ways_out else []
@@ -218,10 +216,24 @@ def ending_text(run: LiveRun, glyphs: Glyphs) -> Content | None:
     lines += [f"{counted(run.misread, 'output line')} not understood"] if run.misread else []
     heading = f"{run_glyph(run, glyphs)} {clean_line(outcome.headline)}"
     styled = Content.styled(heading, f"bold $text-{END_COLOURS[outcome.status]}")
-    return Content("\n").join([styled, *(Content(clean(line)) for line in (*lines, *run.notes))])
+    offers = [_offer(_is_default(run), glyphs)] if outcome.by_mode else []
+    others = [Content(clean(line)) for line in (*lines, *run.notes)]
+    return Content("\n").join([styled, *offers, *others])
 
 
-_OFFER = " asks you before each call that changes something (installs gemtui's extension)."
+def _is_default(run: LiveRun) -> bool:
+    """Return whether a run had the mode from which one key leads to `ask`."""
+    return run.run.request.about.get("approval_mode") in (None, ApprovalMode.DEFAULT)
+
+
+def _offer(is_default: bool, glyphs: Glyphs) -> Content:
+    """Return words on how to be asked before calls.
+
+    `is_default`: whether the mode is that before `ask`.
+    """
+    key = BY_ID["prompt.mode"].footer(ascii=glyphs.ascii) if is_default else f"/mode {ASK}"
+    words = " asks you before each change, with gemtui's extension."
+    return Content.assemble((key, "bold $text-accent"), words)
 
 
 def no_run(
@@ -248,8 +260,7 @@ def no_run(
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
         if offers_extension:
-            mode = BY_ID["prompt.mode"].footer(ascii=glyphs.ascii)
-            lines += [Content.assemble((mode, "bold $text-accent"), _OFFER), Content("")]
+            lines += [_offer(True, glyphs), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
 

@@ -201,7 +201,6 @@ class RunKeys(RunPart):
         yield from ("run.again", "run.edit")
         if run.stderr:
             yield "run.stderr"
-        yield "run.copy_command"
 
     def action_comment(self) -> None:
         """Begin a line of the prompt that comments on the file or call under the cursor."""

@@ -30,6 +30,7 @@ from gemtui.ui.run.end_card import EndRows, WriteList
 from gemtui.ui.run.labels import (
     cli_words,
     clock,
+    mode_word,
     option_parts,
     position,
     prompt_words,
@@ -408,11 +409,12 @@ class RunScreen(RunPane):
             self.show_state(self.run_shown)
 
     def _say_nothing_yet(self) -> None:
+        mode = mode_word(self.options, self.next_run.usual)
         self.panes.show_empty(
             self.next_run.folder,
             [run.cwd for run in self._registry.alive],
             None if self._cli is None else self._cli.problem,
-            offers_extension=self.next_run.offers_extension and not self.options.ask,
+            offers_extension=self.next_run.offers_extension and mode == ApprovalMode.DEFAULT,
         )
 
     def show_state(self, run: LiveRun) -> None:
