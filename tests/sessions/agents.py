@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,13 @@ def claude_lines(id: str, prompt: str = "Hello", reply: str = "Hi") -> list[Line
     ]
 
 
-def claude_session(home: Path, id: str, **texts: str) -> Path:
-    """Write a session of Claude Code below `home`, the parent of `.claude`."""
+def claude_session(home: Path, id: str, *, before: Iterable[Line] = (), **texts: str) -> Path:
+    """Write a session of Claude Code below `home`, the parent of `.claude`.
+
+    `before`: lines at the beginning of the file.
+    """
     folder = home / ".claude/projects/-work-app"
-    return logs.write(folder / f"{id}.jsonl", claude_lines(id, **texts))
+    return logs.write(folder / f"{id}.jsonl", [*before, *claude_lines(id, **texts)])
 
 
 def claude_write(home: Path, id: str, file: Path, content: str) -> Path:

@@ -24,6 +24,7 @@ from gemtui.sessions.catalog.listing import Heading, Listing, View
 from gemtui.sessions.catalog.query import parse_query, query_completions
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.session_log import CHUNK
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.store.watch import watch
 from tests.patience import PATIENCE
@@ -96,6 +97,15 @@ def test_a_subagent_belongs_to_its_session(home: Path) -> None:
         ("a1b2", uuid(2), uuid(2)),
         ("general-purpose-call_1", uuid(3), uuid(3)),
     }
+
+
+def test_a_first_prompt_may_be_of_any_size(home: Path) -> None:
+    claude_session(home, uuid(8), prompt="x" * 2 * CHUNK)
+    before = {"type": "summary", "summary": "Old", "leafUuid": "l"}
+    claude_session(home, uuid(9), before=[before] * 100)
+    index = Index(home / ".gemini", cache=None)
+
+    assert [index.find(uuid(number)).agent for number in (8, 9)] == [Agent.CLAUDE] * 2
 
 
 def test_an_agent_before_an_id_chooses(home: Path) -> None:

@@ -34,21 +34,26 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
     )
 
 
+_STARTS = {Agent.QWEN: b'{"uuid":"', Agent.CLAUDE: b'{"parentUuid":'}
+"""The beginning of a message as these agents write it."""
 _WROTE = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
 
 
 def agent_of_file(head: bytes) -> Agent | None:
     """Return which agent besides Gemini CLI wrote a file whose sessions are read.
 
-    `head`: the beginning of the file.
+    `head`: the beginning of the file, which may end within its first message.
     """
-    for line in head.split(b"\n", _MOST_LINES)[:_MOST_LINES]:
+    for line in head.split(b"\n"):
         if b'"projectHash"' in line:
             return None  # a header of Gemini CLI
         if b'"uuid"' in line and b'"sessionId"' in line:
             agent = agent_of_line(_object(line) or {})
             if agent is not None:
                 return agent
+    for agent, start in _STARTS.items():
+        if line.startswith(start):
+            return agent
     return None
 
 
