@@ -158,7 +158,8 @@ class Index:
             some = newest[looked : looked + limit - shown]
             self._read_all(self._not_cached(some, whole=False), upto=HEAD)
             looked += len(some)
-            shown = self._visible(newest[:looked])
+            summaries = (self._catalog.file(place.name) for place in newest[:looked])
+            shown = len({read.id for read in summaries if read is not None and not read.hidden})
         return self._snapshot(store)
 
     def load(
@@ -189,7 +190,7 @@ class Index:
         """
         with self._updating:
             wanted = set(paths)
-            files = {path for path in wanted if self._is_file(path)}
+            files = {path for path in wanted if _is_session_file(path, self.home)}
             if self._store is None or wanted - files:
                 self._catch_up(self._scan(), _nothing, cancelled)
             for path in files:
@@ -542,18 +543,6 @@ class Index:
         with self._lock:
             self._places |= kept
 
-    def _is_file(self, path: Path) -> bool:
-        """Return whether a path has the name of a session file and is not a folder.
-
-        The file may have been deleted since.
-        """
-        try:
-            return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except (OSError, ValueError):
-            return False
-
     # --- known files -------------------------------------------------------------------------
 
     def _is_still_too_large(self, place: ChatFile) -> bool:
@@ -586,7 +575,8 @@ class Index:
                 return
             if isinstance(known, Unread) and known.too_large:
                 self._too_large[place.name] = place.inode, place.size
-            if self._is_head(place.name):
+            read = self._catalog.file(place.name)
+            if read is not None and read.partial:  # only the first part of the file
                 self._catalog.drop(place.name)
             match known:
                 case None:
@@ -598,11 +588,6 @@ class Index:
                 case Unread():
                     self._unread.pop(place.name, None)
 
-    def _is_head(self, path: str) -> bool:
-        """Return whether only the first part of a file has been read."""
-        read = self._catalog.file(path)
-        return read is not None and read.partial
-
     def _forget(self, path: str) -> None:
         with self._lock:
             self._catalog.drop(path)
@@ -612,10 +597,6 @@ class Index:
             log = self._logs.pop(path, None)
         if log is not None:
             log.close()
-
-    def _visible(self, places: Iterable[ChatFile]) -> int:
-        files = (self._catalog.file(place.name) for place in places)
-        return len({session.id for session in files if session is not None and not session.hidden})
 
     def _snapshot(self, store: Store) -> Snapshot:
         with self._lock:
@@ -733,3 +714,16 @@ def find_session(index: Index, wanted: str, *, project: Path | None, here: Path 
             if mine.id == wanted.strip():
                 return mine
         raise
+
+
+def _is_session_file(path: Path, home: Path) -> bool:
+    """Return whether a path has the name of a session file and is not a folder.
+
+    The file may have been deleted since.
+    """
+    try:
+        return name_of(path, home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False

@@ -615,22 +615,6 @@ class LiveRun:
         asked = Counter({ToolEnd.RUNNING: len(self.waiting_call_ids)})
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
-    def lasting(self, now: datetime) -> tuple[str, float] | None:
-        """Return the id of the call that is running, and for how many seconds it has been.
-
-        The time in which the user was asked about it is left out. Returns None if no call is
-        running, or several: then it is unknown which of them have been started.
-        """
-        if self.ends()[ToolEnd.RUNNING] != 1:
-            return None
-        calls = self.own_transcript.calls()
-        call = next(call for call in calls if _end(call) is ToolEnd.RUNNING)
-        if call.time is None:
-            return None
-        answered = (question.settled.at for question in self.questions if question.settled)
-        asked_until = datetime.fromtimestamp(max(answered, default=0) / 1000, UTC)
-        return call.id, (now - max(call.time, asked_until)).total_seconds()
-
     def answers(self) -> int:
         """Return how many times the model has answered.
 
@@ -654,6 +638,23 @@ class LiveRun:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
             self.stirred()
+
+
+def running_call(run: LiveRun, now: datetime) -> tuple[str, float] | None:
+    """Return the id of a run's call that is running, and for how many seconds it has been.
+
+    The time in which the user was asked about it is left out. Returns None if no call is
+    running, or several: then it is unknown which of them have been started.
+    """
+    if run.ends()[ToolEnd.RUNNING] != 1:
+        return None
+    calls = run.own_transcript.calls()
+    call = next(call for call in calls if _end(call) is ToolEnd.RUNNING)
+    if call.time is None:
+        return None
+    answered = (question.settled.at for question in run.questions if question.settled)
+    asked_until = datetime.fromtimestamp(max(answered, default=0) / 1000, UTC)
+    return call.id, (now - max(call.time, asked_until)).total_seconds()
 
 
 _ENDS = {

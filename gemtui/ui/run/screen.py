@@ -19,7 +19,6 @@ from gemtui.paths import prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
-from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -39,7 +38,7 @@ from gemtui.ui.run.labels import (
     write_totals,
 )
 from gemtui.ui.run.list_dialog import choose_run
-from gemtui.ui.run.live_run import LiveRun, Stage
+from gemtui.ui.run.live_run import LiveRun, Stage, running_call
 from gemtui.ui.run.next_run import NextRun
 from gemtui.ui.run.panes import RunPane, RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
@@ -250,7 +249,7 @@ class RunScreen(RunPane):
             self.paint()
             if not run.waiting:
                 self.show_state(run)
-            lasting = None if run.waiting else run.lasting(self.gemtui.clock())
+            lasting = None if run.waiting else running_call(run, self.gemtui.clock())
             self.view.show_time(None if lasting is None else (lasting[0], clock(lasting[1])))
 
     def _report_checkpoints(self, run: LiveRun) -> None:
@@ -367,15 +366,12 @@ class RunScreen(RunPane):
         self._keys.review(event.write)
 
     @on(WriteList.DiffRequested)
-    def _diff(self, event: WriteList.DiffRequested) -> None:
-        self._show_diff(event.write)
-
     @work(exclusive=True, group=DIALOG)
-    async def _show_diff(self, write: FileWrite) -> None:
+    async def _show_diff(self, event: WriteList.DiffRequested) -> None:
         if self.run_shown is not None:
             from gemtui.ui.run.difference_screen import show_difference
 
-            await show_difference(self.gemtui, self.run_shown, write)
+            await show_difference(self.gemtui, self.run_shown, event.write)
 
     # --- questions -----------------------------------------------------------------------------
 
