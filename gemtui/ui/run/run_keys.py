@@ -67,7 +67,8 @@ class RunKeys(RunPart):
             case "stderr" | "copy_command" | "files" | "review" | "comment":
                 return run is not None
             case "revert":
-                return run is not None and self._row is not None and bool(run.files.rows)
+                rows = self.screen.panes.card.rows.shown
+                return self._row is not None and any(isinstance(row, FileWrite) for row in rows)
             case "undo_to" | "fork":
                 return run is not None or self._next.options.resume is not None
             case "allow":

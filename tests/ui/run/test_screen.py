@@ -211,6 +211,24 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         assert "new.txt" not in me.text
 
 
+@pytest.mark.parametrize(("mode", "key"), [("", "shift+tab"), ("/mode auto_edit", "/mode ask")])
+async def test_a_run_whose_calls_were_denied_ends_with_the_key_that_leads_to_ask(
+    home: Path, project: Path, fake_cli: FakeCli, mode: str, key: str
+) -> None:
+    error = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
+    end = {"type": "tool_result", "tool_id": "t1", "status": "error", "error": error}
+    denied = f"print:{json.dumps(end)}".replace('\\"', '\\\\"')
+    fake_cli(START, uses("t1", "run_shell_command", "x"), denied, says("Denied."), END)
+    async with runner(home, project, NARROW) as me:
+        if mode:
+            await me.ask(mode)
+            await me.sees("mode auto_edit")
+        await me.ask("go")
+        await me.sees("⊘ denied $", "p allow it")
+        await me.sees(f"{key} asks you before each change")
+        assert "space revert" not in me.text
+
+
 async def test_without_checkpoints_what_a_command_changed_is_told_as_unknown(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
