@@ -28,6 +28,7 @@ from gemtui.sessions.read.session_log import CHUNK
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.store.watch import watch
 from tests.patience import PATIENCE
+from tests.sessions import logs
 from tests.sessions.agents import (
     claude_session,
     claude_subagent,
@@ -106,6 +107,22 @@ def test_a_first_prompt_may_be_of_any_size(home: Path) -> None:
     index = Index(home / ".gemini", cache=None)
 
     assert [index.find(uuid(number)).agent for number in (8, 9)] == [Agent.CLAUDE] * 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": uuid(6)},
+        {"type": "mode", "mode": "normal", "sessionId": uuid(6)},
+        {"type": "summary", "summary": "Of another one", "leafUuid": uuid(7)},
+    ],
+)
+def test_a_session_of_claude_code_without_a_message_is_hidden_as_empty(
+    home: Path, line: dict[str, str]
+) -> None:
+    path = logs.write(home / ".claude/projects/-work-app" / f"{uuid(6)}.jsonl", [line])
+    (empty,) = [summary for summary in sessions_of(home) if summary.path == path]
+    assert (empty.hidden, empty.agent) == (True, Agent.CLAUDE)
 
 
 def test_an_agent_before_an_id_chooses(home: Path) -> None:

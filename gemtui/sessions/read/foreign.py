@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,11 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
 
 _STARTS = {Agent.QWEN: b'{"uuid":"', Agent.CLAUDE: b'{"parentUuid":'}
 """The beginning of a message as these agents write it."""
+_BEFORE_MESSAGES = re.compile(
+    rb'\{"type":"(?:agent-name|ai-title|custom-title|file-history-snapshot|mode|queue-operation|'
+    rb'summary)",'
+)
+"""The beginning of Claude Code's lines that may be the only ones of a session."""
 _WROTE = {Agent.QWEN: _is_qwen, Agent.CLAUDE: _is_claude}
 
 
@@ -51,6 +57,8 @@ def agent_of_file(head: bytes) -> Agent | None:
             agent = agent_of_line(_object(line) or {})
             if agent is not None:
                 return agent
+        elif _BEFORE_MESSAGES.match(line):
+            return Agent.CLAUDE
     for agent, start in _STARTS.items():
         if line.startswith(start):
             return agent

@@ -189,7 +189,8 @@ class SessionLog:
 
     @property
     def _recognised(self) -> bool:
-        return bool(self._replay.metadata.get("sessionId") or self._replay.has_messages)
+        named = self._replay.metadata.get("sessionId") or self._replay.has_messages
+        return bool(named or self._envelope is not None)
 
     def _unreadable(self, source: LineSource) -> bool:
         """Handle a file that contains no session at the moment.
