@@ -640,7 +640,7 @@ class LiveRun:
             self.stirred()
 
 
-def running_call(run: LiveRun, now: datetime) -> tuple[str, float] | None:
+def only_running_call(run: LiveRun, now: datetime) -> tuple[str, float] | None:
     """Return the id of a run's call that is running, and for how many seconds it has been.
 
     The time in which the user was asked about it is left out. Returns None if no call is

@@ -38,7 +38,7 @@ from gemtui.ui.run.labels import (
     write_totals,
 )
 from gemtui.ui.run.list_dialog import choose_run
-from gemtui.ui.run.live_run import LiveRun, Stage, running_call
+from gemtui.ui.run.live_run import LiveRun, Stage, only_running_call
 from gemtui.ui.run.next_run import NextRun
 from gemtui.ui.run.panes import RunPane, RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
@@ -249,7 +249,7 @@ class RunScreen(RunPane):
             self.paint()
             if not run.waiting:
                 self.show_state(run)
-            lasting = None if run.waiting else running_call(run, self.gemtui.clock())
+            lasting = None if run.waiting else only_running_call(run, self.gemtui.clock())
             self.view.show_time(None if lasting is None else (lasting[0], clock(lasting[1])))
 
     def _report_checkpoints(self, run: LiveRun) -> None:

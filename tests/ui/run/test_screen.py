@@ -31,7 +31,7 @@ from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.end_card import EndRows
 from gemtui.ui.run.labels import option_words
-from gemtui.ui.run.live_run import Stage, ToolEnd, running_call
+from gemtui.ui.run.live_run import Stage, ToolEnd, only_running_call
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
@@ -529,14 +529,14 @@ async def test_the_card_of_the_only_running_command_has_its_time(
         await me.sees("● run_shell_command")
         run = me.app.runs.alive[0]
         later = datetime.now(UTC) + timedelta(seconds=90)
-        id, seconds = running_call(run, later) or ("", 0.0)
+        id, seconds = only_running_call(run, later) or ("", 0.0)
         assert (id, 80 < seconds < 90 + PATIENCE) == ("t1", True)
         me.pane.view.show_time((id, "1:30"))
         await me.sees("1:30")
         assert "no output" not in me.text
         gate.touch()
         await me.until(lambda: run.ends()[ToolEnd.RUNNING] == 2)
-        assert running_call(run, later) is None
+        assert only_running_call(run, later) is None
 
 
 async def test_two_runs_at_once_and_the_list_that_leads_to_them(
