@@ -36,13 +36,14 @@ from gemtui.text import counted, short_path, visible_line
 @mode_option
 @json_option
 def words(sentences: tuple[str, ...], name: str | None, mode: ApprovalMode, as_json: bool) -> int:
-    """Create rules from sentences such as "allow edit src/**; deny git push; deny everything else".
+    """Create rules from sentences such as "edit only src, run tests, never push".
 
-    A sentence starts with allow, ask or deny. After that comes read or edit, which can be followed
-    by a path; run, network or agents; mcp SERVER; the name of a tool; a command; or "everything
-    else". Paths are relative to the current folder. For each rule, the output says what it covers
-    and what it can't, and what happens to all other calls. Exit code 1 if a sentence describes no
-    rule; then nothing is written.
+    A sentence starts with allow, ask or deny, or with a word that means the same, such as never;
+    without one, it allows. After that comes read or edit, which can be followed by a path; run,
+    network or agents; mcp SERVER; the name of a tool; a command; or "everything else". Paths are
+    relative to the current folder. For each rule, the output says what it covers and what it can't,
+    and what happens to all other calls. Exit code 1 if a sentence describes no rule; then nothing
+    is written, and the error names a similar sentence that describes one.
     """
     sentences_read = read_sentences(";".join(sentences), folder_here())
     if not sentences_read:
