@@ -13,6 +13,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, AnyStr
 
@@ -372,6 +373,19 @@ def open_folder(folder: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+@contextmanager
+def entries_of(folder: Path) -> Iterator[Callable[[str], os.stat_result]]:
+    """Yield a function that returns the `lstat` of a name in a folder. Both raise OSError.
+
+    Where the system can, the folder is kept open, which is faster than looking up whole paths.
+    """
+    if sys.platform == "win32":
+        yield lambda name: os.lstat(os.path.join(folder, name))  # noqa: PTH118
+    else:
+        with open_folder(folder) as handle:
+            yield partial(os.stat, dir_fd=handle, follow_symlinks=False)
 
 
 def sync(stream: IO[bytes]) -> None:

@@ -59,6 +59,7 @@ from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, IndependentProcess, python
+from gemtui.system import refuse_on_windows
 
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
@@ -413,6 +414,7 @@ class UnguardedAdapter:
         same as without it. Call its `end` afterwards. May block for seconds. Raises CliNotFound or
         OptionError, and OSError if the run's folder can't be written.
         """
+        refuse_on_windows("a run")
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")

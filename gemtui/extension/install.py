@@ -50,6 +50,7 @@ def install_extension(
     keeps it as it is. Returns the extension's state for a session in the current folder. Raises
     CliNotFound, ExtensionError, OSError.
     """
+    system.refuse_on_windows("gemtui's extension")
     before = extension_state(environ)
     if before.state is HookState.FOREIGN:
         raise ExtensionError(str(before.problem))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from gemtui.errors import NotASession, SessionTooLarge, reason_of
-from gemtui.files import open_folder, stat_if_possible, stat_if_present
+from gemtui.files import entries_of, stat_if_possible, stat_if_present
 from gemtui.jsonout import fields
 from gemtui.sessions.store.projects import registered
 from gemtui.sessions.store.shelf import SESSION, SUBAGENT, Shelf, shelves
@@ -237,9 +237,9 @@ class Store:
         what the files are called; None means as by Gemini CLI.
         """
         match_name = (names or _NAMES[kind]).fullmatch
-        status, add = os.stat, self._files.append
+        add = self._files.append
         others: list[os.DirEntry[str]] = []
-        with self._noting(folder), open_folder(folder) as handle, os.scandir(folder) as entries:
+        with self._noting(folder), entries_of(folder) as status, os.scandir(folder) as entries:
             for entry in entries:
                 name = entry.name
                 match = match_name(name)
@@ -247,7 +247,7 @@ class Store:
                     others.append(entry)
                     continue
                 try:
-                    info = status(name, dir_fd=handle, follow_symlinks=False)
+                    info = status(name)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
