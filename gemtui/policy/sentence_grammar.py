@@ -177,8 +177,7 @@ def simple_sentences(text: str, project: Path | None) -> list[SimpleSentence]:
     """
     if text.lower() in ("nothing else", "nothing"):
         return [SimpleSentence(Decision.DENY, REST)]
-    polite = _POLITE.match(f"{text} ")
-    base, *exceptions = _EXCEPT.split(text[polite.end() :] if polite else text)
+    base, *exceptions = _EXCEPT.split(_without_polite(text))
     decision, words = _verb_of(base)
     made = list(_Objects(decision, project).read(words))
     kind = made[0].object.partition(" ")[0]
@@ -221,12 +220,14 @@ def is_quoted(text: str) -> bool:
 def check_command(words: tuple[str, ...], project: Path | None) -> None:
     """Raise UnclearSentence for words that are probably no command, but English."""
     program = words[0]
-    known = program_table().knows(program) or shutil.which(program) is not None
+    is_program = program_table().knows(program) or shutil.which(program) is not None
     if "/" in program:
         is_file = project is not None and (project / program).is_file()
-        known = is_file or program.startswith(("./", "/", "~"))
-    is_english = program in _ALSO_ENGLISH and all(map(str.isalpha, words[1:])) and words[1:]
-    if not known or is_english or any(word.lower().rstrip(",") in _NO_COMMAND for word in words):
+        is_program = is_file or program.startswith(("./", "/", "~"))
+    if program in _ALSO_ENGLISH and words[1:]:
+        is_program = not all(map(str.isalpha, words[1:]))
+    has_english = any(word.lower().rstrip(",") in _NO_COMMAND for word in words)
+    if not is_program or has_english:
         raise UnclearSentence(f"“{' '.join(words)}” is no known command, and it isn't in quotes")
 
 
@@ -236,7 +237,6 @@ def _is_there(project: Path | None, name: str) -> bool:
 
 def _verb_of(text: str) -> tuple[Decision, str]:
     """Return a sentence's decision and what follows its verb."""
-    text = _without_polite(text)
     verb = _VERB.match(text)
     if verb is not None:
         words = _without_polite(text[verb.end() :])
@@ -377,7 +377,8 @@ class _Objects:
             self._denied += [REST] * only
             yield SimpleSentence(self._decision, kind)
             return
-        self._denied += ["run"] * only
+        is_tool = words[0] == "mcp" or (kind != "run" and "_" in words[0])
+        self._denied += [REST if is_tool else "run"] * only
         yield SimpleSentence(self._decision, " ".join([kind] * bool(kind) + words))
 
 
