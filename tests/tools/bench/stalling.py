@@ -49,7 +49,9 @@ def rows(folder: Path, sessions: int, repeat: int) -> Iterator[Row]:
     `sessions`: the size of the store whose list is read and rearranged.
     """
     yield from _rows(_with_rules(folder), _policy, repeat)
-    yield from _rows(_with_sessions(folder, sessions), partial(_list, sessions), repeat)
+    yield from _rows(
+        _with_sessions(folder, sessions), partial(_list, f"{sessions:,} sessions", "newest"), repeat
+    )
     yield from _rows(folder / "growing", _growing, repeat)
 
 
@@ -57,7 +59,7 @@ def many(folder: Path, repeat: int) -> Iterator[Row]:
     """The longest stops in a list of many small sessions; making them takes some minutes."""
     home = store_in(folder, MANY, make_many)
     fill_cache(home)
-    yield from _rows(home, partial(_list, MANY), repeat)
+    yield from _rows(home, partial(_list, f"{MANY:,} small sessions", f"{MANY:,} ·"), repeat)
 
 
 def _rows(home: Path, do: _Do, repeat: int) -> Iterator[Row]:
@@ -71,6 +73,7 @@ def _rows(home: Path, do: _Do, repeat: int) -> Iterator[Row]:
 def _run(home: Path, do: _Do) -> dict[str, float]:
     told = home / "stops"
     told.unlink(missing_ok=True)
+    shutil.rmtree(home / "state", ignore_errors=True)  # how the list was left
     if do is _growing:
         shutil.rmtree(home, ignore_errors=True)
         _make_growing(home)
@@ -122,10 +125,13 @@ def _with_sessions(folder: Path, sessions: int) -> Path:
     return home
 
 
-def _list(sessions: int, app: _Watched, _home: Path) -> dict[str, float]:
-    """The list of many sessions: read, grouped, reversed, narrowed; and the run pane."""
-    name = f"{sessions:,} sessions"
-    app.terminal.shows("newest")
+def _list(name: str, listed: str, app: _Watched, _home: Path) -> dict[str, float]:
+    """The list of many sessions: read, grouped, reversed, narrowed; and the run pane.
+
+    `name`: what they are called in the rows. `listed`: what the screen shows once the sessions are
+    listed.
+    """
+    app.terminal.shows(listed)
     found = {f"{name} listed": app.longest()}
     for what, *keys in (
         ("grouped", "g"),
@@ -134,6 +140,7 @@ def _list(sessions: int, app: _Watched, _home: Path) -> dict[str, float]:
         ("counted", "t"),
         ("no longer counted", ESCAPE),
         ("narrowed", "/", "p", "a"),
+        ("all again", ESCAPE),
         ("left for the run pane", ENTER, "2"),
     ):
         app.terminal.press(*keys)
