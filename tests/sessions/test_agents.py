@@ -27,6 +27,8 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.session_log import CHUNK
 from gemtui.sessions.store.store import SessionKind
 from gemtui.sessions.store.watch import watch
+from gemtui.stats.prices import load_prices
+from gemtui.stats.report import sums_since
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.agents import (
@@ -247,6 +249,15 @@ def test_the_calls_of_other_agents_count_for_no_policy_of_gemini_cli(
 
     assert [session.id for session in sessions_with_calls(snapshot)] == [uuid(7)]
     assert sessions_with_calls(snapshot, agent=Agent.GEMINI) == ()
+
+
+def test_the_daily_budget_counts_what_gemini_cli_costs(home: Path) -> None:
+    year = datetime(2026, 1, 1, tzinfo=UTC)
+    sessions = sessions_of(home)
+
+    counted = sums_since(sessions, load_prices(), year, home=home / ".gemini", cache=None)
+
+    assert (len(sessions), counted.sessions) == (3, 1)
 
 
 def test_every_agent_has_its_words() -> None:
