@@ -35,6 +35,8 @@ def _is_codex(line: Mapping[str, Any]) -> bool:
     )
 
 
+_GEMINI = b'"projectHash"'
+"""What the header of Gemini CLI has."""
 _STARTS = {Agent.QWEN: b'{"uuid":"', Agent.CLAUDE: b'{"parentUuid":'}
 """The beginning of a message as these agents write it."""
 _BEFORE_MESSAGES = re.compile(
@@ -50,9 +52,11 @@ def agent_of_file(head: bytes) -> Agent | None:
 
     `head`: the beginning of the file, which may end within its first message.
     """
+    if _GEMINI in head[: head.find(b"\n")]:
+        return None  # most files, without splitting them
     for line in head.split(b"\n"):
-        if b'"projectHash"' in line:
-            return None  # a header of Gemini CLI
+        if _GEMINI in line:
+            return None
         if b'"uuid"' in line and b'"sessionId"' in line:
             agent = agent_of_line(_object(line) or {})
             if agent is not None:
