@@ -91,6 +91,8 @@ def test_a_run_in_the_demo_ends_with_it(
         screen.shows("run_shell_command  python3", "running")
         (run,) = temporary.glob("gemtui-demo-*/state/gemtui/runs/*")
         screen.press("\x03")
+        screen.shows("Press ctrl+c again to stop the run.")
+        screen.press("\x03")
         screen.shows("interrupted", "2 files")
         screen.press("\x1b")
         screen.hides("enter send")
