@@ -90,7 +90,7 @@ def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[Root, ...]:
     roots = []
     for agent, variable in _VARIABLES.items():
         chosen = environ.get(variable)
-        home = Path(chosen) if chosen else base / f".{WORDS[agent].command}"
+        home = Path(chosen).absolute() if chosen else base / f".{WORDS[agent].command}"
         if (home / "projects").is_dir():
             roots.append(Root(agent, home))
     return tuple(roots)

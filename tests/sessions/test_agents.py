@@ -86,9 +86,10 @@ def test_a_variable_moves_the_folder_of_an_agent(
     name = {Agent.CLAUDE: "CLAUDE_CONFIG_DIR", Agent.QWEN: "QWEN_RUNTIME_DIR"}[agent]
     assert agent not in by_agent(home)
 
-    monkeypatch.setenv(name, str(moved))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, moved.name)
 
-    assert agent in by_agent(home)
+    assert by_agent(home)[agent].path.is_relative_to(moved)
 
 
 def test_a_subagent_belongs_to_its_session(home: Path) -> None:
