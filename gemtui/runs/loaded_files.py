@@ -104,8 +104,10 @@ class LoadedFiles:
 
     def _state(self) -> object:
         files = [(str(path), _stamp(path)) for path in self._files()]
-        names = [name for folder in self._folders() for name in self._names(folder)]
-        return date.today(), files, names
+        folders = list(self._folders())
+        identities = [_identity(folder) for folder in folders]  # a CLI stays in a moved folder
+        names = [name for folder in folders for name in self._names(folder)]
+        return date.today(), files, identities, names
 
     def _folders(self) -> Iterator[Path]:
         yield self._cwd
@@ -143,6 +145,11 @@ class LoadedFiles:
                 yield entry.path, _stamp(Path(entry.path)) if is_context else None
                 if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_ENTERED:
                     folders.append(entry.path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    facts = stat_if_possible(path, follow=True)
+    return None if facts is None else (facts.st_dev, facts.st_ino)
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

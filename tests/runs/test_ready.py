@@ -159,6 +159,20 @@ def test_a_change_of_what_gemini_cli_reads_is_noticed(
     assert loaded.changed()
 
 
+def test_a_waiting_cli_is_not_used_in_a_folder_that_was_moved(
+    options: AgentOptions, tmp_path: Path
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    options = replace(options, cwd=folder)
+    with waiting(options) as ready:
+        folder.rename(tmp_path / "moved")
+        folder.mkdir()
+        run = GeminiAdapter().start("hello", options, ready=ready)
+        assert run.folder.path != ready.folder.path
+        assert ended(run.folder).code == 0
+
+
 def test_a_waiting_cli_is_used_after_changes_that_it_does_not_read(
     options: AgentOptions, home: Path
 ) -> None:
