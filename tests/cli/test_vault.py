@@ -109,7 +109,7 @@ def test_the_first_to_become_too_old_is_told_with_the_day(gemtui: Gemtui, home: 
     first = gemtui.json("vault")["first"]
     assert first == {"session": uuid(1), "from": iso(when)}
     status = gemtui("vault status").out
-    assert f"Where is it?: from {when.astimezone():%Y-%m-%d}" in status
+    assert f"Where is it?: after {when.astimezone():%Y-%m-%d}, unless it is used again" in status
     assert "general.sessionRetention.enabled = false" in status
 
 
