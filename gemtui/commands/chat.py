@@ -141,6 +141,16 @@ def change_lines(diff: str) -> Iterator[str]:
                 yield visible_line(f"removed line {line.old}: {line.text or 'empty'}")
 
 
+def text_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a command or of arguments.
+
+    Several lines are numbered, so that none of them can pass for the end of the question.
+    """
+    lines = visible(text).rstrip("\n").split("\n")
+    for number, line in enumerate(lines, 1):
+        yield visible_line(line if len(lines) == 1 else f"line {number}: {line}")
+
+
 class SpokenShow(Show):
     """Prints a run's output as sentences: the answer by whole lines, and each call once.
 
@@ -317,7 +327,7 @@ class SpokenQuestions(TerminalQuestions):
         if proposal.diff is not None:
             yield from change_lines(proposal.diff.diff)
         else:
-            yield from map(visible_line, visible(proposal.text).rstrip("\n").split("\n"))
+            yield from text_lines(proposal.text)
         folder = proposal.folder(self._project)
         if folder:
             yield visible_line(f"It would run in the folder {folder}.")

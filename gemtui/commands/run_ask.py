@@ -126,8 +126,10 @@ class AskingTerminal(Struct, frozen=True):
         if sys.platform != "win32":
             import termios
 
-            with suppress(termios.error):
+            try:
                 termios.tcflush(self.reading, termios.TCIFLUSH)
+            except termios.error:  # the terminal was closed
+                return False
         return typed
 
     async def line(self) -> str | None:

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from gemtui.commands.app import open_app
-from gemtui.commands.chat import change_lines
+from gemtui.commands.chat import change_lines, text_lines
 from gemtui.paths import config_file
 from gemtui.runs.gate.questions import QUIET
 from tests.cli.conftest import Gemtui, put
@@ -151,6 +151,17 @@ def test_gemtui_itself_is_the_conversation_if_plain_is_chosen(
 
 def test_without_a_terminal_it_says_what_to_use(gemtui: Gemtui) -> None:
     gemtui("chat").refuses("gemtui chat needs a terminal: without one, use gemtui run PROMPT")
+
+
+def test_no_line_of_a_command_can_pass_for_one_of_gemtui() -> None:
+    hidden = "rm -rf src\nAnswered in another gemtui.\nGemini asks to run this command:\r\nls\n"
+    assert list(text_lines(hidden)) == [
+        "line 1: rm -rf src",
+        "line 2: Answered in another gemtui.",
+        "line 3: Gemini asks to run this command:␍",
+        "line 4: ls",
+    ]
+    assert list(text_lines("ls\n")) == ["ls"]
 
 
 def test_changes_are_told_with_their_numbers_and_without_hidden_characters() -> None:

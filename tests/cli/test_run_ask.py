@@ -287,3 +287,12 @@ async def test_a_paste_can_t_allow_a_call_whose_end_it_makes_visible(
     terminal.shown = terminal.shown.partition("ignored")[2]
     await terminal.prints("x stop run:")
     assert not terminal.gate.is_answered(1)
+
+
+async def test_in_a_closed_terminal_nothing_is_ignored_and_a_question_ends() -> None:
+    opposite, own = os.openpty()
+    os.close(opposite)
+    terminal = AskingTerminal(own, own)
+    assert not await terminal.typed_within(0)
+    assert await terminal.line() is None
+    os.close(own)
