@@ -44,7 +44,7 @@ _LONG = 400
 
 
 class RunSide(Vertical):
-    """The whole side pane of a run."""
+    """The side pane of a run that works; once it has ended, its card has the files."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id, classes="pane")
@@ -55,10 +55,8 @@ class RunSide(Vertical):
         yield WriteList()
         yield Static(id="counters")
 
-    def show(self, run: LiveRun | None) -> None:
-        """Show a run's changed files, counts and stderr; None leaves the pane as it is."""
-        if run is None:
-            return
+    def show(self, run: LiveRun) -> None:
+        """Show a run's changed files, counts and stderr."""
         writes = self.query_one(WriteList)
         writes.show(run)
         totals = write_totals(run, glyphs_of(self.app)) or "none yet"
@@ -70,18 +68,14 @@ class RunSide(Vertical):
             self.query_one("#counters", Static).update(lines[1])
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
-        ends, usage = run.ends(), None if run.done is None else run.done.tokens
+        ends = run.ends()
         tools = "  ".join(f"{ends[end]} {end}" for end in ToolEnd if ends[end])
-        pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
+        pid = f"pid {run.pid}  " if run.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
             Content(f"{pid}{counted(run.answers(), 'turn')}"),
             Content(f"tools {tools or 'none yet'}"),
         ]
-        if usage is not None:
-            named = (("in", usage.input), ("out", usage.output), ("cached", usage.cached))
-            counts = (f"{name} {count:,}" for name, count in named if count is not None)
-            lines.append(Content(f"tokens {'  '.join(counts)}"))
         if run.misread:
             lines.append(Content(f"{counted(run.misread, 'output line')} not understood"))
         if run.stderr:
