@@ -32,8 +32,7 @@ from gemtui.text import counted, one_line
 AUTO_SAVED = "auto-saved.toml"
 """The name of the file in which Gemini CLI saves rules."""
 _FILE = re.compile(r'"file_path":"((?:\\.|[^"\\])*)"')
-_MOST_BEFORE = 3
-"""The maximum number of words before a program, such as `sudo` or `CI=1`."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _EXAMPLE = 80
 
 
@@ -128,7 +127,7 @@ def _alternatives(rule: Rule, recorded: RecordedCall) -> Iterator[Rule]:
     command, file = args.get("command"), args.get("file_path")
     if isinstance(command, str):
         for part in parse_command(command).parts:
-            for prefix in rule.command_prefixes:
+            for prefix in filter(str.strip, rule.command_prefixes):
                 spelled = _spelled(prefix.split(), part.text.split())
                 if spelled:
                     yield replace(rule, command_prefixes=(spelled,), prefix_list=False)
@@ -145,11 +144,14 @@ def _alternatives(rule: Rule, recorded: RecordedCall) -> Iterator[Rule]:
 def _spelled(prefix: Sequence[str], words: Sequence[str]) -> str:
     """Return the beginning of a command that a prefix was meant to cover; "" if it wasn't.
 
-    It may name the program with its folder, and have words before it, as in `CI=1 ./gradlew`.
+    It may name the program with its folder, if the prefix has none, and set variables before it,
+    as in `CI=1 ./gradlew`. After any other word, the program would be an argument.
     """
-    for at in range(min(_MOST_BEFORE, len(words)) if prefix else 0):
-        same_program = PurePosixPath(words[at]).name == PurePosixPath(prefix[0]).name
+    for at, word in enumerate(words):
+        program = word if "/" in prefix[0] else PurePosixPath(word).name
         end = at + len(prefix)
-        if same_program and list(words[at + 1 : end]) == list(prefix[1:]):
+        if [program, *words[at + 1 : end]] == list(prefix):
             return " ".join(words[:end])
+        if _ASSIGNMENT.fullmatch(word) is None:
+            break
     return ""

@@ -52,6 +52,20 @@ def test_a_saved_command_without_its_folder_is_told_with_the_prefix_that_matches
     assert told(prefix(better), ran(command)) == []
 
 
+@each_row(
+    "saved, command",
+    [
+        ("make", "rm make -rf /"),
+        ("npm test", "sudo npm test"),
+        ("./gradlew", "/tmp/other/gradlew test"),
+        ("gradlew", "CI=1 sudo ./gradlew"),
+        (" ", "ls"),
+    ],
+)
+def test_no_rule_is_told_that_would_allow_another_program(saved: str, command: str) -> None:
+    assert told(prefix(saved), ran(command)) == [("matches no call in 3 sessions", "")]
+
+
 def test_a_saved_file_is_matched_however_a_call_spells_it() -> None:
     rule = 'toolName = "write_file"\nargsPattern = \'\\x00"file_path":"src/a\\.py"\\x00\''
     here = called("write_file", file_path="src/a.py", content="x")
