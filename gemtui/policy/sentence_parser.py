@@ -367,6 +367,7 @@ _OPEN = (
 )
 _CLOSING = "“deny everything else”, and allow only the commands that are needed."
 _STILL = "Shell commands can still access these files: write “deny everything else”, too."
+_STILL_ALL = "Shell commands can still do this: write “deny everything else”, too."
 _PROGRAMS = "Allowed commands can still do what this rule denies."
 
 
@@ -392,9 +393,12 @@ def _with_limits(sentence: Sentence, rules: Sequence[Rule]) -> Sentence:
             more.append(
                 "An agent that can't read files can do little; to let it read, write “allow read”."
             )
-        if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
+        if rule.decision is Decision.ALLOW or "*" in rule.tools:
             continue
-        if rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):
+        if not rule.args_pattern:
+            if rule.tools in (_EDIT, _READ, _NETWORK) and _OTHERS_DENIED not in sentence.limits:
+                more.append(_PROGRAMS if closed else _STILL_ALL)
+        elif rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):
             more.append(_PROGRAMS if closed else _OPEN + _CLOSING)
         elif rule.tools in (_EDIT, _READ):
             more.append(_PROGRAMS if closed else _STILL)

@@ -191,6 +191,14 @@ def test_edit_only_says_that_other_files_are_denied(project: Path) -> None:
     assert others in sentence.limits
 
 
+@pytest.mark.parametrize("text", ["no network", "edit nothing", "allow everything except network"])
+def test_a_kind_that_is_denied_to_tools_only_is_told_to_be_open_to_commands(text: str) -> None:
+    (sentence,) = read_sentences(text)
+    assert sum("Shell commands can still do this" in limit for limit in sentence.limits) == 1
+    beside = read_sentences(f"{text}; deny run")[0]
+    assert not any("Shell commands" in limit for limit in beside.limits)
+
+
 @each_row("text, example", TABLES["what_is_not_understood"])
 def test_what_is_not_understood_is_answered_by_an_example_that_is_understood(
     project: Path, text: str, example: str
