@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from gemtui.policy.match.matching import (
     is_about,
 )
 from gemtui.policy.match.path_patterns import files_pattern
+from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import Finding, RecordedCall, Rule, findings, warned
 from gemtui.text import counted, one_line
 
@@ -56,15 +58,19 @@ class SavedRules:
         self._unmatched = [SavedRule(rule) for rule in rules]
 
     def feed(self, calls: Sequence[RecordedCall]) -> None:
-        """Take more calls into account."""
+        """Take more calls into account.
+
+        A rule whose pattern takes too long is left out, because nobody knows what it matches.
+        """
         for recorded in calls:
             if not self._unmatched:
                 return
             texts = tuple(_texts(recorded))
             left = []
             for saved in self._unmatched:
-                if not _matches(saved.rule, recorded, texts):
-                    left.append(_with_call(saved, recorded, texts))
+                with suppress(PatternTimeout):
+                    if not _matches(saved.rule, recorded, texts):
+                        left.append(_with_call(saved, recorded, texts))
             self._unmatched = left
 
     def unmatched(self) -> tuple[SavedRule, ...]:

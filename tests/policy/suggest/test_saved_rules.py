@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
 from gemtui.policy.suggest.saved_rules import SavedRules, saved_findings
@@ -83,3 +85,11 @@ def test_a_rule_for_which_there_are_no_calls_at_all_is_told_without_another() ->
     server = 'mcpName = "github"\ntoolName = "search"'
     assert told(server, [called("mcp_github_search")]) == []
     assert told(server, [called("mcp_gitlab_search")]) != []
+
+
+def test_nothing_is_told_of_a_rule_whose_pattern_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gemtui.policy.match.patterns.LIMIT", 0.05)
+    slow = 'toolName = "run_shell_command"\ncommandRegex = "(a|a)*$"'
+    assert told(slow, ran(f"{'a' * 60}b", "ls")) == []
