@@ -195,14 +195,15 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
 
 
 async def revert_file(app: AppBase, subject: ReviewSubject, path: PurePath) -> None:
-    """Ask the user, then revert a session's or run's changes to one file."""
+    """Ask the user, then revert a session's or run's changes to one file, not the user's own."""
     with app.reporting("Not reverted"):
         found = await asyncio.to_thread(review_of, subject)
         files = [file for file in found.files if _path_of(subject, file) == path]
-        if not files:
+        hunks = [hunk for file in files for hunk in file.hunks]
+        ids = frozenset(hunk.id for hunk in hunks if hunk.owner.id)  # "" for the user
+        if not ids:
             app.show_message("Nothing to revert: no change of this file is left or known.")
             return
-        ids = frozenset(hunk.id for hunk in files[0].hunks)
         name, lines = clean_line(os.fsdecode(files[0].path)), _marked_words(files, ids)
         if await confirm(app, "Revert?", name, lines, yes="Revert", no="Keep"):
             done = await asyncio.to_thread(revert, subject, ids, stop=app.stop)

@@ -184,8 +184,8 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     failed = SHELL.replace('"file_path":"x"', '"command":"pytest -q"')
-    steps = [failed, "make:new.txt=fresh", "make:old.txt=changed", ends("s1", "error")]
-    (project / "old.txt").write_text("old")
+    steps = [failed, "make:new.txt=fresh", "make:old.txt=changed\n1\n2\n", ends("s1", "error")]
+    (project / "old.txt").write_text("old\n1\n2\n")
     fake_cli(START, *steps, says("Done it."), END)
     async with runner(home, project, NARROW) as me:
         await me.ask("go")
@@ -209,6 +209,15 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         await me.on(ReviewScreen)
         await me.sees("old.txt", "− old", "+ changed", "c comment")
         assert "new.txt" not in me.text
+
+        (project / "old.txt").write_text("changed\n1\n2\nmine\n")
+        await me.press("escape", "escape")
+        await me.until(lambda: me.app.screen is me.pane and not me.pane.asking)
+        await me.press("space")
+        await me.sees("Revert?", "old.txt:1  run_shell_command")
+        await me.press("y")
+        await me.until(lambda: (project / "old.txt").read_text() != "changed\n1\n2\nmine\n")
+        assert (project / "old.txt").read_text() == "old\n1\n2\nmine\n", "the user's line stays"
 
 
 @pytest.mark.parametrize(("mode", "key"), [("", "shift+tab"), ("/mode auto_edit", "/mode ask")])
