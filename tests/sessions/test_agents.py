@@ -25,7 +25,7 @@ from gemtui.sessions.catalog.query import parse_query, query_completions
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.session_log import CHUNK
-from gemtui.sessions.store.store import SessionKind
+from gemtui.sessions.store.store import SessionKind, Store, StoreState
 from gemtui.sessions.store.watch import watch
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import sums_since
@@ -126,6 +126,19 @@ def test_a_session_of_claude_code_without_a_message_is_hidden_as_empty(
     path = logs.write(home / ".claude/projects/-work-app" / f"{uuid(6)}.jsonl", [line])
     (empty,) = [summary for summary in sessions_of(home) if summary.path == path]
     assert (empty.hidden, empty.agent) == (True, Agent.CLAUDE)
+
+
+def test_a_folder_of_another_agent_that_cannot_be_read_is_not_that_of_gemini_cli(
+    home: Path,
+) -> None:
+    for folder in (".gemini/tmp", ".claude", ".qwen/projects"):
+        shutil.rmtree(home / folder)
+    loop = home / ".qwen/projects/app/chats"
+    loop.parent.mkdir(parents=True)
+    loop.symlink_to(loop)
+    store = Store(home / ".gemini")
+    assert store.state is StoreState.MISSING
+    assert [problem.path for problem in store.problems] == [loop]
 
 
 def test_an_agent_before_an_id_chooses(home: Path) -> None:

@@ -275,7 +275,7 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self._closed = True
+            self._closed = self._closed or folder.is_relative_to(self.home)  # not on a shelf
             self._note(folder, f"can't be read: {reason_of(error)}")
 
     def _registry(self) -> None:
