@@ -122,6 +122,19 @@ def test_what_claude_code_itself_said_is_a_notice(line: Line, kind: str, text: s
     assert (found["type"], found["content"], "prompt" in found) == (kind, text, False)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        user("<bash-stdout>" * 80_000),
+        user("<command-name>/x</command-name>" + "<command-args>" * 80_000),
+        user("<summary>" * 80_000, origin={"kind": "task-notification"}),
+        system("local_command", content="<local-command-stdout>" * 80_000),
+    ],
+)
+def test_a_megabyte_of_elements_without_an_end_is_read_at_once(line: Line) -> None:
+    assert record(claude, line)["content"], "reading it anew for each would take minutes"
+
+
 def test_a_block_of_an_answer_has_the_usage_of_the_whole_answer() -> None:
     usage = {
         "input_tokens": 3,

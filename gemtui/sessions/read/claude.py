@@ -6,7 +6,7 @@ The lines are described in assets/agents.md#claude-code.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gemtui.transcript.diffs import hunks_of
@@ -66,12 +66,10 @@ _SKIPPED_LINE = re.compile(
 """The beginning of such a line, or of an attachment, as Claude Code writes them."""
 
 _TYPED_COMMAND = re.compile(r"\s*<command-name>(.*?)</command-name>", re.DOTALL)
-_COMMAND_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _TYPED_SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
-_PRINTED = re.compile(
-    r"<(local-command-stdout|local-command-stderr|bash-stdout|bash-stderr)>(.*?)</\1>", re.DOTALL
-)
-_TASK = re.compile(r"<(summary|result)>(.*?)</\1>", re.DOTALL)
+_OPENING = re.compile(r"<([a-z-]+)>")
+_PRINTED = ("local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr")
+_TASK = ("summary", "result")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _INTERRUPTED = "[Request interrupted by user"
 _EXIT_CODE = re.compile(r"Exit code (\d{1,10})(?:\n|\Z)")
@@ -212,11 +210,10 @@ def _user(line: Part) -> Part | None:
         return _record(line, "user", replies)
     if line.get("isCompactSummary") is True:
         return _notice(line, text)
-    printed = _PRINTED.findall(text)
-    if printed and _PRINTED.match(text.lstrip()):
-        return _notice(line, "\n".join(output.strip("\n") for _, output in printed))
+    if _begins_with(text, _PRINTED):
+        return _notice(line, "\n".join(part.strip("\n") for part in _inside(text, _PRINTED)))
     if mapping(line.get("origin")).get("kind") == "task-notification":
-        return _notice(line, "\n\n".join(told.strip() for _, told in _TASK.findall(text)) or text)
+        return _notice(line, "\n\n".join(map(str.strip, _inside(text, _TASK))) or text)
     if line.get("rowSource") == "harness" or text.startswith(_INTERRUPTED):
         return _notice(line, text.strip().strip("[]"))
     return _prompt(line, blocks, text)
@@ -225,14 +222,40 @@ def _user(line: Part) -> Part | None:
 def _prompt(line: Part, blocks: list[Part], text: str) -> Part:
     command = _TYPED_COMMAND.match(text)
     if command is not None:
-        arguments = _COMMAND_ARGUMENTS.search(text)
-        words = (command[1].strip(), "" if arguments is None else arguments[1].strip())
+        arguments = _inside(text, ("command-args",))[:1]
+        words = map(str.strip, (command[1], *arguments))
         parts: list[Part] = [{"text": " ".join(filter(None, words))}]
     elif (shell := _TYPED_SHELL.match(text)) is not None:
         parts = [{"text": f"!{shell[1]}"}]
     else:
         parts = [part for block in blocks for part in _said(block)]
     return {**_record(line, "user", parts), "prompt": True}
+
+
+def _begins_with(text: str, names: Sequence[str]) -> bool:
+    """Return whether a text begins with an element of one of these names."""
+    start = text.lstrip()
+    return any(start.startswith(f"<{name}>") and f"</{name}>" in start for name in names)
+
+
+def _inside(text: str, names: Sequence[str]) -> list[str]:
+    """Return what is in the elements of these names.
+
+    The text is read once, however many elements have no end; a pattern would read it for each.
+    """
+    contents = []
+    ended = set(names)
+    at = 0
+    while (opening := _OPENING.search(text, at)) is not None:
+        name = opening[1]
+        at = opening.end()
+        end = text.find(f"</{name}>", at) if name in ended else -1
+        if end < 0:
+            ended.discard(name)
+        else:
+            contents.append(text[at:end])
+            at = end
+    return contents
 
 
 def _media(block: Part) -> list[Part]:
@@ -372,9 +395,9 @@ def _system(line: Part) -> Part | None:
         return _boundary(line)
     if subtype == "api_error":
         text = _api_error(line.get("error"))
-    printed = _PRINTED.findall(text)
+    printed = _inside(text, _PRINTED)
     if printed:
-        text = "\n".join(output for _, output in printed)
+        text = "\n".join(printed)
     if not text:
         return None if printed else {"type": f"system/{subtype}"}
     return _notice(line, text, _LEVELS.get(string(line.get("level")), "info"))
