@@ -65,13 +65,13 @@ def pieces(record: Record) -> Sequence[Record]:
     return parts if isinstance(parts, list) else [record]
 
 
-def joined(first: Record, second: Record) -> Record:
-    """Return the record of a message of two records."""
+def joined(first: Record, more: Sequence[Record]) -> Record:
+    """Return the record of a message of several records: the first, and at least one more."""
+    records = [*pieces(first), *more]
     added = {
-        name: [*first.get(name, ()), *second.get(name, ())] for name in ("content", "thoughts")
+        name: [part for record in records for part in record.get(name, ())] for name in _JOINED
     }
-    tokens = second.get("tokens")
-    return {**first, **added, "tokens": tokens, _PIECES: [*pieces(first), second]}
+    return {**first, **added, "tokens": more[-1].get("tokens"), _PIECES: records}
 
 
 class Dialect(Protocol):

@@ -624,8 +624,8 @@ def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record |
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None:
         return record
-    for slot in entry.more:
-        record = joined(record, source.at(slot) or {})
+    if entry.more:
+        record = joined(record, [source.at(slot) or {} for slot in entry.more])
     if not entry.borrowed:
         return record
     merged = dict(record)
