@@ -11,12 +11,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
+import click
+
 from gemtui.calls.paths import recorded_path
 from gemtui.commands.output import note
+from gemtui.commands.shared_options import existing_folder_here
 from gemtui.errors import GemtuiError, MarksUnreadable, SessionAmbiguous, SessionNotFound
 from gemtui.marks import Mark, Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.catalog.index import Index, find_session
+from gemtui.sessions.catalog.selection import LATEST, split_agent
 from gemtui.sessions.catalog.summary import Summary, id_start, named
 from gemtui.text import clean_line, relative, short_path
 
@@ -48,6 +52,33 @@ def session_named(wanted: str, *, project: Path | None = None, home: Path | None
     """
     with index_of_user(home) as index:
         return choose(wanted, index, project=project)
+
+
+def session_to_change(wanted: str, *, project: Path | None = None) -> Summary:
+    """Return the session for a command that writes, with the same errors as `choose`.
+
+    `latest` means only the newest session of `project`, or else of the current folder: files of
+    another project are changed only for a session that the user has named. Raises click.UsageError
+    if the current folder has no session.
+    """
+    if project is not None or split_agent(wanted.strip())[1] != LATEST:
+        return session_named(wanted, project=project)
+    try:
+        with index_of_user() as index:
+            return index.find(wanted, project=existing_folder_here())
+    except SessionNotFound as error:
+        command = click.get_current_context().command_path
+        raise click.UsageError(
+            f"no session of this folder: name one, such as `{command} ID`"
+        ) from error
+
+
+def session_words(session: Summary) -> str:
+    """Return how a question names a session: short id, title, and folder if it isn't this one."""
+    title = named(session, marks_of_user()).title
+    where = session.folder
+    inside = "" if where is None or where == folder_here() else f" in {short_path(where)}"
+    return clean_line(f"session {id_start(session.id)} ({title}){inside}")
 
 
 def choose(

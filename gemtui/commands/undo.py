@@ -27,7 +27,7 @@ from gemtui.commands.output import (
     require_yes,
     slow_note,
 )
-from gemtui.commands.session_choice import session_named
+from gemtui.commands.session_choice import session_named, session_to_change, session_words
 from gemtui.commands.shared_options import (
     dry_run_option,
     json_option,
@@ -35,6 +35,7 @@ from gemtui.commands.shared_options import (
     session_ids,
     yes_option,
 )
+from gemtui.errors import SessionNotFound
 from gemtui.interrupts import Interrupted, StopRequest, signals_caught
 from gemtui.jsonout import fields
 from gemtui.paths import checkpoints_dir, current_folder, gemini_home
@@ -118,7 +119,8 @@ def undo(
         raise click.UsageError("--path applies only to files: leave out --chat")
     what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
     with interruptible() as stop:
-        of = session_named(session)
+        of = session_to_change(session)
+        subject = session_words(of)
 
         def act(stop: StopRequest | None) -> Undone:
             return undo_session(
@@ -131,7 +133,8 @@ def undo(
                 stop=stop,
             )
 
-        return _act(act, f"Undo {what}", stop, dry_run=dry_run, yes=yes, as_json=as_json)
+        question = f"Undo {what} of {subject}"
+        return _act(act, subject, question, stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @click.command()
@@ -152,11 +155,13 @@ def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int
         return redo_project(folder, paths=paths or None, dry_run=stop is None, stop=stop)
 
     with interruptible() as stop:
-        return _act(act, "Reverse the undo", stop, dry_run=dry_run, yes=yes, as_json=as_json)
+        question = "Reverse the undo"
+        return _act(act, None, question, stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _act(
     act: Callable[[StopRequest | None], Undone],
+    subject: str | None,
     question: str,
     stop: StopRequest,
     *,
@@ -166,23 +171,36 @@ def _act(
 ) -> int:
     """Ask, then undo or redo, and print what was done.
 
-    `act`: undoes or redoes; with None, it only says what would be done.
+    `act`: undoes or redoes; with None, it only says what would be done. `subject`: the session, for
+    the plan; None means the one that the plan names.
     """
     if dry_run or not yes:
         if not dry_run:
             require_terminal()
         with slow_note(_COMPARING):
             planned = act(None)
+        if dry_run and not as_json:
+            lines_to_stdout([subject or _words_of(planned.session)])
         if dry_run:
             _print_undone(planned, "would be ", as_json=as_json)
             return 1 if planned.kept else 0
         where = f" to before prompt {planned.to}" if planned.to else " made in a review"
+        if subject is None:
+            where += f" of {_words_of(planned.session)}"
         require_yes(undone_words(planned, "would be "), f"{question}{where}?")
     with slow_note(_COMPARING):
         undone = act(stop)
     undone = replace(undone, interrupted=interruption(stop, undone.interrupted, undone.count))
     _print_undone(undone, "", as_json=as_json)
     return exit_code(stop, undone.interrupted, 1 if undone.kept else 0)
+
+
+def _words_of(id: str) -> str:
+    """Return how the plan of a redo names the session with this id, which may be gone."""
+    try:
+        return session_words(session_named(id))
+    except SessionNotFound:
+        return clean_line(f"session {id}")
 
 
 def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
@@ -359,7 +377,8 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
         )
     ids = frozenset(reverted)
     with interruptible() as stop:
-        subject = subject_of(session_named(session))
+        of = session_to_change(session) if ids else session_named(session)
+        subject = subject_of(of)
         if not ids:
             _print_review(review_of(subject), None, as_json=as_json)
             return 0
@@ -367,9 +386,8 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
             require_terminal()
             with slow_note(_COMPARING):
                 planned = revert(subject, ids, dry_run=True)
-            require_yes(
-                _reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?"
-            )
+            hunks = counted(len(planned.hunks), "hunk")
+            require_yes(_reverted(planned, "would be "), f"Revert {hunks} of {session_words(of)}?")
         with slow_note(_COMPARING):
             reverted_hunks = revert(subject, ids, stop=stop)
         reverted_hunks = replace(
@@ -436,12 +454,12 @@ def _reverted(done: Reverted, would: str) -> Iterator[str]:
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
     """Copy a session, or its beginning, into a new session, and print the new id.
 
-    ID accepts the same values as `gemtui show`; the default is the newest session. Sessions that
-    only the vault has can be copied, too. The original session and the project's files don't
-    change. Gemini CLI lists and resumes the new session like its own. With --before 1, there is
-    nothing to copy, so no session is created.
+    ID accepts the same values as `gemtui show`; the default is the newest session of this folder.
+    Sessions that only the vault has can be copied, too. The original session and the project's
+    files don't change. Gemini CLI lists and resumes the new session like its own. With --before
+    1, there is nothing to copy, so no session is created.
     """
-    session = session_named(id, project=project)
+    session = session_to_change(id, project=project)
     made = fork_session(session, gemini_home(), before=before)
     if as_json:
         about = fields(made, "before", "prompt", "project", session="session_id", file="path")

@@ -11,7 +11,7 @@ from tests.sessions.stores import session, talk, uuid
 
 def test_a_fork_says_what_was_cut_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
-    answer = gemtui.ok("fork --before 2")
+    answer = gemtui.ok("fork --before 2", uuid(1))
     id = answer.out.strip()
     assert f"gemtui run --resume {id}" in answer.err
     assert "More 1" not in (shown := gemtui("show", id).out)

@@ -128,3 +128,33 @@ def test_a_folder_that_is_gone_is_not_called_unknown(project: Path, gemtui: Gemt
     ]
     planned = gemtui.json("undo", ID, "--dry-run")
     has(planned, complete=False, notes=told["notes"])
+
+
+@pytest.mark.parametrize(
+    "line", ["undo", "undo gemini:latest", "review --revert h0123456789", "fork"]
+)
+def test_in_a_folder_without_sessions_a_command_that_writes_wants_a_session(
+    project: Path, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = (project / "a.txt").read_text()
+    yes = () if line == "fork" else ("--yes",)
+    gemtui(line, *yes).refuses("no session of this folder: name one, such as `gemtui")
+    assert (project / "a.txt").read_text() == before
+
+
+def test_a_plan_and_a_question_name_the_session_and_its_folder_unless_it_is_this_one(
+    project: Path, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"session {ID[:8]} (Change the text.)"
+    monkeypatch.setattr("gemtui.commands.output.require_terminal", lambda: None)
+    monkeypatch.setattr("gemtui.commands.undo.require_terminal", lambda: None)
+    asked: list[str] = []
+    monkeypatch.setattr("click.confirm", lambda question, **_: asked.append(question))
+    monkeypatch.chdir(project)
+    assert gemtui("undo --dry-run").out.startswith(f"{name}\n")
+    monkeypatch.chdir(tmp_path)
+    assert gemtui("undo --dry-run", ID).out.startswith(f"{name} in {project}\n")
+    gemtui("undo", ID)
+    gemtui("review --revert", hunks(gemtui.json("review", ID))["new.txt", "tool"], ID)
+    assert [f"of {name} in {project}" in question for question in asked] == [True, True]
