@@ -80,7 +80,7 @@ class Root(NamedTuple):
     home: Path
 
 
-_VARIABLES = {Agent.QWEN: "QWEN_RUNTIME_DIR", Agent.CLAUDE: "CLAUDE_CONFIG_DIR"}
+FOLDER_VARIABLES = {Agent.QWEN: "QWEN_RUNTIME_DIR", Agent.CLAUDE: "CLAUDE_CONFIG_DIR"}
 """The variable that moves an agent's folder; else it is named after the command."""
 
 
@@ -88,7 +88,7 @@ def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[Root, ...]:
     """Return the folders of the agents besides Gemini CLI that have stored sessions here."""
     base = Path(environ.get("HOME") or Path.home()).absolute()
     roots = []
-    for agent, variable in _VARIABLES.items():
+    for agent, variable in FOLDER_VARIABLES.items():
         chosen = environ.get(variable)
         home = Path(chosen).absolute() if chosen else base / f".{WORDS[agent].command}"
         if (home / "projects").is_dir():

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gemtui.agents import FOLDER_VARIABLES
 from gemtui.jsonout import iso
 from gemtui.processes import python
 
@@ -116,8 +117,8 @@ def install_agent(home: Path) -> dict[str, str]:
     """Install the stand-in for Gemini CLI (`demo.agent`) in the demo's `home`.
 
     Returns the environment variables to add. They name the program, its home, settings with two
-    policies, and folders for gemtui's own files, so that the user's files are not touched. Raises
-    OSError.
+    policies, and folders for gemtui's own files and for other agents, so that the user's files are
+    neither shown nor touched. Raises OSError.
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()
@@ -137,4 +138,5 @@ def install_agent(home: Path) -> dict[str, str]:
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CACHE_HOME": str(home / "cache"),
+        **{name: str(home / "other agents") for name in FOLDER_VARIABLES.values()},
     }

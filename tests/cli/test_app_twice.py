@@ -49,6 +49,8 @@ def test_both_list_and_follow_a_run_and_either_stops_it(
         (run,) = list_runs(runs_dir())
         assert run.state is RunState.RUNNING
         second.press("\x03")
+        second.shows("Press ctrl+c again to stop the run.")
+        second.press("\x03")
         second.shows("interrupted")
         first.shows("interrupted")
         assert process_tree.tagged(run.id) == set()
@@ -68,5 +70,7 @@ def test_a_second_one_finds_the_run_that_goes_on(trusted_project: Path, fake_cli
             assert second.wait() == 0
         (run,) = list_runs(runs_dir())
         assert run.state is RunState.RUNNING
+        first.press("\x03")
+        first.shows("Press ctrl+c again to stop the run.")
         first.press("\x03")
         first.shows("interrupted")

@@ -25,6 +25,8 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.model import DiffDisplay, Thought, ToolCall
 from tests.patience import PATIENCE
+from tests.sessions.agents import claude_session
+from tests.sessions.stores import uuid
 
 SHELL = "run_shell_command"
 
@@ -211,6 +213,18 @@ async def test_every_project_can_be_run_in(place: Path) -> None:
     assert done(events).status is DoneStatus.SUCCESS
     assert (place / "notes/tests/test_fetch.py").exists()
     assert stored(place, done(events).resume_token).project == str(place / "notes")
+
+
+def test_sessions_of_the_users_other_agents_are_not_shown(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    claude_session(tmp_path, uuid(1), prompt="Asked of Claude")
+    with closing(Index(place / ".gemini", cache=None)) as index:
+        snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
+    titles = [session.title for session in snapshot.sessions]
+    assert titles
+    assert "Asked of Claude" not in titles
 
 
 async def test_nothing_is_played_outside_of_the_demo(place: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from textual.message import Message
 from textual.strip import Strip
 
+from gemtui.agents import WORDS
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.columns import Sort
@@ -561,7 +562,8 @@ class CopyKeys(KeyPart):
         session = self._list.highlighted
         if session is not None:
             folder = "" if session.project is None else f"cd {quoted(session.project)} && "
-            command = f"{folder}gemini --resume {quoted(session.id)}"
+            program = WORDS[session.agent].command
+            command = f"{folder}{program} --resume {quoted(session.id)}"
             self._list.post_message(CopyRequested(command, "the command that resumes this session"))
 
 

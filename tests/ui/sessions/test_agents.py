@@ -26,6 +26,8 @@ async def test_rows_have_letters_and_keys_say_what_does_not_work(
         await me.does("g / 'agent:qwen", "Q Asked of Qwen")
         await me.does("ctrl+u 'agent:claude", "C Asked of Claude")
         await me.lacks("Asked of Qwen")
+        await me.press("escape", "Y")
+        assert me.app.clipboard.endswith(f"claude --resume {uuid(1)}")
         await me.does("enter", "▌ Asked of Claude")
         for key, can in (("c", Can.RESUME), ("B", Can.FORK), ("d", Can.DELETE)):
             await me.press(key)
