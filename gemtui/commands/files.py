@@ -83,7 +83,9 @@ def files(
     if as_patch:
         changes = recorded_changes(sessions, since=since)
         return _print_patch(
-            matching_writes(changes, path), where or (None if one is None else one.folder)
+            matching_writes(changes, path),
+            where or (None if one is None else one.folder),
+            _nothing_written(since),
         )
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
     written = writes_by_file(matching_writes(writes, path))
@@ -92,8 +94,13 @@ def files(
     else:
         lines_to_stdout(_lines(written, snapshot))
     if not written:
-        note("no session wrote a matching file")
+        note(_nothing_written(since))
     return 0 if written else 1
+
+
+def _nothing_written(since: datetime | None) -> str:
+    period = "" if since is None else " in this period: give other dates"
+    return f"no session wrote a matching file{period}"
 
 
 def matching_writes(
@@ -180,11 +187,11 @@ _WRITE_FIELDS = ("session", "message", "call", "tool", "added", "removed", "stat
 # --- patch ---------------------------------------------------------------------------------------
 
 
-def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
+def _print_patch(writes: Iterable[RecordedWrite], root: Path | None, nothing: str) -> int:
     """Print one patch for all files under the project's folder `root`.
 
-    Changes that a patch can't contain are reported on stderr, with the reason. Returns 1 if the
-    patch is empty.
+    Changes that a patch can't contain are reported on stderr, with the reason. `nothing`: what to
+    say if there are none. Returns 1 if the patch is empty.
     """
     if root is None:
         raise click.UsageError(
@@ -201,5 +208,5 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
             note(path)
     if any(file.text for file in files):
         return 0
-    note("there are no changes to put in a patch" if files else "no session wrote a matching file")
+    note("there are no changes to put in a patch" if files else nothing)
     return 1

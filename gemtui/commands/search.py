@@ -23,7 +23,13 @@ from gemtui.commands.output import (
     terminal_width,
     write_cursor,
 )
-from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
+from gemtui.commands.session_choice import (
+    index_of_user,
+    marks_of_user,
+    project_in_use,
+    short_ids,
+    unknown_project,
+)
 from gemtui.commands.shared_options import cursor_option, json_option, project_options
 from gemtui.errors import message_of
 from gemtui.jsonout import fields, iso
@@ -35,7 +41,13 @@ from gemtui.search.results import Hit, Page, Results, SessionHits, Snippet
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
-from gemtui.sessions.catalog.query import Field, Query, fields_of_sessions, parse_query
+from gemtui.sessions.catalog.query import (
+    Field,
+    Query,
+    fields_of_sessions,
+    fits_all,
+    parse_query,
+)
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
 from gemtui.sessions.catalog.summary import Flag, Summary, named, project_name
 from gemtui.text import clean_line, counted, ellipsis, relative
@@ -96,6 +108,9 @@ def search(
         asked = SearchOptions(parsed, project, everywhere, dropped, limit, page)
         answer = find_results(asked, store, engine)
         results = answer.results
+        nothing = ""
+        if results.complete and not results.groups:
+            nothing = _why_nothing(parsed, answer.where, store, dropped=dropped)
         if as_json:
             _print_json(engine, results, _cursor(results.next, text))
         else:
@@ -115,8 +130,8 @@ def search(
         from gemtui.search.indexer import begin_index
 
         begin_index(gemini_home(), folder)
-    if results.complete and not results.groups:
-        note(_why_nothing(parsed, answer.where, dropped=dropped))
+    if nothing:
+        note(nothing)
     return 0 if results.groups else 1
 
 
@@ -215,11 +230,23 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
     return SearchAnswer(results, where, ids)
 
 
-def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
+def _why_nothing(query: Query, where: Path | None, index: Index, *, dropped: bool) -> str:
     if not query:
         return "nothing to search for: give words, or fields such as tool:shell"
+    for field in query.fields:
+        if field.field is Field.PROJECT and not field.excluded:
+            sessions = index.load().sessions
+            if not any(fits_all([field], session, None) for session in sessions):
+                return unknown_project(field.value, sessions)
+    period = " in this period" if query.before or query.after else ""
     if where is not None:
-        return f"no matches in the sessions of {where}: search all projects with --everywhere"
+        dates = "give other dates, or " if period else ""
+        return (
+            f"no matches{period} in the sessions of {where}: {dates}search all projects with "
+            "--everywhere"
+        )
+    if period:
+        return "no matches in this period: give other dates"
     if dropped:
         return "nothing found"
     return "no matches: to search rewound or replaced messages, add --dropped"

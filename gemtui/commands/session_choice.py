@@ -5,7 +5,7 @@ If no session or several match a name, the error lists the candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -150,13 +150,33 @@ def _folder_named(name: Path, listed: Callable[..., Iterator[Summary]]) -> Path:
     named = [folder for folder, parts in folders.items() if parts[-len(name.parts) :] == name.parts]
     if len(named) == 1:
         return Path(named[0])
+    hint = _meant(named or _alike(name.name, folders))
+    raise GemtuiError(clean_line(f"no folder or project “{name}”{hint}"))
+
+
+def unknown_project(name: str, sessions: Iterable[Summary]) -> str:
+    """Return the complaint that no project is called like this, with those of a similar name."""
+    projects = {session.project for session in sessions if session.project is not None}
+    folders = {project: recorded_path(project).parts for project in projects}
+    return clean_line(f"no project “{name}”{_meant(_alike(name, folders))}")
+
+
+def _alike(name: str, folders: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the folders whose last part is similar to a name. `folders`: the parts of each."""
     from difflib import get_close_matches
 
-    similar = get_close_matches(name.name, [parts[-1] for parts in folders.values()])
-    likely = named or [folder for folder, parts in folders.items() if parts[-1] in similar]
-    words = " or ".join(short_path(Path(folder)) for folder in sorted(likely)[:_CANDIDATES])
-    hint = f": did you mean {words}?" if likely else ""
-    raise GemtuiError(clean_line(f"no folder or project “{name}”{hint}"))
+    similar = get_close_matches(name, [parts[-1] for parts in folders.values()])
+    return [folder for folder, parts in folders.items() if parts[-1] in similar]
+
+
+def _meant(folders: Iterable[str]) -> str:
+    words = " or ".join(short_path(Path(folder)) for folder in sorted(folders)[:_CANDIDATES])
+    return f": did you mean {words}?" if words else ""
+
+
+def no_sessions_yet(home: Path) -> str:
+    """Return what to say if there are no sessions at all in a Gemini home."""
+    return f"no sessions in {home} yet: Gemini CLI stores them there once you use it"
 
 
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:

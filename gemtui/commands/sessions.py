@@ -20,7 +20,13 @@ from gemtui.commands.output import (
     terminal_width,
     write_cursor,
 )
-from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
+from gemtui.commands.session_choice import (
+    index_of_user,
+    marks_of_user,
+    no_sessions_yet,
+    project_in_use,
+    short_ids,
+)
 from gemtui.commands.shared_options import (
     Moment,
     cursor_option,
@@ -324,7 +330,7 @@ def _follows(place: _Place, other: _Place) -> bool:
 def _why_none(home: Path, answer: _Answer) -> str:
     if answer.where is not None and answer.ids:
         return f"no sessions of {answer.where}: list all projects with gemtui sessions --everywhere"
-    return f"no sessions in {home} yet: Gemini CLI stores them there once you use it"
+    return no_sessions_yet(home)
 
 
 # --- the table -----------------------------------------------------------------------------------

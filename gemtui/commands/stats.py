@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
-from gemtui.commands.session_choice import index_of_user, project_in_use
+from gemtui.commands.session_choice import index_of_user, no_sessions_yet, project_in_use
 from gemtui.commands.shared_options import json_option, project_options, since_option, until_option
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
@@ -69,8 +69,16 @@ def stats(
     else:
         lines_to_stdout(_lines(usage))
     if not usage.total.sessions:
-        note("no sessions to count: use gemtui stats --everywhere for all projects")
+        note(_why_nothing(home, where, in_period=bool(sessions) and bool(since or until)))
     return 0 if usage.total.sessions else 1
+
+
+def _why_nothing(home: Path, where: Path | None, *, in_period: bool) -> str:
+    if in_period:
+        return "no sessions in this period: give other dates"
+    if where is None:
+        return no_sessions_yet(home)
+    return "no sessions to count: use gemtui stats --everywhere for all projects"
 
 
 def _sum_up(

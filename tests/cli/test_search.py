@@ -220,3 +220,9 @@ def test_without_its_engine_the_search_says_so_and_all_else_works() -> None:
     assert ended.returncode == 1
     assert ended.stderr.startswith("gemtui: the search needs the package tantivy")
     assert ended.stderr.count("\n") == 1
+
+
+def test_the_advice_if_nothing_is_found_names_the_likely_cause(gemtui: Gemtui) -> None:
+    every = "search --everywhere"
+    gemtui(every, "after:1h greeting").fails("no matches in this period: give other dates")
+    gemtui(every, "project:note5 greeting").fails("no project “note5”: did you mean", "notes?")

@@ -127,11 +127,12 @@ def test_months_and_an_end_of_the_period(gemtui: Gemtui) -> None:
     (month,) = values(report["months"], "month")
     assert gemtui.json(f"stats --until {month}")["totals"] == report["totals"]
     assert f"\n{month} " in gemtui("stats").out
-    gemtui("stats --until 2020").fails("no sessions to count")
+    gemtui("stats --until 2020").fails("no sessions in this period")
 
 
 def test_nothing_to_count(gemtui: Gemtui) -> None:
-    gemtui("stats --since 1h").fails("no sessions to count")
+    gemtui("stats --since 1h").fails("no sessions in this period: give other dates")
+    gemtui("files --since 1h").fails("in this period: give other dates")
 
 
 def test_with_wrong_prices_numbers_are_shown_without_costs(gemtui: Gemtui) -> None:
