@@ -87,8 +87,11 @@ def choose(
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
     `project`, `here`: as in `find_session`, except that None for `here` means the current folder.
-    Raises SessionNotFound and SessionAmbiguous; their notes list the candidates, one per note.
+    Raises SessionNotFound and SessionAmbiguous; their notes list the candidates, one per note; and
+    GemtuiError as `project_in_use` does.
     """
+    if project is not None:
+        project = _folder_named(project, lambda **_: iter(index.load().sessions))
     try:
         return find_session(index, wanted, project=project, here=here or folder_here())
     except SessionAmbiguous as error:

@@ -314,3 +314,9 @@ def test_the_prompts_of_a_session_whose_file_is_gone_are_those_in_logs_json(
     assert "the file of session aaaa1111-2 is gone" in answer.err
     for id, more in (("aaaa", ()), ("bbbb", ()), ("aaaa1111", ("--format", "json"))):
         assert gemtui("show", id, *more).code == 2
+
+
+def test_a_project_is_named_as_in_lists(gemtui: Gemtui) -> None:
+    shown = gemtui("show latest --format json --project src/greeter").json
+    assert shown["session"]["project"] == "/home/dev/src/greeter"
+    gemtui("show latest --project greter").fails("no folder or project “greter”: did you mean")
