@@ -1,4 +1,4 @@
-"""Desktop notifications through the terminal.
+"""Desktop notifications through the terminal, and tmux, in which it may run.
 
     notice = Notification(title="gemtui: api", text="It asks.")
     stream.write(notification_sequence(notice, ringing_terminal(os.environ)))
@@ -75,12 +75,12 @@ def _osc(name: str | None) -> int | None:
     return next((osc for part, osc in _KNOWN.items() if part in lower), None)
 
 
-def ask_tmux(*words: str) -> str | None:
+def ask_tmux(*words: str, stdin: str = "") -> str | None:
     """Return a tmux command's output; None if there is none within two seconds."""
     tmux = find_program("tmux")
     if tmux is None:
         return None
-    answer = finished([tmux, *words], _TMUX_LIMIT)
+    answer = finished([tmux, *words], _TMUX_LIMIT, stdin=stdin.encode(errors="replace"))
     if answer is None:
         return None
     return answer.stdout.decode(errors="replace").strip() or None

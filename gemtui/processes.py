@@ -72,16 +72,18 @@ def at_terminal(
             signal.signal(number, handler)
 
 
-def finished(words: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a program without input in `FOLDER`, and return its result and output.
+def finished(
+    words: Sequence[str], limit: float, *, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a program in `FOLDER`, and return its result and output.
 
-    Returns None if it can't be started, or takes longer than `limit` seconds.
+    Returns None if it can't be started, or takes longer than `limit` seconds. `stdin`: its input.
     """
     try:
         return subprocess.run(
             words,
             cwd=FOLDER,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             timeout=limit,
             check=False,

@@ -139,7 +139,7 @@ def own_places(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
         monkeypatch.setenv(name, str(base / "home"))
     for name in ("CACHE", "CONFIG", "STATE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(base / name.lower()))
-    for name in ("GEMTUI_CONFIG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+    for name in ("GEMTUI_CONFIG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TMUX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")

@@ -447,8 +447,8 @@ def _terminal(environ: Mapping[str, str]) -> Section:
     """Report stdout's terminal; inside tmux, run tmux to get options.
 
     * `columns`, `rows`: null if stdout is not a terminal.
-    * `set_clipboard`: tmux's option of that name, which must be `on` for copying to work; null
-      outside tmux.
+    * `set_clipboard`: tmux's option of that name, which must be `on` for copying to work in a tmux
+      older than 3.2; null outside tmux.
     * `notifications`: the number of the terminal's escape code (OSC) for notifications; null if
       none is known.
     * `allow_passthrough`: tmux's option of that name, on which notifications depend.
@@ -493,7 +493,7 @@ def _terminal(environ: Mapping[str, str]) -> Section:
         )
     if tmux and clipboard != "on":
         section.lines.append(
-            f"tmux: set-clipboard is {clipboard or 'unknown'}; to make copying work: "
+            f"tmux: set-clipboard is {clipboard or 'unknown'}; before tmux 3.2, copying needs: "
             "tmux set -s set-clipboard on"
         )
     if notifications is None:

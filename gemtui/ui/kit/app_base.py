@@ -33,7 +33,14 @@ from textual.worker import Worker
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
 from gemtui.interrupts import StopRequest
-from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
+from gemtui.notify import (
+    BELL,
+    Notification,
+    Ringer,
+    ask_tmux,
+    notification_sequence,
+    ringing_terminal,
+)
 from gemtui.paths import current_folder, state_dir
 from gemtui.sessions.catalog.preload import StorePreload
 from gemtui.sessions.catalog.summary import Summary
@@ -516,8 +523,18 @@ class AppBase(OrdersKeys):
 
     def copy(self, text: str, what: str) -> None:
         """Copy `text` to the clipboard, and show the message "Copied" followed by `what`."""
-        super().copy_to_clipboard(clean(text))
+        text = clean(text)
+        super().copy_to_clipboard(text)
+        if os.environ.get("TMUX"):
+            start_worker(self, partial(self._copy_to_tmux, text), group="copy")
         self.show_message(f"Copied {what}")
+
+    async def _copy_to_tmux(self, text: str) -> None:
+        """Set tmux's newest buffer and its terminal's clipboard.
+
+        By default, tmux ignores the escape code by which a program inside it sets the clipboard.
+        """
+        await asyncio.to_thread(ask_tmux, "load-buffer", "-w", "-", stdin=text)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy the text that the user has selected, and show how much was copied."""

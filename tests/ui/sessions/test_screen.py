@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_view import RawScreen
 from gemtui.ui.sessions.read_pane import SessionLoader
+from tests.agent.test_detect import script
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, person
 
@@ -106,14 +108,21 @@ async def test_a_folder_without_sessions_shows_all_projects(store: Path, tmp_pat
 
 
 async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_found(
-    store: Path,
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    script(tmp_path / "bin/tmux", f'echo "$*" > {tmp_path}/asked; cat > {tmp_path}/buffer; exit 1')
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     async with person(store, NARROW) as me:
         await me.press("ctrl+c")
         await me.is_told("^q to quit")
         assert me.app.is_running
+        monkeypatch.setenv("TMUX", "/tmp/tmux,1,0")
         await me.press("y")
         assert me.app.clipboard == me.chosen.id
+        buffer = tmp_path / "buffer"
+        await me.until(lambda: buffer.exists() and buffer.read_text() == me.chosen.id)
+        assert (tmp_path / "asked").read_text() == "load-buffer -w -\n"
+        monkeypatch.delenv("TMUX")
         await me.until(lambda: "Copied the session id" in me.text.splitlines()[-2])
         assert not me.app._notifications
 
