@@ -35,7 +35,6 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, may_write, reque
 from gemtui.transcript.writes import Doer, FileWrite, Letter, WriteStatus
 
 GONE = "gone"
-GONE_AGAIN = "created and then deleted"
 CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
@@ -318,7 +317,7 @@ class FileTracker:
             return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
         if not existed:
             return replace(
-                row, letter=Letter.DELETED, added=0, removed=0, net=True, note=GONE_AGAIN
+                row, letter=Letter.DELETED, added=0, removed=0, net=True, note=writes.GONE_AGAIN
             )
         before = self._text_before(Path(row.path), calls)
         removed = None if before is None else content_diff("", before, "").removed

@@ -50,6 +50,7 @@ class Doer(StrEnum):
 
 
 SAME = "same content"
+GONE_AGAIN = "created and then deleted"
 UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
 """The statuses of calls whose outcome is unknown and will stay unknown."""
 
@@ -76,7 +77,12 @@ class FileWrite:
 
     @property
     def changed(self) -> bool:
-        """Whether the file has been written, even if another write to it is in progress."""
+        """Whether the file has been written, even if another write to it is in progress.
+
+        False if it is again as it was before the run, for example because it was reverted.
+        """
+        if self.note in (SAME, GONE_AGAIN):
+            return False
         pending = self.written is WriteStatus.PENDING
         return self.written is WriteStatus.YES or (pending and self.added is not None)
 

@@ -295,6 +295,17 @@ def test_a_file_that_was_written_counts_while_it_is_written_again(project: Proje
     assert totals(project.rows(*calls)).words() == "1 file +1 -1"
 
 
+def test_files_that_were_reverted_are_not_counted_as_changed(project: Project) -> None:
+    project.put({"a.txt": "one\n"})
+    project.begin()
+    project.write({"a.txt": "two\n", "b.txt": "b\n"})
+    calls = [write("a.txt", "two\n"), write("b.txt", "b\n", id="t2")]
+    assert totals(project.rows(*calls)).files == 2
+    project.put({"a.txt": "one\n"})
+    (project.path / "b.txt").unlink()
+    assert totals(project.rows(*calls)).words() == ""
+
+
 @pytest.mark.parametrize("status", [ToolStatus.QUEUED, ToolStatus.RUNNING, ToolStatus.SUCCESS])
 def test_a_path_is_the_file_that_the_cli_reads_it_as(project: Project, status: ToolStatus) -> None:
     (project.path / "link.txt").symlink_to("real.txt")

@@ -524,7 +524,13 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("close", "n,escape,q", OPEN, "No", "Cancel"),
     ),
     Where.DIALOG: (("close", "escape", OPEN, "Close", "Close without changes"),),
-    Where.CHOICES: _HALF_PAGES,
+    Where.CHOICES: (
+        ("cursor_up", "up,k", MOVE, "Up", "Go to the previous row"),
+        ("cursor_down", "down,j", MOVE, "Move", "Go to the next row"),
+        *_HALF_PAGES,
+        ("first", "home", MOVE, "First", "Go to the first row"),
+        ("last", "end,G", MOVE, "Last", "Go to the last row"),
+    ),
     Where.HELP: (*_PAGES, *_HALF_PAGES),
     Where.POLICY: (
         ("next_part", "tab", MOVE, "Next part", "Go to the next part of the pane"),
@@ -675,6 +681,7 @@ FACES = {
     "rules.cursor_down": "↑↓",
     "policy.move_down": "J/K",
     "rows.cursor_down": "↑↓",
+    "choices.cursor_down": "↑↓",
     "question.scroll_down": "↑↓",
     "question.next": "h/l",
     "drawing.scroll_down": "↑↓",

@@ -210,6 +210,9 @@ async def revert_file(app: AppBase, subject: ReviewSubject, path: PurePath) -> N
             app.show_message(_reverted_words(done, files, "press R"), problem=bool(done.left))
 
 
+_BACK = "go back and press R, or run gemtui redo"
+
+
 def _path_of(subject: ReviewSubject, file: ReviewedFile) -> PurePath | None:
     return None if subject.folder is None else subject.folder / os.fsdecode(file.path)
 
@@ -462,7 +465,7 @@ class ReviewScreen(FullScreen[str]):
         with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids, stop=self.gemtui.stop)
             files = () if self._review is None else self._review.files
-            words = _reverted_words(done, files, "run gemtui redo")
+            words = _reverted_words(done, files, _BACK)
             self._marked.clear()
             await self._read()
             self.gemtui.show_message(words, problem=bool(done.left))

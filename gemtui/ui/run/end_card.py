@@ -9,21 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite, WriteStatus
-from gemtui.ui.draw.theme import glyphs_of, look_of
+from gemtui.ui.draw.theme import Role, glyphs_of, look_of
 from gemtui.ui.kit.bars import BarLine, key_hint
 from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
+from gemtui.ui.kit.row_list import GUTTER
 from gemtui.ui.run.labels import call_row, ending_text, write_row
 from gemtui.ui.run.live_run import LiveRun
 
@@ -164,6 +167,17 @@ class EndRows(WriteList):
             return self.shown
         self._seen = seen
         return end_rows(run)
+
+    def render_line(self, y: int) -> Strip:
+        """Return a row, with the cursor's mark in its first cell if the cursor is there."""
+        strip = super().render_line(y)
+        if self.highlighted != self.scroll_offset.y + y:
+            return strip
+        look = look_of(self.app, self.size.width)
+        style = look[Role.CURSOR if self.has_focus else Role.MUTED]
+        ground = self.get_visual_style("option-list--option", "option-list--option-highlighted")
+        mark = Segment(look.glyphs.cursor, ground.rich_style + style)
+        return Strip([mark, *strip.crop(GUTTER)])
 
     def open_file_row(self, write: FileWrite) -> None:
         """Review the file's changes."""

@@ -137,6 +137,8 @@ class RunKeys(RunPart):
 
         app = self.screen.gemtui
         await app.push_screen_wait(UndoScreen(UndoRequest(folder=self.folder, home=app.start.home)))
+        if self.screen.run_shown is not None:
+            await self.screen.run_shown.files.recompute()
 
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
         """Return functions that find the session on screen and the prompt at the cursor.
@@ -173,6 +175,7 @@ class RunKeys(RunPart):
             first = None if write is None else write.path
             screen = ReviewScreen(_subject(run), run.prompt, first=first)
             text = await self.screen.gemtui.push_screen_wait(screen)
+            await run.files.recompute()
             if text:
                 self._write(text)
 
@@ -198,7 +201,14 @@ class RunKeys(RunPart):
         """Yield the ids of the keys that may help after a run, in display order."""
         yield from ("run.carry_out", "run.differing", "run.allow")
         if self._row is not None:
-            yield from ("writes.select", "run.revert", "run.comment", "run.review", "run.undo_to")
+            yield from (
+                "choices.cursor_down",
+                "writes.select",
+                "run.revert",
+                "run.comment",
+                "run.review",
+                "run.undo_to",
+            )
         yield from ("run.again", "run.edit")
         if run.stderr:
             yield "run.stderr"

@@ -194,7 +194,9 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         await me.press("escape", "c")
         assert me.pane.prompt.text == "pytest -q: "
 
-        await me.press("escape", "down", "i")
+        await me.press("escape", "G", "k", "k", "j", "i")
+        assert "▌A new.txt" in me.text
+        assert "↑↓ move" in me.text
         keys = me.text.splitlines()[me.pane.query_one("#ending-keys").region.y]
         await me.pilot.click("#ending-keys", offset=(keys.index("c comment"), 0))
         await me.until(lambda: me.pane.prompt.text == "pytest -q: \nnew.txt: ")
