@@ -482,9 +482,9 @@ def _terminal(environ: Mapping[str, str]) -> Section:
             "allow_passthrough": passthrough,
         },
     )
-    where = f"{columns} x {rows}" if tty else "stdout is not a terminal"
+    where = f"{columns} x {rows}, " if tty else ""
     names = f"TERM {term or 'not set'}, COLORTERM {colorterm or 'not set'}"
-    section.lines.append(f"{where}, {names}{', NO_COLOR is set: no colours' if no_color else ''}")
+    section.lines.append(f"{where}{names}{', NO_COLOR is set: no colours' if no_color else ''}")
     if utf8:
         section.lines.append(f"locale {locale}: UTF-8")
     else:

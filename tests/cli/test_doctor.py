@@ -216,6 +216,10 @@ def test_terminal_facts(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "--ascii" in text
 
 
+def test_without_a_terminal_on_stdout_its_size_is_left_out(gemtui: Gemtui) -> None:
+    assert "terminal  TERM not set" in gemtui("doctor").out
+
+
 def test_hostile_names_stay_harmless(home: Path, gemtui: Gemtui) -> None:
     chats = home / ".gemini/tmp/x\x1b]0;t\x07y/chats"
     chats.mkdir(parents=True)
