@@ -15,12 +15,13 @@ from gemtui.commands.output import (
     to_file,
     to_stdout,
 )
-from gemtui.commands.session_choice import session_named
+from gemtui.commands.session_choice import session_named, session_words
 from gemtui.commands.shared_options import force_option, json_option, output_option, session_ids
 from gemtui.errors import MarkError, SessionNotFound
 from gemtui.jsonout import encode
 from gemtui.marks import Mark, MarkEdit, Marks, exported, imported
 from gemtui.paths import gemini_home
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean, clean_line, counted
 
 
@@ -56,11 +57,14 @@ def mark(
     CLI's files don't change. ID accepts the same values as `gemtui show`.
     """
     marks = Marks()
-    session = _session(id, marks)
+    stored = _stored(id, marks)
+    session = id if stored is None else stored.id
     edit = MarkEdit(name=name, note=note, add=tags, remove=untags, pinned=pinned, archived=archived)
     if edit != MarkEdit():
         marks.edit([session], edit)
         if not as_json:
+            if stored is not None and not stored.id.startswith(id):
+                _report_marked(stored)
             return
     edited = marks.get(session)
     if as_json:
@@ -69,22 +73,27 @@ def mark(
         lines_to_stdout(_lines(edited))
 
 
-def _session(id: str, marks: Marks) -> str:
-    """Return the full id of the session that the user named.
+def _stored(id: str, marks: Marks) -> Summary | None:
+    """Return the session that the user named; None if it is deleted, but still has marks.
 
-    A session that has been deleted, but still has marks, can be named only by its full id.
+    Such a session can be named only by its full id.
     """
     try:
-        return session_named(id).id
+        return session_named(id)
     except SessionNotFound:
         if marks.get(id).changed is None:
             raise
-        return id
+        return None
+
+
+def _report_marked(session: Summary) -> None:
+    """Say which session was marked, because the user named it by a word such as `latest`."""
+    note(f"marked {session_words(session)}")
 
 
 def _lines(mark: Mark) -> list[str]:
     if mark.empty:
-        return ["nothing to do: see gemtui mark --help"]
+        return ["no marks: to add some, see gemtui mark --help"]
     rows = (
         ("name", mark.name),
         ("tags", " ".join(mark.tags)),

@@ -39,6 +39,14 @@ def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, stor
     assert bytes_of(store) == before
 
 
+def test_of_the_latest_session_it_is_said_which_it_is(gemtui: Gemtui) -> None:
+    assert gemtui.ok("mark latest").out == "no marks: to add some, see gemtui mark --help\n"
+    newest = gemtui("show latest --format json").json["session"]
+    marked = gemtui.ok("mark latest --pin")
+    assert marked.complaint == f"gemtui: marked session {newest['id'][:8]} ({newest['title']})"
+    assert "pinned    yes" in gemtui("mark latest").out
+
+
 def test_what_is_archived_is_hidden(gemtui: Gemtui) -> None:
     gemtui("mark", TWO, "--archive", "--json")
     assert values(gemtui.json("sessions")["sessions"], "id") == [ONE]
