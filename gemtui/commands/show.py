@@ -23,16 +23,24 @@ if TYPE_CHECKING:
     from gemtui.redact.redactor import Redactor
     from gemtui.sessions.catalog.summary import Summary
 
+_ENDINGS = {
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".md": Format.MARKDOWN,
+    ".markdown": Format.MARKDOWN,
+    ".json": Format.JSON,
+}
+"""The formats that the name of a file tells."""
+
 
 @click.command()
 @click.argument("id", shell_complete=session_ids)
 @click.option(
     "--format",
     type=click.Choice([each.value for each in Format]),
-    default="text",
-    show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a "
-    "web page that plays back the session.",
+    help="By default, as FILE ends (.html, .md, .json), or else text. json: the stored records; "
+    "unified: messages in a Claude-compatible format; replay: a web page that plays back the "
+    "session.",
 )
 @output_option()
 @force_option
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
 @project_option("Choose only among the sessions of this folder.")
 def show(
     id: str,
-    format: str,
+    format: str | None,
     output: Path | None,
     project: Path | None,
     dropped: bool,
@@ -63,7 +71,7 @@ def show(
     `claude:ID` and `qwen:latest` are those of this agent. Of a session whose file is gone, the
     prompts that Gemini CLI has kept are printed.
     """
-    chosen = Format(format)
+    chosen = _format_of(output) if format is None else Format(format)
     if dropped and chosen is Format.UNIFIED:
         raise click.UsageError(
             "--dropped: the unified format can't represent dropped messages: use --format json"
@@ -99,6 +107,12 @@ def show(
             _report_problems(log)
         if chosen is Format.UNIFIED:
             _report_dropped(log)
+
+
+def _format_of(output: Path | None) -> Format:
+    """Return the format to write to a file with this name; plain text for an unknown ending."""
+    ending = "" if output is None else output.suffix.lower()
+    return _ENDINGS.get(ending, Format.TEXT)
 
 
 def _redactor(log: SessionLog, summary: Summary) -> Redactor:

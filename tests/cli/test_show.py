@@ -177,6 +177,18 @@ def test_output_writes_the_same_to_a_file(tmp_path: Path, gemtui: Gemtui, format
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["out"]
 
 
+@pytest.mark.parametrize(
+    ("ending", "format"),
+    [(".html", "html"), (".MD", "markdown"), (".json", "json"), (".log", "text"), ("", "text")],
+)
+def test_the_format_of_a_file_is_that_of_its_ending_by_default(
+    tmp_path: Path, gemtui: Gemtui, ending: str, format: str
+) -> None:
+    gemtui.ok("show", FULL, "--output", tmp_path / f"a{ending}")
+    gemtui.ok("show", FULL, "--format", format, "--output", tmp_path / "b.log")
+    assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / "b.log").read_bytes()
+
+
 def test_output_into_a_git_repository_is_said(tmp_path: Path, gemtui: Gemtui) -> None:
     outside, repository = tmp_path / "outside", tmp_path / "repository"
     outside.mkdir()
