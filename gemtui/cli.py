@@ -57,8 +57,8 @@ _USAGE = (
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
 To find the settings file, run gemtui doctor.
-Exit codes: 0 done; 1 failed, or nothing found; 2 wrong usage, or an unknown or
-ambiguous ID; 130 interrupted.
+Exit codes: 0 done; 1 failed, or, as a command's help says, nothing found (an empty
+list of sessions is 0); 2 wrong usage, or an unknown or ambiguous ID; 130 interrupted.
 \b
 Shell completion, including session ids: add the line for your shell to its file.
   ~/.bashrc   eval "$(gemtui completion bash)"
