@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from gemtui.agents import Can, why_not
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.undo import Interruption
 from gemtui.commands.output import (
@@ -44,6 +45,7 @@ from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.review import (
     Reverted,
     Review,
+    ReviewSubject,
     changed_words,
     hunk_text,
     owner_words,
@@ -117,10 +119,9 @@ def undo(
         )
     if chat and paths:
         raise click.UsageError("--path applies only to files: leave out --chat")
-    what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
     with interruptible() as stop:
         of = session_to_change(session)
-        subject = session_words(of)
+        forks = not files and not paths and not why_not(of.agent, Can.FORK)
 
         def act(stop: StopRequest | None) -> Undone:
             return undo_session(
@@ -133,7 +134,13 @@ def undo(
                 stop=stop,
             )
 
-        question = f"Undo {what} of {subject}"
+        def question(planned: Undone) -> str:
+            parts = ["files"] * (planned.count > 0) + ["chat"] * forks
+            return f"Undo {' and '.join(parts)}" if parts else ""
+
+        def subject(_: Undone) -> str:
+            return session_words(of)
+
         return _act(act, subject, question, stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
@@ -154,15 +161,17 @@ def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int
     def act(stop: StopRequest | None) -> Undone:
         return redo_project(folder, paths=paths or None, dry_run=stop is None, stop=stop)
 
+    def question(_: Undone) -> str:
+        return "Reverse the undo"
+
     with interruptible() as stop:
-        question = "Reverse the undo"
-        return _act(act, None, question, stop, dry_run=dry_run, yes=yes, as_json=as_json)
+        return _act(act, _subject, question, stop, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _act(
     act: Callable[[StopRequest | None], Undone],
-    subject: str | None,
-    question: str,
+    subject: Callable[[Undone], str],
+    question: Callable[[Undone], str],
     stop: StopRequest,
     *,
     dry_run: bool,
@@ -171,8 +180,8 @@ def _act(
 ) -> int:
     """Ask, then undo or redo, and print what was done.
 
-    `act`: undoes or redoes; with None, it only says what would be done. `subject`: the session, for
-    the plan; None means the one that the plan names.
+    `act`: undoes or redoes; with None, it only says what would be done. `subject`, `question`:
+    return for a plan how its session is named, and what to ask; "" if there is nothing to do.
     """
     if dry_run or not yes:
         if not dry_run:
@@ -180,14 +189,14 @@ def _act(
         with slow_note(_COMPARING):
             planned = act(None)
         if dry_run and not as_json:
-            lines_to_stdout([subject or _words_of(planned.session)])
-        if dry_run:
+            lines_to_stdout([subject(planned)])
+        asked = question(planned)
+        if dry_run or not asked:
             _print_undone(planned, "would be ", as_json=as_json)
             return 1 if planned.kept else 0
-        where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-        if subject is None:
-            where += f" of {_words_of(planned.session)}"
-        require_yes(undone_words(planned, "would be "), f"{question}{where}?")
+        require_yes(
+            undone_words(planned, "would be "), f"{asked} of {subject(planned)}{_to(planned)}?"
+        )
     with slow_note(_COMPARING):
         undone = act(stop)
     undone = replace(undone, interrupted=interruption(stop, undone.interrupted, undone.count))
@@ -195,12 +204,18 @@ def _act(
     return exit_code(stop, undone.interrupted, 1 if undone.kept else 0)
 
 
-def _words_of(id: str) -> str:
-    """Return how the plan of a redo names the session with this id, which may be gone."""
+def _to(planned: Undone) -> str:
+    return f" to before prompt {planned.to}" if planned.to else " made in a review"
+
+
+def _subject(planned: Undone) -> str:
+    """Return how the plan of a redo names its session, which may be gone."""
+    if not planned.session:
+        return "this folder"
     try:
-        return session_words(session_named(id))
+        return session_words(session_named(planned.session))
     except SessionNotFound:
-        return clean_line(f"session {id}")
+        return clean_line(f"session {planned.session}")
 
 
 def _print_undone(done: Undone, would: str, *, as_json: bool) -> None:
@@ -386,6 +401,8 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
             require_terminal()
             with slow_note(_COMPARING):
                 planned = revert(subject, ids, dry_run=True)
+            if not planned.hunks:
+                return _nothing_reverted(subject, planned, as_json=as_json)
             hunks = counted(len(planned.hunks), "hunk")
             require_yes(_reverted(planned, "would be "), f"Revert {hunks} of {session_words(of)}?")
         with slow_note(_COMPARING):
@@ -399,6 +416,14 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
         else:
             lines_to_stdout(_reverted(reverted_hunks, ""))
         return exit_code(stop, reverted_hunks.interrupted, 1 if reverted_hunks.left else 0)
+
+
+def _nothing_reverted(subject: ReviewSubject, planned: Reverted, *, as_json: bool) -> int:
+    if as_json:
+        _print_review(review_of(subject), planned, as_json=True)
+    else:
+        lines_to_stdout(_reverted(planned, ""))
+    return 1 if planned.left else 0
 
 
 def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> None:

@@ -24,6 +24,16 @@ def project(home: Path, tmp_path: Path) -> Path:
     return tmp_path / "proj"
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions that are asked; each is declined."""
+    questions: list[str] = []
+    monkeypatch.setattr("gemtui.commands.output.require_terminal", lambda: None)
+    monkeypatch.setattr("gemtui.commands.undo.require_terminal", lambda: None)
+    monkeypatch.setattr("click.confirm", lambda question, **_: questions.append(question))
+    return questions
+
+
 def hunks(told: Any) -> dict[tuple[str, str], str]:
     """The ids of hunks by path and owner."""
     return {
@@ -144,13 +154,13 @@ def test_in_a_folder_without_sessions_a_command_that_writes_wants_a_session(
 
 
 def test_a_plan_and_a_question_name_the_session_and_its_folder_unless_it_is_this_one(
-    project: Path, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path,
+    gemtui: Gemtui,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[str],
 ) -> None:
     name = f"session {ID[:8]} (Change the text.)"
-    monkeypatch.setattr("gemtui.commands.output.require_terminal", lambda: None)
-    monkeypatch.setattr("gemtui.commands.undo.require_terminal", lambda: None)
-    asked: list[str] = []
-    monkeypatch.setattr("click.confirm", lambda question, **_: asked.append(question))
     monkeypatch.chdir(project)
     assert gemtui("undo --dry-run").out.startswith(f"{name}\n")
     monkeypatch.chdir(tmp_path)
@@ -158,3 +168,16 @@ def test_a_plan_and_a_question_name_the_session_and_its_folder_unless_it_is_this
     gemtui("undo", ID)
     gemtui("review --revert", hunks(gemtui.json("review", ID))["new.txt", "tool"], ID)
     assert [f"of {name} in {project}" in question for question in asked] == [True, True]
+
+
+def test_where_nothing_would_change_no_question_is_asked_about_files(
+    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    monkeypatch.chdir(project)
+    gemtui("undo --files --yes")
+    gemtui.ok("undo --files").shows("No files need to be changed.")
+    nothing = gemtui("review --revert h0123456789")
+    assert (nothing.code, "left alone: h0123456789" in nothing.out) == (1, True)
+    assert asked == []
+    gemtui("undo")
+    assert [question.partition(" of ")[0] for question in asked] == ["Undo chat"]
