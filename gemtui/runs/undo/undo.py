@@ -211,7 +211,7 @@ def undo_session(
         undo = None if undone is None else undone.undo
         fork = fork_session(session, home or gemini_home(), before=number, undo=undo)
         if fork.session_id is None:
-            notes.append("Nothing would be left of the chat, so start a new one.")
+            notes.append(NOTHING_LEFT)
     return Undone(
         to=number,
         session=session.id,
@@ -507,6 +507,12 @@ class StateText(NamedTuple):
     why: str = ""
 
 
+NO_FILE = StateText(None, "the file does not exist")
+"""The state of a file that does not exist."""
+NOTHING_LEFT = "Nothing would be left of the chat, so start a new one."
+"""The note of an undo to before the first prompt, which stores no new chat."""
+
+
 class StepTexts(NamedTuple):
     """A file's contents in each of the states that a `Step` names."""
 
@@ -534,7 +540,7 @@ def step_texts(folder: Path, step: Step, contents: Mapping[str, bytes]) -> StepT
 def state_text(store: Contents, state: FileState) -> StateText:
     """Return a file's contents in one of its states."""
     if state.kind == ABSENT:
-        return StateText(None, "the file does not exist")
+        return NO_FILE
     if state.kind == FOLDER:
         return StateText(None, f"a folder with permissions {state.mode:o}")
     if state.kind == UNKEPT:

@@ -22,6 +22,8 @@ from gemtui.errors import GemtuiError, UndoError, message_of
 from gemtui.interrupts import StopRequest
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.undo import (
+    NO_FILE,
+    NOTHING_LEFT,
     Prompt,
     StateText,
     StepTexts,
@@ -98,6 +100,8 @@ def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool)
     `done`: whether the undo is finished, not only planned.
     """
     notes = dict.fromkeys(undone.notes)
+    if chat:
+        notes.pop(NOTHING_LEFT, None)  # the chat's row says so
     if undone.interrupted is not None:
         chat, notes = False, {_sentence(undone.interrupted.words): None, **notes}
     return [
@@ -114,12 +118,14 @@ def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
         if kept
         else "empty, because this is the first prompt"
     )
+    notes = [note for note in dict.fromkeys(undone.notes) if note != NOTHING_LEFT]
+    new = f"A new chat that ends just before prompt {undone.to}." if kept else "An empty chat."
     words = [
-        f"A new chat that ends just before prompt {undone.to}. This chat does not change.",
+        f"{new} This chat does not change.",
         "",
         f"Prompt {undone.to}, which you can change and send again:",
         *prompts[kept : kept + 1],
-        *(line for note in dict.fromkeys(undone.notes) for line in ("", note)),
+        *(line for note in notes for line in ("", note)),
     ]
     return UndoRow(
         sign="ok" if done else "pending",
@@ -281,10 +287,9 @@ def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:
 
 
 def _change_lines(name: str, before: StateText, after: StateText, look: Look) -> Sequence[Line]:
-    gone = "there is no such file"
-    odd = [each.why for each in (before, after) if each.text is None and each.why != gone]
-    if odd:
-        return (note_line(odd[0], look),)
+    for state in (before, after):
+        if state.text is None and state != NO_FILE:
+            return (note_line(state.why, look),)
     body = draw_diff(_diff(name, before, after), look, folded=False)
     return body.lines or (note_line(body.note, look),)
 

@@ -75,7 +75,8 @@ async def test_in_the_run_pane_undo_leads_further_back(project: Path) -> None:
         await me.until(lambda: prompt(me) == "Now clean up.")
         await me.does("escape home U", "Undo to before prompt 1 of 2: Look around.")
         await me.does("s s", "chat only")
-        await me.does("y", "Nothing would be left of the chat")
+        await me.does("y", "✓ new chat", "empty, because this is the first prompt", "done")
+        await me.lacks("Nothing would be left")
         await me.press("c")
         await me.until(lambda: prompt(me) == "Look around.")
         assert "continues session" not in me.text
@@ -168,6 +169,21 @@ async def test_a_key_for_a_file_that_is_slow_to_open_undoes_nothing(
         await me.sees("notes.md before the prompt")
         await me.does("escape", "nothing has changed yet", "y confirm")
     assert (project / "moon.py").exists()
+
+
+async def test_the_lines_of_a_file_that_is_removed_or_created_again_are_shown(
+    project: Path,
+) -> None:
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await to_second_prompt(me)
+        await me.does("U", "remove moon.py")
+        await me.press("down", "down", "down", "down")
+        await me.sees("full")
+        await me.lacks("does not exist")
+        await me.does("y", "2 removed")
+        await me.does("R", "restore moon.py")
+        await me.press("down")
+        await me.sees("full")
 
 
 async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> None:
