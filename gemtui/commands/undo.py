@@ -106,8 +106,8 @@ def undo(
 ) -> int:
     """Revert the files and the chat of a session to just before a prompt.
 
-    SESSION accepts the same values as `gemtui show`; the default is the newest session of this
-    folder. Files are restored from the checkpoints of the session's runs, which include the
+    SESSION accepts the same values as `gemtui show`; the default, `latest`, is the newest session
+    of this folder. Files are restored from the checkpoints of the session's runs, which include the
     effects of shell commands, or, without checkpoints, from what the session recorded. Your own
     later edits are kept: they are merged if they don't overlap; otherwise the file is left
     alone. The chat continues in a fork, and the original is not changed. `gemtui redo` reverts
@@ -479,10 +479,10 @@ def _reverted(done: Reverted, would: str) -> Iterator[str]:
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
     """Copy a session, or its beginning, into a new session, and print the new id.
 
-    ID accepts the same values as `gemtui show`; the default is the newest session of this folder.
-    Sessions that only the vault has can be copied, too. The original session and the project's
-    files don't change. Gemini CLI lists and resumes the new session like its own. With --before
-    1, there is nothing to copy, so no session is created.
+    ID accepts the same values as `gemtui show`; the default, `latest`, is the newest session of
+    this folder. Sessions that only the vault has can be copied, too. The original session and the
+    project's files don't change. Gemini CLI lists and resumes the new session like its own. With
+    --before 1, there is nothing to copy, so no session is created.
     """
     session = session_to_change(id, project=project)
     made = fork_session(session, gemini_home(), before=before)
