@@ -233,7 +233,8 @@ def _everything(decision: Decision) -> _About:
     rule = _rule(decision, ("*",), args_pattern="." if asks else None)
     said = {
         Decision.ALLOW: (
-            "Allows every tool and command that no other rule denies, except in plan mode."
+            "Allows every command, and every tool that the run has, unless another rule denies it; "
+            "not in plan mode."
         ),
         Decision.ASK_USER: "In headless runs, which can't ask, everything else is denied.",
         Decision.DENY: "Denies every tool that no sentence allows, including reading, web pages, "
