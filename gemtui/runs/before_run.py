@@ -125,6 +125,12 @@ class Report:
             yield f"changed since the last run: {', '.join(self.changed)}"
         yield from (notice.words for notice in self.notices)
 
+    @property
+    def message(self) -> str:
+        """The lines as one, which ends like a sentence."""
+        clauses = [line.removesuffix(".") for line in self.lines()]
+        return f"{'; '.join(clauses)}."
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         notices = [fields(notice, "setting", "kind", "follows", "file") for notice in self.notices]

@@ -34,6 +34,7 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     changed, *lines = told.lines()
     assert changed.startswith("changed since the last run: general.defaultApprovalMode in")
     assert "secret" not in str(lines)
+    assert ".; " not in told.message
     assert [line.split(": ", 1) for line in lines] == [
         [f"general.defaultApprovalMode in {own}", lines[0].split(": ", 1)[1]],
         [f"mcpServers.m in {own}", "Each run starts `serve x` before asking anything."],

@@ -75,7 +75,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
         yes = Choice("yes", "Run", "ask again only if something changes")
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
-        app.show_message("; ".join(report.lines()))
+        app.show_message(report.message)
         await _remember(app, report)
     return True
 
