@@ -30,7 +30,7 @@ from gemtui.commands.session_choice import (
     short_ids,
     unknown_project,
 )
-from gemtui.commands.shared_options import cursor_option, json_option, project_options
+from gemtui.commands.shared_options import Count, cursor_option, json_option, project_options
 from gemtui.errors import message_of
 from gemtui.jsonout import fields, iso
 from gemtui.marks import Marks
@@ -57,6 +57,16 @@ _WHO = 10
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
+def _field_instead(_ctx: click.Context, option: click.Parameter, given: str | None) -> None:
+    """Refuse an option that other commands have, and name the field of the query."""
+    if given is not None:
+        field = _PERIOD[option.opts[0]]
+        raise click.UsageError(f"{option.opts[0]}: give the period in QUERY, such as {field}")
+
+
+_PERIOD = {"--since": "after:7d", "--until": "before:2026-11-20"}
+
+
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @project_options()
@@ -68,12 +78,14 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 @click.option(
     "--limit",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Count(),
     default=50,
     show_default=True,
     help="Show only the best N matches.",
 )
 @cursor_option
+@click.option("--since", hidden=True, expose_value=False, callback=_field_instead)
+@click.option("--until", hidden=True, expose_value=False, callback=_field_instead)
 @click.option(
     "--index", is_flag=True, help="Update the index first; useful if you never open the app."
 )

@@ -28,6 +28,7 @@ from gemtui.commands.session_choice import (
     short_ids,
 )
 from gemtui.commands.shared_options import (
+    Count,
     Moment,
     cursor_option,
     dry_run_option,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     help="Include archived and empty sessions, subagents, checkpoints, copies, and the empty files "
     "that resuming a session can leave behind.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
+@click.option("--limit", metavar="N", type=Count(), help="Show only the newest N.")
 @cursor_option
 @since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
 @click.option(

@@ -192,6 +192,20 @@ def policy_names(
     return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
+class Count(click.IntRange):
+    """Parses a whole number of at least 1; its error names what the option takes."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; anything else is a usage error."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a whole number of at least 1", param, ctx)
+
+
 class Moment(click.ParamType[datetime]):
     """Parses a date or time, in local time unless it names a time zone.
 

@@ -30,6 +30,7 @@ from gemtui.commands.output import (
 )
 from gemtui.commands.session_choice import session_named, session_to_change, session_words
 from gemtui.commands.shared_options import (
+    Count,
     dry_run_option,
     json_option,
     project_option,
@@ -85,7 +86,7 @@ _paths = click.option(
 @click.option(
     "--to",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Count(),
     help="Undo to just before prompt N (1 is the first); by default the last prompt.",
 )
 @click.option("--files", is_flag=True, help="Undo only the files; the chat doesn't change.")
@@ -471,7 +472,7 @@ def _reverted(done: Reverted, would: str) -> Iterator[str]:
 @click.option(
     "--before",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Count(),
     help="Copy only what comes before prompt N (1 is the first); by default everything.",
 )
 @project_option("Choose only among the sessions of this folder.")

@@ -226,3 +226,16 @@ def test_the_advice_if_nothing_is_found_names_the_likely_cause(gemtui: Gemtui) -
     every = "search --everywhere"
     gemtui(every, "after:1h greeting").fails("no matches in this period: give other dates")
     gemtui(every, "project:note5 greeting").fails("no project “note5”: did you mean", "notes?")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("--since 7d", "--since: give the period in QUERY, such as after:7d"),
+        ("--until 2026", "--until: give the period in QUERY, such as before:"),
+        ("--limit abc", "'abc' is not a whole number of at least 1"),
+        ("--limit 0", "'0' is not a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_option_names_what_is_meant(gemtui: Gemtui, line: str, complaint: str) -> None:
+    gemtui("search greeting", *line.split()).refuses(complaint)

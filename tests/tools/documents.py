@@ -159,7 +159,9 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 def option_rows(command: click.Command, context: click.Context) -> Iterator[tuple[str, str, str]]:
     """The names, the value and the help of each option of a command."""
     for option in command.get_params(context):
-        if isinstance(option, click.Option) and "--help" not in option.opts:
+        if not isinstance(option, click.Option) or option.hidden:
+            continue
+        if "--help" not in option.opts:
             value = "" if option.is_flag else f" {option.make_metavar(context)}"
             yield ", ".join((*option.opts, *option.secondary_opts)), value, option.help or ""
 
