@@ -240,12 +240,12 @@ class OptionError(GemtuiError, ValueError):
 class GateError(OptionError):
     """A run can't ask the user to approve its tool calls.
 
-    The message says why and how to fix it. `install`: True if installing or reinstalling gemtui's
-    extension for Gemini CLI would fix it.
+    The message says why and how to fix it. `problem`: why. `install`: True if installing or
+    reinstalling gemtui's extension for Gemini CLI would fix it.
     """
 
-    def __init__(self, message: str, *, install: bool = False) -> None:
-        super().__init__(message, option="ask")
+    def __init__(self, problem: str, *, install: bool = False) -> None:
+        super().__init__(f"this run can't ask: {problem}", option="ask", what=problem)
         self.install = install
 
 

@@ -41,11 +41,11 @@ def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: st
     """
     environ = {**environ, **options.environment}
     for problem in _problems(options, environ, version):
-        raise GateError(f"this run can't ask: {problem}")
+        raise GateError(problem)
     extension = extension_state(environ, options.cwd, for_run=True)
     if extension.problem is not None:
         mends = extension.state in (HookState.MISSING, HookState.GONE, HookState.OLDER)
-        raise GateError(f"this run can't ask: {extension.problem}", install=mends)
+        raise GateError(extension.problem, install=mends)
 
 
 def _problems(

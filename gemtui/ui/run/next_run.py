@@ -62,6 +62,9 @@ def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
     return replace(options, worktree=not options.worktree)
 
 
+DEMO_DOES_NOT_ASK = "The demo plays a recording, so it can't ask. Quit it to be asked in real runs."
+
+
 _KEPT = "kept"
 """The group of the worker that loads the remembered options."""
 _USUAL = "usual"
@@ -218,18 +221,23 @@ class NextRun(RunPart):
         Once a run has been started with this mode, the mode is remembered for the folder.
         """
         self._mode_chosen = True
-        self._choose(with_next_mode(self.options, self.usual, can_ask=self._can_ask))
+        options = self.options
+        if self.screen.gemtui.start.demo:
+            options = replace(options, ask=True)  # the mode after `ask` follows
+        self._choose(with_next_mode(options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
         """Switch to the options for a run that carries out the plan of the previous one."""
         self._choose(options_for_plan(self.options, can_ask=self._can_ask))
 
-    async def run_begun(self) -> None:
+    async def run_begun(self, *, asks: bool) -> None:
         """Update the options after a run has been started with them.
 
-        If the user has chosen the mode, it is now remembered for the folder. The session and the
-        trust option applied to that run only, so they are reset.
+        `asks`: whether the run asks the user. If it can't, the next one doesn't ask either. If the
+        user has chosen the mode, it is now remembered for the folder. The session and the trust
+        option applied to that run only, so they are reset.
         """
+        self.options = replace(self.options, ask=asks)
         if self._mode_chosen:
             self._mode_chosen = False
             await _keep_mode(self.screen.gemtui, self.options)
@@ -249,7 +257,13 @@ class NextRun(RunPart):
         self._choose(switched(self.screen.gemtui, self.options, self.home))
 
     def _choose(self, options: AgentOptions) -> None:
-        """Use these options for the next run and for the queue of the run on screen."""
+        """Use these options for the next run and for the queue of the run on screen.
+
+        In the demo, no run asks, because its stand-in for Gemini CLI has no hooks.
+        """
+        if options.ask and self.screen.gemtui.start.demo:
+            options = replace(options, ask=False)
+            self.screen.gemtui.show_message(DEMO_DOES_NOT_ASK)
         self.options, self._chosen, self._kept = options, True, False
         self.screen.show_options()
         run = self.screen.run_shown

@@ -184,7 +184,7 @@ class Sending(RunPart):
             run = await start_run(app, self._registry, prompt, options, before, id=id)
         if run is not None:
             self.screen.panes.before = None
-            await self._next.run_begun()
+            await self._next.run_begun(asks=run.run.asks)
         return run
 
     @contextmanager

@@ -205,7 +205,7 @@ async def _without_gate(
     answer = await app.push_screen_wait(
         ChooseScreen(
             "This run can't ask for your approval",
-            (*map(clean_line, textwrap.wrap(str(error), 70)), ""),
+            (*map(clean_line, textwrap.wrap(f"The reason: {error.what}.", 70)), ""),
             (
                 Choice("no", "Don't run", "the prompt is kept"),
                 Choice("unasked", "Run without asking", "calls that need approval are denied"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from gemtui.agent.folder_options import options_for, remember_mode
 from gemtui.agent.options import AgentOptions
@@ -53,6 +54,37 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
         assert me.pane.options.ask
         await me.press("shift+tab")
         await me.sees("mode auto_edit  asks me")
+
+
+async def test_the_demo_leaves_out_the_mode_that_asks_and_says_why_it_is_refused(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    async with runner(home, project) as me:
+        await me.sees("mode default")
+        me.app.start = structs.replace(me.app.start, demo=True)
+        for word in ("auto_edit", "plan", "yolo", "default"):
+            await me.press("shift+tab")
+            await me.sees(f"mode {word}")
+        await me.ask("/mode ask")
+        await me.is_told(next_run.DEMO_DOES_NOT_ASK)
+        assert not me.pane.options.ask
+
+
+async def test_after_a_run_that_could_not_ask_the_box_shows_the_mode_that_applies(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Fine."), END)
+    async with runner(home, project) as me:
+        await me.press("shift+tab")
+        await me.sees("mode ask")
+        await me.ask("go")
+        await me.sees("Install the extension?")
+        await me.press("n")
+        await me.sees("This run can't ask for your approval", "The reason: ")
+        await me.press("down", "enter")
+        await me.ended()
+        await me.sees("mode default")
 
 
 async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
