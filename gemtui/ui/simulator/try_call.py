@@ -114,6 +114,16 @@ class CallForm(Vertical):
         args = _read(self._args.text)
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether all of the tool's required arguments are still empty."""
+        call = self.call
+        known = None if call is None else tool(call.tool)
+        if call is None or known is None or not known.required:
+            return False
+        values = [call.args.get(name, "") for name in known.required]
+        return all(isinstance(value, str) and not value.strip() for value in values)
+
     def fill(self, call: Call) -> None:
         """Fill the form with a call.
 
@@ -247,7 +257,7 @@ class CallForm(Vertical):
 def _read(text: str) -> dict[str, object] | str:
     """Return the arguments parsed from JSON, or a line saying why they are invalid."""
     try:
-        value = json.loads(text or "{}")
+        value = json.loads(text or "{}", strict=False)  # a typed line break is part of a string
     except json.JSONDecodeError as error:
         return f"line {error.lineno}, column {error.colno}: {clean_line(error.msg)}"
     except RecursionError:
@@ -378,6 +388,10 @@ class TryScreen(SimulatorScreen):
         if call is None:
             self.show_status()
             self.answer.show_text("The arguments are not valid JSON yet.")
+            self.refresh_bindings()
+        elif self.form.is_blank:
+            self.show_status()
+            self.answer.show_text("Fill in the arguments first, such as a command.")
             self.refresh_bindings()
         elif self._is_powershell(call):
             self.show_status()

@@ -51,7 +51,7 @@ async def test_what_is_wrong_with_the_arguments_is_said_and_what_somebody_wrote_
 ) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.does("end ',", "line 3, column 1", "not valid JSON yet")
-        await me.does("backspace", "also accepts", "Rules considered")
+        await me.does("backspace", "also accepts", "Fill in the arguments first")
 
         arguments, tool = (
             me.app.screen.query_one("#args", TextArea),
@@ -158,8 +158,12 @@ async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> No
 
 async def test_a_tool_alone_begins_with_its_arguments(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path, call=Call(tool="glob")) as me:
-        await me.sees('"pattern": ""')
+        await me.sees('"pattern": ""', "Fill in the arguments first")
         await me.does("'**", '"pattern": "**"', "✓ allow  by built-in")
+        await me.press("enter")
+        await me.until(lambda: '"**\n' in args_of(me))
+        form = me.app.screen.query_one(CallForm)
+        assert form.call == Call(tool="glob", args={"pattern": "**\n"})
 
 
 async def test_a_long_recorded_call_is_decided_whole_and_shown_in_part(tmp_path: Path) -> None:
