@@ -169,7 +169,7 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str]) -> Pieces
         owner = clean_line(owner_words(row.hunk.owner))
         pieces: Pieces = (Piece(f"@@ {owner}", look[Role.HEADING]),)
         if words := changed_words(row.hunk):
-            pieces += (Piece(clean_line(f"  {words}"), muted),)
+            pieces += (Piece(f"  {clean_line(words)}", muted),)
         if row.hunk.id not in reverted:
             return pieces
         right = (Piece(f"  {look.glyphs.warning} revert", look[Role.WARNING]),)

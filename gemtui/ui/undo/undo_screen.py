@@ -173,7 +173,8 @@ def totals_words(undone: Undone, *, done: bool) -> str:
 def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> str:
     """Return the screen's title: the prompt to go back to, or the undo to reverse."""
     if redo:
-        return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
+        what = f"undo to before prompt {undone.to}" if undone.to else "last change by gemtui"
+        return clean_line(f"Redo: reverse the {what}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
     return clean_line(f"Undo to before prompt {undone.to} of {len(prompts)}: {text}")
 

@@ -21,6 +21,7 @@ from gemtui.paths import gemini_home, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import (
     StepTexts,
+    Undone,
     interrupted_change,
     redo_project,
     step_texts,
@@ -319,3 +320,9 @@ async def test_a_fork_goes_on_before_a_prompt_and_leaves_files_alone(project: Pa
         await me.does("enter", "continues session", "A small project.")
         assert prompt(me) == "Draw the moon."
         assert (project / "moon.py").exists()
+
+
+@pytest.mark.parametrize(("prompt", "title"), [(2, "undo to before prompt 2"), (0, "last change")])
+def test_the_title_of_a_redo_names_what_it_reverses(prompt: int, title: str) -> None:
+    undone = Undone(session="s", to=prompt, files=None)
+    assert title in undo_screen.undo_title(undone, (), redo=True)
