@@ -177,7 +177,7 @@ def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
         with Terminal(words, environ=os.environ, folder=project, columns=80, rows=24) as terminal:
             terminal.shows("comparing files")
             held.close()
-            terminal.shows("Undo files to before prompt 2?")
+            terminal.shows("Undo files of session 00000001 (First.) to before prompt 2?")
 
 
 def test_where_checkpoints_are_off_none_is_taken(project: Path, run: Callable[..., None]) -> None:
