@@ -711,7 +711,9 @@ SYNONYMS = {
     "app.policies": "permissions allow deny yolo approve reject always tools rules never mcp",
     "sessions.other_pane": "focus switch panel window split",
     "sessions.zoom": "fullscreen maximize wide width wrap sidebar screen mode layout verbose",
-    "sessions.info": "about info inspector metadata path subagents agents timestamps context child",
+    "sessions.info": (
+        "about info inspector metadata path subagents agents timestamps context child changed"
+    ),
     "sessions.search": "find grep fulltext content messages history",
     "sessions.stats": "usage cost tokens price money budget spent statistics quota billing context",
     "sessions.files": "edits modified history written status",

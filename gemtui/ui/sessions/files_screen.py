@@ -35,18 +35,27 @@ from gemtui.ui.sessions.history_screen import (
     HistoryScreen,
     WritesScreen,
 )
-from gemtui.ui.sessions.scoped_screen import SPANS, ScreenState, SearchedScreen, scope_parts, since
+from gemtui.ui.sessions.scoped_screen import (
+    SPANS,
+    ScreenState,
+    SearchedScreen,
+    scope_label,
+    scope_parts,
+    since,
+)
 
 
 @dataclass(slots=True)
 class FilesState(ScreenState):
     """The state of the file list.
 
-    `span`: the index of the chosen period in `SPANS`. `history`: the state of the history screen
-    opened from the list, or None.
+    `span`: the index of the chosen period in `SPANS`. `session`: the id of the session that the
+    list is limited to, or None. `history`: the state of the history screen opened from the list, or
+    None.
     """
 
     span: int = 0
+    session: str | None = None
     history: HistoryPosition | None = None
 
 
@@ -99,7 +108,22 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
     @property
     def _root(self) -> Path | None:
         """The project that the list is currently limited to, or None for all projects."""
+        if self.state.session is not None:
+            session = self._session(self._snapshot)
+            if session is None or session.project is None:
+                return None
+            return Path(session.project)
         return None if self.state.everywhere else self.project
+
+    def _session(self, snapshot: Snapshot) -> Summary | None:
+        """Return the session that the list is limited to; None if it no longer exists."""
+        return next((each for each in snapshot.sessions if each.id == self.state.session), None)
+
+    def _sessions(self, snapshot: Snapshot, root: Path | None) -> Sequence[Summary]:
+        if self.state.session is None:
+            return sessions_with_calls(snapshot, project=root)
+        session = self._session(snapshot)
+        return () if session is None else sessions_with_calls(snapshot, session=session)
 
     def on_mount(self) -> None:
         self._update_header()
@@ -118,7 +142,7 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions to read, and the start of the selected period."""
         begin = since(self.state.span, self.gemtui.clock())
-        return sessions_with_calls(snapshot, project=self._root), begin
+        return self._sessions(snapshot, self._root), begin
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[FileRow]:
         """Return a row per file; files in the project are named relative to the project."""
@@ -151,6 +175,8 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
         if not self._whole:
             return "reading"
         key = BY_ID["files.scope"].footer()
+        if self.state.session is not None:
+            return f"This session has written no files. Press {key} to show those of others."
         other = "" if self._root is None else f" Press {key} to show all projects."
         return f"No session has written files here.{other}"
 
@@ -162,15 +188,37 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
 
     def _update_header(self) -> None:
         parts = scope_parts("Changed files", self._root, self.gemtui.glyphs, self.state.span)
+        if self.state.session is not None:
+            parts[1] = Content("this session")
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
         self.header.show_parts(parts, [Content.styled(count, "dim")])
 
     # --- keys ----------------------------------------------------------------------------------
 
+    def can(self, action: str) -> bool:
+        """Return True for "scope" in the list of one session, which can always be widened."""
+        return self.state.session is not None or super().can(action)
+
+    def key_label(self, action: str) -> str | None:
+        """Return what the key for the scope does now, or None for any other action."""
+        if action == "scope" and self.state.session is not None:
+            wider = self.project is not None and not self.state.everywhere
+            return scope_label(everywhere=wider)
+        return super().key_label(action)
+
+    def action_scope(self) -> None:
+        """Show the files of one session's project or of all projects, or switch between these."""
+        if self.state.session is None:
+            super().action_scope()
+        else:
+            self.state.session = None
+            self.scope_changed()
+
     def scope_changed(self) -> None:
         """Load the files of different projects or a different period."""
         self._all, self._whole, self.state.chosen = (), False, None
+        self.refresh_bindings()
         self.find()
         self.read()
 
@@ -193,7 +241,7 @@ class FilesScreen(SearchedScreen[RecordedWrite], WritesScreen[FileRow]):
             return
         patching = Patching(
             root,
-            lambda: sessions_with_calls(snapshot, project=root),
+            lambda: self._sessions(snapshot, root),
             since=since(self.state.span, self.gemtui.clock()),
             only=frozenset(each.path for each in self.rows.items) if self.state.text else None,
         )

@@ -211,18 +211,29 @@ class WrittenFiles(SessionsPart):
             shown = HistoryScreen(store.snapshot, store.home, marks, history)
             await self._read_write(shown, lambda: self._show_history(history))
 
+    def action_files(self) -> None:
+        """Show the files of the open session or, from the list, those of all sessions."""
+        from gemtui.ui.sessions.files_screen import FilesState
+
+        screen = self.screen
+        everywhere = screen.sessions.view.everywhere
+        if screen.reading and screen.chosen is not None:
+            self._show_files(FilesState(everywhere=everywhere, session=screen.chosen.id))
+            return
+        if self._state is None:
+            self._state = FilesState(everywhere=everywhere)
+        self._show_files(self._state)
+
     @background("writes", exclusive=True)
-    async def action_files(self) -> None:
-        from gemtui.ui.sessions.files_screen import FilesScreen, FilesState
+    async def _show_files(self, state: FilesState) -> None:
+        from gemtui.ui.sessions.files_screen import FilesScreen
 
         screen, store = self.screen, self.screen.store
         if store.snapshot is None:
             return
-        if self._state is None:
-            self._state = FilesState(everywhere=screen.sessions.view.everywhere)
         project, marks = screen.sessions.project, screen.marks.marks
-        shown = FilesScreen(store.snapshot, store.home, marks, project, self._state)
-        await self._read_write(shown, self.action_files)
+        shown = FilesScreen(store.snapshot, store.home, marks, project, state)
+        await self._read_write(shown, lambda: self._show_files(state))
 
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
         """Let the user choose a write on the screen `shown`, and open its session.

@@ -104,6 +104,19 @@ async def test_a_file_that_is_typed_leads_to_its_writes_a_session_and_all_the_wa
         assert me.rows.has_focus
 
 
+async def test_an_open_session_shows_its_own_files_first_and_a_key_those_of_others(
+    home: Path, project: Path
+) -> None:
+    async with person(home, project=project) as me:
+        await me.does("down enter", "Draw the moon")
+        await me.until(lambda: me.view.has_focus)
+        await me.does("w", "this session", "src/moon.py", "2 files", "^r this project")
+        await me.does("ctrl+r", "3 files", "^r all projects")
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.home)
+        await me.does("w", "this session", "2 files")
+
+
 async def test_where_nothing_was_written_it_says_so(tmp_path: Path) -> None:
     home, project = tmp_path / ".gemini", tmp_path / "tide"
     marker(home, "proj", str(project))
