@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +77,15 @@ class Report:
     """The report shown before a run.
 
     `changed`: the keys of notices that have been added, removed or changed since the last run.
-    `seen`: whether there has been a report for this folder before.
+    `seen`: whether there has been a report for this folder before. `replaced`: the earlier digests
+    of notices that this run's options replace, which are neither changed nor gone.
     """
 
     folder: Path
     notices: tuple[RunNotice, ...]
     changed: tuple[str, ...] = ()
     seen: bool = True
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_news(self) -> bool:
@@ -143,7 +145,9 @@ class Report:
         """
         path = _kept(self.folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
+        write_whole(
+            path, (encode({**self.replaced, **_digests(self.notices)}), b"\n"), durable=True
+        )
 
 
 def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
@@ -159,7 +163,11 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
     with suppress(OSError):
         last = read_object(_kept(folder))
     changed = () if last is None else tuple(_changed(last, notices))
-    return Report(folder, notices, changed, seen=last is not None)
+    replaced: dict[str, str] = {}
+    if last is not None and options.approval_mode is not None:
+        replaced = {key: digest for key, digest in last.items() if key.startswith(f"{_MODE} in ")}
+        changed = tuple(key for key in changed if key.removesuffix(_GONE) not in replaced)
+    return Report(folder, notices, changed, seen=last is not None, replaced=replaced)
 
 
 def _notices(

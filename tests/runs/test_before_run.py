@@ -51,7 +51,11 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     told.remember()
     assert before_run_report(options, environ).changed == ()
     named = AgentOptions(cwd=project, approval_mode=ApprovalMode.DEFAULT)
-    assert "defaultApprovalMode" not in str(before_run_report(named, environ).notices)
+    report = before_run_report(named, environ)
+    assert "defaultApprovalMode" not in str(report.notices)
+    assert report.changed == ()
+    report.remember()
+    assert before_run_report(options, environ).changed == ()
 
 
 def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: Path) -> None:

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 _TWICE = 2.0
 """Within how many seconds ctrl+c must be pressed again to stop a run."""
+STOP_AGAIN = "Press ctrl+c again to stop the run."
+GOES_ON = "The run goes on. Press ctrl+c twice to stop it."
+"""Like `STOP_AGAIN`, a message that is true only until the run ends."""
 _MOST_STDERR = 1_000_000
 """Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
@@ -93,7 +96,7 @@ class RunKeys(RunPart):
             raise SkipAction
         elif run.stage is Stage.RUNNING and now - self._pressed > _TWICE:
             self._pressed = now
-            screen.gemtui.show_message("Press ctrl+c again to stop the run.", seconds=_TWICE)
+            screen.gemtui.show_message(STOP_AGAIN, seconds=_TWICE)
         else:
             self._pressed = -_TWICE
             screen.status.end_message(at_once=True)

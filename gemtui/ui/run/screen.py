@@ -46,7 +46,7 @@ from gemtui.ui.run.prompt_sources import History, PromptDrafts
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.readying import Readying
 from gemtui.ui.run.registry import RunRegistry
-from gemtui.ui.run.run_keys import RunKeys
+from gemtui.ui.run.run_keys import GOES_ON, STOP_AGAIN, RunKeys
 from gemtui.ui.run.sending import Sending
 from gemtui.ui.run.spending import Spending
 
@@ -277,6 +277,8 @@ class RunScreen(RunPane):
         self._say_nothing_yet()
         if run is None or run is not self.run_shown:
             return
+        if self.status.told in (GOES_ON, STOP_AGAIN):
+            self.status.end_message(at_once=True)
         self.panes.stale()
         self.paint()
         self.show_options()
@@ -330,7 +332,7 @@ class RunScreen(RunPane):
             return
         self._to_transcript()
         if self.run_shown is not None and self.run_shown.alive:
-            self.gemtui.show_message("The run goes on. Press ctrl+c twice to stop it.")
+            self.gemtui.show_message(GOES_ON)
 
     @on(QuestionPane.QuestionLeft)
     def _to_transcript(self) -> None:

@@ -156,8 +156,7 @@ def _none_waits() -> str:
 
     if extension_state().state is HookState.READY:
         return "No session is waiting for you."
-    key = BY_ID["app.extension"].footer()
-    return f"Can't tell which sessions need you, because the extension is not installed ({key})."
+    return "Can't tell which sessions need you: install the extension (Extension in ^p)."
 
 
 def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:

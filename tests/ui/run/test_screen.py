@@ -382,6 +382,21 @@ async def test_esc_and_the_first_ctrl_c_stop_nothing_and_say_what_does(
         await me.sees("◌ interrupted")
 
 
+async def test_the_words_on_how_to_stop_a_run_go_when_it_ends(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(START, says("On and on"), f"until:{gate}", END)
+    async with runner(home, project) as me:
+        await me.ask("go on")
+        await me.sees("On and on")
+        await me.press("escape")
+        await me.sees("The run goes on.")
+        gate.touch()
+        await me.ended()
+        await me.until(lambda: me.pane.status.told is None)
+
+
 async def test_ctrl_c_once_more_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:
     fake_cli("stubborn", START, says("Never"), "wait")
     async with runner(home, project) as me:

@@ -130,7 +130,9 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.is_told("Can't tell which sessions need you")
+        await me.is_told(
+            "Can't tell which sessions need you: install the extension (Extension in ^p)."
+        )
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")
