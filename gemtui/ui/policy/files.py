@@ -28,7 +28,7 @@ from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.editor import edit_file as edit_file
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.rules.draft import Draft, PolicyContext
 
 if TYPE_CHECKING:
@@ -122,8 +122,15 @@ async def _write(
         app.show_message(f"The policy was not saved: {message_of(error)}", problem=True)
         return False
     draft.wrote(saved)
-    app.show_message(f"Saved: {short_path(saved.file.path)}")
+    app.show_message(_saved_text(saved.file))
     return True
+
+
+def _saved_text(file: PolicyFile) -> str:
+    """Return a message that a policy is saved, and how to use one that applies to no run yet."""
+    if file.origin is not Origin.OURS:
+        return f"Saved: {short_path(file.path)}"
+    return f"Saved: {short_path(file.path)}. Press {BY_ID['policy.run'].footer()} to run with it."
 
 
 async def _changed(app: AppBase, draft: Draft, opened: OpenedPolicy, document: Document) -> bool:
@@ -176,7 +183,7 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
         with app.reporting():
             opened = await asyncio.to_thread(store.create, name, text)
             draft.wrote(opened)
-            app.show_message(f"Saved: {short_path(opened.file.path)}")
+            app.show_message(_saved_text(opened.file))
             return True
 
 
