@@ -64,12 +64,15 @@ _WHATS = {
 }
 
 
-def why_not(agent: Agent, can: Can) -> str:
-    """Return why gemtui can't do this with an agent's sessions, in words; "" if it can."""
+def why_not(agent: Agent, can: Can, session: str = "ID") -> str:
+    """Return why gemtui can't do this with an agent's sessions, in words; "" if it can.
+
+    `session`: the id of the session, for the command that resumes it.
+    """
     if can in CAN[agent]:
         return ""
     words = WORDS[agent]
-    instead = f" Run {words.command} --resume ID instead." if can is Can.RESUME else ""
+    instead = f" Run {words.command} --resume {session} instead." if can is Can.RESUME else ""
     return f"Sessions of {words.program} can't be {_WHATS[can]} from gemtui.{instead}"
 
 

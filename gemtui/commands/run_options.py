@@ -335,7 +335,7 @@ def _session(wanted: str, folder: Path) -> str:
     Raises click.UsageError if it can't be continued there.
     """
     session = _found(wanted, folder, resumed=True)
-    if reason := why_not(session.agent, Can.RESUME):
+    if reason := why_not(session.agent, Can.RESUME, session.id):
         raise click.UsageError(reason)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))

@@ -271,10 +271,13 @@ class Continuing(SessionsPart):
 
     def _may(self, action: str, session: Summary) -> bool:
         """Return whether this can be done with a session; if not, say why."""
-        reason = why_not(session.agent, _NEEDS[action])
-        if reason:
-            self.screen.gemtui.show_message(reason)
-        return not reason
+        reason = why_not(session.agent, _NEEDS[action], session.id)
+        if not reason:
+            return True
+        if action == "go_on":
+            reason += f" In the list, {BY_ID['list.copy_resume'].footer()} copies this command."
+        self.screen.gemtui.show_message(reason)
+        return False
 
     def action_new_run(self) -> None:
         summary = self.screen.chosen
@@ -380,6 +383,12 @@ class Continuing(SessionsPart):
             scopes = tuple(UndoScope)
             if why_not(summary.agent, Can.FORK):
                 scopes = (UndoScope.FILES,)
+                if not summary.files_written:
+                    gemtui.show_message(
+                        "Nothing can be undone: this session has written no known files, and "
+                        "gemtui can't fork its chat."
+                    )
+                    return
             request = UndoRequest(
                 folder=folder, home=store.home, find=lambda: summary, number=number, scopes=scopes
             )

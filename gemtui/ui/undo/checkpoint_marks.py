@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from gemtui.agents import Can, why_not
 from gemtui.errors import GemtuiError, UndoError
 from gemtui.files import stat_if_present
 from gemtui.paths import checkpoints_dir
@@ -164,9 +165,10 @@ def undo_words(session: Summary, now: datetime) -> str:
     if found.newest is not None:
         words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"
         return f"files and chat; {words}"
-    if session.files_written:
-        return "chat, and files written by file tools (not by shell commands)"
-    return "chat only; no written files are known"
+    files = "files written by file tools (not by shell commands)" if session.files_written else ""
+    if why_not(session.agent, Can.FORK):
+        return files or "nothing; no written files are known"
+    return f"chat, and {files}" if files else "chat only; no written files are known"
 
 
 Number = Callable[[Summary], int]
