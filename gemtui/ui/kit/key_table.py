@@ -279,7 +279,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("page_up = page(-1)", "pageup,ctrl+b", MOVE, "Page up", "Move up one page"),
         ("page_down = page(1)", "pagedown,ctrl+f", MOVE, "Page down", "Move down one page"),
         *_HALF_PAGES,
-        ("start", "home", MOVE, "Start", "Go to the first message"),
+        ("start", "home,g", MOVE, "Start", "Go to the first message"),
         ("follow", "end,G", MOVE, "Follow", "Go to the end and follow new messages"),
         *_jumps(
             "prompt",

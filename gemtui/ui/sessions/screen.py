@@ -26,7 +26,7 @@ from gemtui.text import clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end
 from gemtui.ui.kit.app_base import start_worker
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
     FileRequested,
@@ -363,13 +363,15 @@ class SessionsScreen(SessionsPane):
 
     def _store_words(self) -> Iterator[str]:
         if self.size.width < SMALLEST[0] or self.size.height < SMALLEST[1]:
-            yield f"small window: gemtui needs {SMALLEST[0]} x {SMALLEST[1]} or more"
+            yield f"small window: needs {SMALLEST[0]} x {SMALLEST[1]}"
         snapshot = self.store.snapshot
         if snapshot is None:
             yield "reading"
             return
         if selection := self.sessions.selection.words:
             yield selection
+            keys = [BY_ID[f"sessions.{action}"] for action in ("export", "delete", "compare")]
+            yield ", ".join(f"{key.footer() or '^p'} {key.label.lower()}" for key in keys)
         if self.sessions.hits_below and not self.reading:
             yield f"inside sessions: {self.sessions.hits_below}"
         if not snapshot.complete:

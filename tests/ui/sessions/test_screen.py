@@ -144,7 +144,7 @@ async def test_ids_raw_json_and_what_the_mouse_selects_are_copied_and_words_foun
         assert not isinstance(me.app.screen, RawScreen)
         assert me.view.has_focus
 
-        await me.does("home slash 'haiku", "match 1 of ")
+        await me.does("g slash 'haiku", "match 1 of ")
         await me.does("escape n", "match 2 of ")
         await me.does("escape n", "no search to continue; press / to start one")
 

@@ -16,6 +16,7 @@ from tests.ui.people import NARROW, keys, person
 async def test_what_is_selected_is_marked_and_counted_and_esc_ends_it(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.does("space space", "◆ first question", "◆ Write a haiku file", "2 selected")
+        await me.sees("e export, d delete, ^p compare")
         await me.does("up space", "1 selected")
         await me.does("slash 'greeter down", "1 selected")
         await me.press("slash")
