@@ -265,7 +265,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
             "Archived and empty sessions, subagents, copies",
         ),
         ("copy_id", "y", COPY, "Copy id", "Copy the full session id"),
-        ("copy_resume", "Y", COPY, "Copy resume", "Copy the command that resumes this session"),
+        ("copy_resume", "Y", COPY, "Copy command", "Copy the command that resumes this session"),
     ),
     Where.FILTER: (
         ("open", "enter", OPEN, "Open", "Open the selected row"),
@@ -715,7 +715,9 @@ SYNONYMS = {
         "about info inspector metadata path subagents agents timestamps context child changed"
     ),
     "sessions.search": "find grep fulltext content messages history",
-    "sessions.stats": "usage cost tokens price money budget spent statistics quota billing context",
+    "sessions.stats": (
+        "usage cost tokens price money budget spent statistics quota billing context month"
+    ),
     "sessions.files": "edits modified history written status",
     "sessions.waiting": "approve approval pending notification waiting",
     "sessions.new_run": "new chat start prompt ask execute init model clear",
@@ -737,7 +739,7 @@ SYNONYMS = {
     "list.first": "top beginning",
     "list.last": "bottom",
     "list.open": "read view transcript",
-    "list.filter": "find grep search tags model date failed errors directory",
+    "list.filter": "find grep search tags model date failed errors directory claude qwen command",
     "list.clear": "reset cancel deselect unselect",
     "list.select": "multiple choose check all",
     "list.select_to": "range",
@@ -750,7 +752,7 @@ SYNONYMS = {
     "list.fold": "collapse expand",
     "list.hidden": "subagents agents",
     "list.copy_id": "yank clipboard uuid",
-    "list.copy_resume": "yank command cli",
+    "list.copy_resume": "resume yank command cli",
     "transcript.start": "top beginning",
     "transcript.follow": "bottom live tail latest last",
     "transcript.next_prompt": "message turn user",
@@ -767,6 +769,7 @@ SYNONYMS = {
     "transcript.raw": "source debug record",
     "transcript.open_file": "editor vim images picture",
     "transcript.history": "blame log versions",
+    "prompt.mode": "ask me approve approval deny permissions",
     "run.stop": "cancel abort interrupt end",
     "run.write": "ask chat message",
     "run.files": "changes changed",

@@ -8,6 +8,7 @@ from gemtui.ui.kit.command_screen import NotHere, matching, offers
 from gemtui.ui.kit.keys import KEYS, Key, Where
 from tests.rows import each_row
 
+RUN = [key for key in KEYS if key.where in (Where.APP, Where.RUN, Where.PROMPT)]
 LIST = [key for key in KEYS if key.where in (Where.SESSIONS, Where.LIST, Where.APP)]
 NATURAL = {
     "app.back": "exit",
@@ -125,9 +126,17 @@ def test_a_natural_word_leads_to_its_command_among_the_first_three(typed: str, i
     assert id in [key.id for key in keys if isinstance(key, Key)]
 
 
+@each_row("typed", ["ask me", "approve", "deny"])
+def test_in_the_run_pane_the_words_for_approval_lead_to_the_mode(typed: str) -> None:
+    assert "prompt.mode" in [key.id for key in offers(typed, RUN)[:3] if isinstance(key, Key)]
+
+
 @each_row(
     "typed, first",
     [
+        ("resume", "sessions.go_on"),
+        ("month", "sessions.stats"),
+        ("claude", "list.filter"),
         ("worktree", "run.worktree"),
         ("worktrees", "app.worktrees"),
         ("trusted", "app.trusted"),
