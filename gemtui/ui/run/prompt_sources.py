@@ -229,6 +229,7 @@ OWN = (
     _own("worktrees", "app.worktrees"),
 )
 _BY_NAME = {each.name: each for each in OWN}
+_BY_NAME |= {"rewind": _BY_NAME["undo"], "cost": _BY_NAME["stats"]}  # as other agents call them
 SENT_AT_ONCE = {f"/{command.name}" for command in OWN} - {"/mode", "/model"}
 """Commands that enter completes and sends in one step; the others are followed by a word."""
 

@@ -12,6 +12,7 @@ from gemtui.agent.custom_commands import custom_commands
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.ui.kit.dialogs import ThemeScreen
 from gemtui.ui.review.screen import ReviewScreen
+from gemtui.ui.run.prompt_sources import own_command
 from gemtui.ui.sessions.stats_screen import StatsScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.people import Person
@@ -72,6 +73,11 @@ def test_commands_behind_links_are_found_and_circles_are_left(
     (tmp_path / "shared/again").symlink_to(home / ".gemini/commands")
     (tmp_path / "shared/loop").symlink_to("loop")
     assert [each.name for each in custom_commands(project)] == ["mine", "team:fix"]
+
+
+def test_names_of_other_agents_for_gemtuis_commands_are_never_sent_to_a_model() -> None:
+    assert own_command("/rewind") == own_command("/undo")
+    assert own_command("/cost all") == own_command("/stats all")
 
 
 def _shows(me: Person, kind: type[Screen[Any]]) -> bool:
