@@ -183,6 +183,7 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
+        from gemtui.marks import MarkEdit
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets
@@ -193,7 +194,8 @@ class MarkKeys(SessionsPart):
         tried: list[Marking] = []
 
         async def keep(edit: MarkEdit) -> None:
-            tried.append(self._change(sessions, edit, "marked"))
+            renames = edit.name and edit == MarkEdit(name=edit.name)
+            tried.append(self._change(sessions, edit, "renamed" if renames else "marked"))
             await tried[-1].wait_saved()
 
         ids = " ".join(each.id for each in sessions)

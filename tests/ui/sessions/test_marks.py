@@ -34,6 +34,14 @@ async def open_dialog(me: Person) -> MarksScreen:
 # --- the dialog --------------------------------------------------------------------------------
 
 
+async def test_a_new_name_alone_is_told_as_a_new_name(store: Path) -> None:
+    async with person(store, BOTH) as me:
+        await open_dialog(me)
+        await me.type("The tail")
+        await me.press("ctrl+s")
+        await me.is_told("Renamed: The tail, u to undo")
+
+
 async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
     async with person(store, BOTH) as me:
         id = me.chosen.id
