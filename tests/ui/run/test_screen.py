@@ -205,7 +205,8 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         await me.press("y")
         await me.until(lambda: not (project / "new.txt").exists())
         await me.is_told("To reverse this, press R.")
-        await me.until(lambda: not me.pane.asking and "A new.txt" not in me.text)
+        await me.until(lambda: not me.pane.asking and "▌M old.txt" in me.text)
+        assert "A new.txt" not in me.text
 
         await me.press("enter")
         await me.on(ReviewScreen)
