@@ -40,7 +40,9 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
         assert not acts(me, "call.allow")
         await me.does("enter", "Call details", "✓ allow")
         assert not acts(me, "call.allow")
-        await me.press("escape", "escape", "down", "enter")  # nothing is asked about
+        await me.does("escape", "4 calls")
+        await me.does("escape", "By rule")
+        await me.press("down", "enter")  # nothing is asked about
         await me.on(PolicyHistoryScreen)
 
         await me.does("down enter", "Calls  that would be denied", "2 calls", "rm -rf build")
