@@ -194,7 +194,7 @@ async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Pat
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), (50, 12)) as me:
-        await me.sees("gemtui needs 60 x 15 or more", "first question")
+        await me.sees("small window: needs 60 x 15", "first question")
         await me.does("enter", "Answer one.")
 
 
