@@ -76,7 +76,7 @@ def why_not(agent: Agent, can: Can, session: str = "ID") -> str:
     return f"Sessions of {words.program} can't be {_WHATS[can]} from gemtui.{instead}"
 
 
-class Root(NamedTuple):
+class AgentFolder(NamedTuple):
     """The folder in which an agent keeps its data, such as `~/.claude`."""
 
     agent: Agent
@@ -87,7 +87,7 @@ FOLDER_VARIABLES = {Agent.QWEN: "QWEN_RUNTIME_DIR", Agent.CLAUDE: "CLAUDE_CONFIG
 """The variable that moves an agent's folder; else it is named after the command."""
 
 
-def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[Root, ...]:
+def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[AgentFolder, ...]:
     """Return the folders of the agents besides Gemini CLI that have stored sessions here."""
     base = Path(environ.get("HOME") or Path.home()).absolute()
     roots = []
@@ -95,5 +95,5 @@ def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[Root, ...]:
         chosen = environ.get(variable)
         home = Path(chosen).absolute() if chosen else base / f".{WORDS[agent].command}"
         if (home / "projects").is_dir():
-            roots.append(Root(agent, home))
+            roots.append(AgentFolder(agent, home))
     return tuple(roots)
