@@ -25,7 +25,7 @@ IMPORTED = (
     "gemtui.agent.supervise",
     "gemtui.runs.supervisor",
     "gemtui.runs.budget",
-    "gemtui.runs.gate.gate",
+    "gemtui.runs.gate.gemini_gate",
     "gemtui.runs.undo.checkpointing",
     "gemtui.kept.resume_guard",
     "gemtui.kept.run_copies",

@@ -77,13 +77,13 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     """
     if not request.about.get("ask"):
         return None
-    from gemtui.runs.gate.gate import Gate
+    from gemtui.runs.gate.gemini_gate import GeminiGate
 
     budget = budget_of(folder, request)
     return (
-        Gate(folder, request)
+        GeminiGate(folder, request)
         if budget is None
-        else Gate(folder, request, may_prompt=budget.may_prompt)
+        else GeminiGate(folder, request, may_prompt=budget.may_prompt)
     )
 
 

@@ -44,13 +44,12 @@ from gemtui.runs.gate.gate import (
     ANSWERER_GONE,
     CHANGED,
     LED,
-    NESTED,
     NOBODY,
     RACES,
     TROUBLE,
     UNANSWERED,
-    Gate,
 )
+from gemtui.runs.gate.gemini_gate import NESTED, GeminiGate
 from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.runs.gate.verification import PutBackError, restore_former
@@ -100,7 +99,7 @@ class Asker:
             commands.keep(self.folder)
         self.files = GateFolder.of(self.folder)
         self.may_prompt = True
-        self.gate = Gate(
+        self.gate = GeminiGate(
             self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt
         )
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])

@@ -61,7 +61,7 @@ def asker(home: Path, told: Path) -> Iterator[Asker]:
     made.lives()
     yield made
     made.close()
-    for each in made.gate._telling:
+    for each in made.gate.gate.started:
         each.wait()
 
 
@@ -74,7 +74,7 @@ def test_a_question_that_waits_is_told_once(asker: Asker, told: Path, gemtui: Ge
     for number in range(2):  # a second answer changes nothing
         assert gemtui("runs", "answer", "run", name, "deny").code == number
     assert waiting.result() is not None
-    assert len(asker.gate._telling) == 1
+    assert len(asker.gate.gate.started) == 1
     assert report_failures() == ()
 
 

@@ -14,13 +14,21 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from gemtui.agent.command import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.agent.run_folder import Request
 from gemtui.agent.settings import at
 from gemtui.calls import later_files, paths
-from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
+from gemtui.calls.effect import (
+    EDIT,
+    SHELL,
+    WRITE,
+    CallContext,
+    Effect,
+    EffectKind,
+    effect,
+)
 from gemtui.calls.git_repository import why_not_searched
 from gemtui.calls.later_files import agents_that_start, is_program, starts_it
 from gemtui.calls.setting_effects import BROWSER_AGENT, lets_model_correct
@@ -156,6 +164,16 @@ class GatePolicy:
         if self.mode is ApprovalMode.PLAN and call.tool in SEALED and judgement.way is Way.ASK:
             return _denied(f"{PLANNING} {judgement.why}")
         return judgement
+
+    def effect(
+        self, tool: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> Effect | None:
+        """Return what a call would do; None if that is unknown.
+
+        A plan is written without approval, so that has no effect.
+        """
+        plans = self.mode is ApprovalMode.PLAN and tool in (WRITE, EDIT)
+        return None if plans else effect(tool, arguments, context)
 
     def _names(self, call: Call, path: str) -> bool:
         """Return whether a call's arguments name the file that it writes, and not a link to it."""

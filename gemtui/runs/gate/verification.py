@@ -162,6 +162,24 @@ class CallWatch:
                 self.ungated = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeCall:
+    """A call that has been made, as the agent reports it.
+
+    `arguments`: with which it was made. `tool_use_id`: None if unknown. `needs_gate`: whether the
+    agent can't have made it unless the gate had allowed it. `failed`: whether the tool reports an
+    error. `path`, `content`: the file that the tool reports to have written, and its contents.
+    """
+
+    tool_name: str
+    arguments: Mapping[str, Any]
+    tool_use_id: str | None = None
+    needs_gate: bool = True
+    failed: bool = False
+    path: object = None
+    content: object = None
+
+
 CallKey = tuple[str, str]
 """A call's tool and arguments, which identify the call when its result arrives."""
 
@@ -214,27 +232,23 @@ class ApprovedWrites:
             self._open.append(_Write(number, key, id, effect))
         return True
 
-    def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
+    def is_as_approved(self, key: CallKey, call: MadeCall, *, alone: bool) -> bool:
         """Return whether a file is as expected after an approved call.
 
         The file should match the preview or, if the tool reports an error, be unchanged. If it
-        isn't as expected, the difference is recorded. `response`: the tool's response, as reported
-        by the hook. `alone`: whether no shell command is running. If one is, it may have changed
-        the file right after the tool wrote it; so in that case it is enough if the tool reports
-        having written the approved text.
+        isn't as expected, the difference is recorded. `alone`: whether no shell command is running.
+        If one is, it may have changed the file right after the tool wrote it; so in that case it is
+        enough if the tool reports having written the approved text.
         """
         write = self._pop(lambda write: write.key == key)
         if write is None:
             return True
-        effect, output = write.effect, response if isinstance(response, Mapping) else {}
-        if output.get("error"):
+        effect = write.effect
+        if call.failed:
             return self._compare(write, {effect.was})
         if self._compare(write, {effect.becomes}):
             return True
-        shown = output.get("returnDisplay")
-        if alone or not isinstance(shown, Mapping):
-            return False
-        return shown.get("filePath") == effect.path and shown.get("newContent") == effect.after
+        return not alone and (call.path, call.content) == (effect.path, effect.after)
 
     def ended(self, id: str) -> bool:
         """Compare the file with its preview after a call whose end no hook reported.

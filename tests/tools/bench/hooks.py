@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.extension.content import command, write_to
-from gemtui.runs.gate.gate import Gate
+from gemtui.runs.gate.gemini_gate import GeminiGate
 from tests.model_server import ModelServer, answer, call, text
 from tests.npm import install
 from tests.real_cli import PACKAGE, VERSION, GeminiCli
@@ -87,7 +87,7 @@ def _gate(folder: Path) -> Iterator[Mapping[str, str]]:
     request = Request(
         id="run", argv=("gemini",), cwd=str(folder), environ={}, about={"approval_mode": "yolo"}
     )
-    gate = Gate(run, request)
+    gate = GeminiGate(run, request)
     try:
         yield gate.open(folder)
     finally:
