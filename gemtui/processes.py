@@ -8,7 +8,6 @@ run.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
+PROGRAM_ENDINGS: tuple[str, ...] = ("",)
+"""The endings of the names of programs."""
+BATCH_ENDINGS = (".cmd", ".bat")
 if sys.platform == "win32":
+    PROGRAM_ENDINGS = (".exe", ".com")
     FOLDER = os.path.join(os.environ["SYSTEMROOT"], "System32")  # noqa: PTH118
 """The working directory of child processes; only root can create files in it."""
 
@@ -92,17 +95,33 @@ def finished(
         return None
 
 
-def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
+def absolute_folders(environ: Mapping[str, str]) -> list[str]:
+    """Return the folders in `PATH`, without the relative ones, which mean the current folder."""
+    entries = environ.get("PATH", os.defpath).split(os.pathsep)
+    return [entry for entry in entries if Path(entry).is_absolute()]
+
+
+def find_program(
+    name: str, environ: Mapping[str, str] = os.environ, *, endings: Sequence[str] = PROGRAM_ENDINGS
+) -> str | None:
     """Return the absolute path of a program on `PATH`, or None if it is not found.
 
-    Relative and empty entries of `PATH` are skipped. A name that contains a slash is returned
-    unchanged.
+    It is never looked for in the current folder, as Windows would do. A name with a folder is
+    returned unchanged. `endings`: the endings that a name may have, in order. On Windows, a batch
+    file is no program: it would take parts of its arguments for commands.
     """
-    if os.sep in name:
-        return name
-    entries = environ.get("PATH", os.defpath).split(os.pathsep)
-    absolute = os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())
-    return shutil.which(name, path=absolute) if absolute else None
+    if Path(name).name != name:
+        is_batch_file = sys.platform == "win32" and name.lower().rstrip(". ").endswith(
+            BATCH_ENDINGS
+        )
+        return None if is_batch_file else name
+    has_ending = name.lower().endswith(tuple(filter(None, endings)))
+    for folder in absolute_folders(environ):
+        for ending in [""] if has_ending else endings:
+            path = os.path.join(folder, name + ending)  # noqa: PTH118
+            if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+                return path
+    return None
 
 
 def git_command(git: str, folder: Path) -> list[str]:

@@ -8,8 +8,10 @@ error, there is no command, because the CLI would drop the faulty part and conti
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any, Final
 import orjson
 
 from gemtui.agent.detect import STREAM_JSON, Capabilities
+from gemtui.agent.npm_shim import start_words
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import (
     PROMPT_TOO_LARGE,
@@ -38,6 +41,7 @@ from gemtui.policy.file.policy_files import is_empty_folder
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import ALIASES
+from gemtui.processes import absolute_folders
 from gemtui.text import Clean, clean_line, visible
 
 PROMPT_FILE = "prompt.txt"
@@ -51,8 +55,11 @@ Only runs that ask the user have one; the supervisor writes it.
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
 """Flags whose values the CLI splits at commas and strips of whitespace."""
 
-ARGUMENT_LIMIT = 100_000
-"""The largest prompt, in bytes, to pass as an argument; Linux allows 131,071."""
+ARGUMENT_LIMIT = 20_000 if sys.platform == "win32" else 100_000
+"""The largest prompt, in bytes, to pass as an argument.
+
+Linux allows 131,071 for each; Windows 32,767 for a whole command, where quotes count twice.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +193,8 @@ def command_of(
 
     `folder`: where the command's files will be written. `session_id`: the id for the new session,
     if the CLI accepts one; None lets the CLI choose. Raises OptionError for options that contradict
-    each other, for options this CLI has no flag for, and for a prompt that it would cut.
+    each other, for options this CLI has no flag for, and for a prompt that it would cut, and
+    CliNotFound as `start_words`.
     """
     options.check()
     if is_too_large(prompt):
@@ -199,7 +207,7 @@ def command_of(
     if settings:
         files[SETTINGS_FILE] = _settings_text(options, machine)
     named = None if options.resume or not capabilities.supports("session-id") else session_id
-    argv = [str(machine.cli), f"--output-format={STREAM_JSON}", *_mode(options, machine)]
+    argv = [f"--output-format={STREAM_JSON}", *_mode(options, machine)]
     if options.model:
         argv.append(f"--model={options.model}")
     if options.sandbox:
@@ -218,7 +226,7 @@ def command_of(
         argv.append(f"--prompt={prompt}")
     at_home = errors_in_user_policies([path for path in machine.user_policies if path_exists(path)])
     return Command(
-        argv=tuple(argv),
+        argv=(*start_words(machine.cli, machine.environ), *argv),
         environ=_environ(options, machine, folder),
         files=files,
         secrets=(SETTINGS_FILE,) if settings else (),
@@ -235,7 +243,7 @@ def _check_words(argv: Sequence[str], cli: Capabilities) -> None:
 
     `cli`: the features of the installed CLI.
     """
-    for word in argv[1:]:
+    for word in argv:
         flag, _, value = word.removeprefix("--").partition("=")
         if not cli.supports(flag):
             raise OptionError(f"this version of Gemini CLI has no option --{flag}: update it")
@@ -370,12 +378,17 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
 
     A trust variable that is already set is kept, unless its value has no effect on the CLI. The
     variable that names the run's settings file is set only if the CLI reads that file; otherwise it
-    would only hide the machine's settings.
+    would only hide the machine's settings. `PATH` loses its relative entries, from which the CLI
+    would start programs of the run's folder, even as Node.js.
     """
     added = dict(options.environment)
+    environ = {**machine.environ, **added}
+    path = os.pathsep.join(absolute_folders(environ))
+    if path != environ.get("PATH", path):
+        added["PATH"] = path
     if machine.settings_unread is None:
         added[SETTINGS_VARIABLE] = str(folder / SETTINGS_FILE)
-    if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) not in TRUST_VALUES:
+    if options.trust and environ.get(TRUST_VARIABLE) not in TRUST_VALUES:
         added[TRUST_VARIABLE] = "true"
     return added
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ from gemtui.errors import CliNotFound, reason_of
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, make_own_folder
-from gemtui.processes import find_program
+from gemtui.processes import absolute_folders, find_program
 
 # --- what `--help` says ---------------------------------------------------------------------------
 
@@ -165,6 +166,16 @@ LONGEST = 30.0
 """Seconds to wait for `gemini --version` or `--help` while it is using the CPU."""
 
 _NAME = "gemini"
+_ENDINGS = (".exe", ".cmd") if sys.platform == "win32" else ("",)
+_WINDOWS_PLACES = (
+    ("APPDATA", "npm"),
+    ("NVM_SYMLINK", ""),
+    ("LOCALAPPDATA", "pnpm"),
+    ("LOCALAPPDATA", "Volta/bin"),
+    ("USERPROFILE", ".bun/bin"),
+    ("USERPROFILE", "scoop/persist/nodejs/bin"),
+)
+"""Where the CLI is on Windows: a variable that names a folder, and the folder in it."""
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 _CHECK_AGAIN = 1.0
@@ -217,7 +228,7 @@ def find_cli(
     named = environ.get("GEMINI_CLI_PATH")
     if named:
         return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
-    on_path = find_program(_NAME, environ)
+    on_path = find_program(_NAME, environ, endings=_ENDINGS)
     if on_path:
         return Cli(path=Path(on_path), found_by=FoundBy.PATH)
     for path in usual_paths(environ) if places is None else places:
@@ -228,6 +239,12 @@ def find_cli(
 
 def usual_paths(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
     """Yield the paths where package managers install the CLI, newest Node.js first."""
+    if sys.platform == "win32":
+        for variable, folder in _WINDOWS_PLACES:
+            if environ.get(variable):
+                for ending in _ENDINGS:
+                    yield Path(environ[variable], folder, _NAME + ending)
+        return
     prefix = environ.get("NPM_CONFIG_PREFIX")
     if prefix:
         yield Path(prefix, "bin", _NAME)
@@ -318,15 +335,17 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 
     The CLI runs in a temporary home folder, so it can't change the user's.
     """
+    from gemtui.agent.npm_shim import start_words
+
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
         tempfile.TemporaryFile() as answer,
     ):
         # A Node.js that only a version manager can find is in the same folder as its CLI.
-        path = os.pathsep.join((os.fspath(cli.parent), environ.get("PATH", os.defpath)))
+        path = os.pathsep.join((os.fspath(cli.parent), *absolute_folders(environ)))
         try:
             process = subprocess.Popen(
-                [cli, word],
+                [*start_words(cli, environ), word],
                 stdin=subprocess.DEVNULL,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
@@ -334,6 +353,8 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
                 env={**environ, "PATH": path, "GEMINI_CLI_HOME": home},
                 start_new_session=True,
             )
+        except CliNotFound as error:
+            return CliAnswer(problem=str(error))
         except OSError as error:
             return CliAnswer(problem=f"{cli} can't be started: {reason_of(error)}")
         began = monotonic()

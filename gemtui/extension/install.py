@@ -19,6 +19,7 @@ import platformdirs
 
 from gemtui import system
 from gemtui.agent.detect import Detected, is_older
+from gemtui.agent.npm_shim import start_words
 from gemtui.errors import CliNotFound, ExtensionError, reason_of
 from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, HookState, extension_state
@@ -30,7 +31,7 @@ from gemtui.paths import (
     live_dir,
     vault_dir,
 )
-from gemtui.processes import FOLDER
+from gemtui.processes import FOLDER, absolute_folders
 from gemtui.text import clean_line, short_path
 
 OLDEST = (0, 26)
@@ -119,11 +120,11 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
     Raises CliNotFound, ExtensionError.
     """
     what = f"gemini extensions {words[0]}"
-    path = os.pathsep.join((os.fspath(program.parent), environ.get("PATH", os.defpath)))
+    path = os.pathsep.join((os.fspath(program.parent), *absolute_folders(environ)))
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                [program, "extensions", *words],
+                [*start_words(program, environ), "extensions", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -8,13 +8,13 @@ to any other sentence is an example that resembles it.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.calls.shell.program_table import program_table
 from gemtui.policy.model.rules import Decision
+from gemtui.processes import find_program
 
 REST = "everything else"
 _NOUN_KINDS = {
@@ -220,7 +220,7 @@ def is_quoted(text: str) -> bool:
 def check_command(words: tuple[str, ...], project: Path | None) -> None:
     """Raise UnclearSentence for words that are probably no command, but English."""
     program = words[0]
-    is_program = program_table().knows(program) or shutil.which(program) is not None
+    is_program = program_table().knows(program) or find_program(program) is not None
     if "/" in program:
         is_file = project is not None and (project / program).is_file()
         is_program = is_file or program.startswith(("./", "/", "~"))
