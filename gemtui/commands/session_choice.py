@@ -5,15 +5,15 @@ If no session or several match a name, the error lists the candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 
-from gemtui.calls.paths import recorded_path
+from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.commands.output import note
 from gemtui.commands.shared_options import existing_folder_here
 from gemtui.errors import GemtuiError, MarksUnreadable, SessionAmbiguous, SessionNotFound
@@ -143,33 +143,39 @@ def project_in_use(
 
 def _folder_named(name: Path, listed: Callable[..., Iterator[Summary]]) -> Path:
     """Return the folder that the user named by its path, or by the end of a project's path."""
-    if name.is_absolute() or name.exists():
+    if name.is_absolute() or is_windows(str(name)) or name.exists():
         return name
     folders = {
-        session.project: recorded_path(session.project).parts
+        session.project: recorded_path(session.project)
         for session in listed(project=None)
         if session.project is not None
     }
-    named = [folder for folder, parts in folders.items() if parts[-len(name.parts) :] == name.parts]
+    named = [folder for folder, path in folders.items() if _ends_with(path, str(name))]
     if len(named) == 1:
         return Path(named[0])
     hint = _meant(named or _alike(name.name, folders))
     raise GemtuiError(clean_line(f"no folder or project “{name}”{hint}"))
 
 
+def _ends_with(path: PurePath, name: str) -> bool:
+    system = type(path)
+    end = system(name)
+    return system(*path.parts[-len(end.parts) :]) == end
+
+
 def unknown_project(name: str, sessions: Iterable[Summary]) -> str:
     """Return the complaint that no project is called like this, with those of a similar name."""
     projects = {session.project for session in sessions if session.project is not None}
-    folders = {project: recorded_path(project).parts for project in projects}
+    folders = {project: recorded_path(project) for project in projects}
     return clean_line(f"no project “{name}”{_meant(_alike(name, folders))}")
 
 
-def _alike(name: str, folders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the folders whose last part is similar to a name. `folders`: the parts of each."""
+def _alike(name: str, folders: Mapping[str, PurePath]) -> list[str]:
+    """Return the folders whose last part is similar to a name."""
     from difflib import get_close_matches
 
-    similar = get_close_matches(name, [parts[-1] for parts in folders.values()])
-    return [folder for folder, parts in folders.items() if parts[-1] in similar]
+    similar = get_close_matches(name, [path.name for path in folders.values()])
+    return [folder for folder, path in folders.items() if path.name in similar]
 
 
 def _meant(folders: Iterable[str]) -> str:

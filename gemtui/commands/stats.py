@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from gemtui.calls.paths import recorded_path
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.session_choice import index_of_user, no_sessions_yet, project_in_use
 from gemtui.commands.shared_options import json_option, project_options, since_option, until_option
@@ -178,7 +179,7 @@ def _by_tokens(groups: Mapping[str, Sums]) -> dict[str, Sums]:
 
 
 def _project_words(project: str) -> str:
-    return short_path(Path(project)) if Path(project).is_absolute() else project
+    return short_path(recorded_path(project))
 
 
 _COLUMNS: dict[str, Callable[[Sums], str]] = {

@@ -122,6 +122,15 @@ def test_a_project_is_named_as_the_list_names_it(gemtui: Gemtui) -> None:
         assert gemtui.json(f"stats --project {name}")["project"] == "/src/one"
 
 
+def test_a_project_of_windows_is_named_by_its_path_there_or_by_the_end_of_it(
+    gemtui: Gemtui, store: Path
+) -> None:
+    marker(store, "two", r"c:\users\ada\shop")
+    for name in (r"C:\Users\Ada\Shop", "c:/users/ada/shop"):
+        assert gemtui.json("stats --project", name)["totals"]["sessions"] == 1
+    assert gemtui.json("stats --project Shop")["project"] == r"c:\users\ada\shop"
+
+
 def test_months_and_an_end_of_the_period(gemtui: Gemtui) -> None:
     report = gemtui.json("stats")
     (month,) = values(report["months"], "month")
