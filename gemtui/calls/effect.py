@@ -226,7 +226,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 
 @dataclass(slots=True)
-class _FileBefore:
+class FileBefore:
     """A file before a call.
 
     `data`: its bytes; None if the file doesn't exist. `names`, `executable`, `inode`: as in
@@ -241,10 +241,11 @@ class _FileBefore:
 
     @property
     def text(self) -> str | None:
+        """The text as Gemini CLI reads it; None if the file doesn't exist."""
         return None if self.data is None else javascript.decode_utf8(self.data)
 
 
-class _FailsError(Exception):
+class FailsError(Exception):
     """Raised if the tool would report an error and change nothing.
 
     The message is a clause.
@@ -259,11 +260,11 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
         return replace(nothing, fails="an argument is missing, or is not a string")
     try:
         path = _path_of(str(arguments["file_path"]), context)
-    except _FailsError as error:
+    except FailsError as error:
         return replace(nothing, fails=str(error))
     target = replace(nothing, path=path, arguments={**kept, "file_path": paths.cli_spelling(path)})
     try:
-        file = _read(path)
+        file = read_before(path)
         target = replace(
             target,
             before=file.text,
@@ -273,38 +274,38 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
             inode=file.inode,
         )
         if _lossy(path):
-            raise _FailsError("its name is not UTF-8")
+            raise FailsError("its name is not UTF-8")
         if tool == WRITE:
             return _written(target, file, context)
         return _edited(target, file, context)
-    except _FailsError as error:
+    except FailsError as error:
         return replace(target, fails=str(error))
 
 
 def _path_of(path: str, context: CallContext) -> str:
     if not path.replace("\0", ""):
-        raise _FailsError("the call names no file")
+        raise FailsError("the call names no file")
     try:
         if context.plans is None:
             return paths.tool_path(path, str(context.project))
         return _plan_path(path.replace("\0", "").strip(javascript.BLANKS), context)
     except OSError as error:
-        raise _FailsError(reason_of(error)) from None
+        raise FailsError(reason_of(error)) from None
     except ValueError:
-        raise _FailsError("its path can't be resolved") from None
+        raise FailsError("its path can't be resolved") from None
 
 
 def _plan_path(path: str, context: CallContext) -> str:
     """Return the real path of a plan, which is relative to the project or to `plans`.
 
-    Raises _FailsError for a path outside `plans`, because plan mode allows no other writes.
+    Raises FailsError for a path outside `plans`, because plan mode allows no other writes.
     """
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
         real = paths.follow(paths.absolute(folder, path))
         if paths.within(plans, real):
             return real
-    raise _FailsError("plan mode allows writing only plans")
+    raise FailsError("plan mode allows writing only plans")
 
 
 def _lossy(path: str) -> bool:
@@ -315,28 +316,28 @@ def _lossy(path: str) -> bool:
     return False
 
 
-def _read(path: str) -> _FileBefore:
+def read_before(path: str) -> FileBefore:
     """Read the file that a call will change.
 
-    Raises _FailsError for files that the CLI can't read either, or would never finish reading.
+    Raises FailsError for files that the CLI can't read either, or would never finish reading.
     """
     try:
         if not paths.is_regular(path):
-            raise _FailsError("it is not a regular file")
+            raise FailsError("it is not a regular file")
         data = read_small(Path(path), LARGEST)
         facts = Path(path).stat()
         inode = f"{facts.st_dev}:{facts.st_ino}" if facts.st_nlink > 1 else ""
         executable = bool(facts.st_mode & _EXECUTE)
-        return _FileBefore(path, data, names=facts.st_nlink, executable=executable, inode=inode)
+        return FileBefore(path, data, names=facts.st_nlink, executable=executable, inode=inode)
     except FileNotFoundError:
-        return _FileBefore(path, None)
+        return FileBefore(path, None)
     except NotADirectoryError:
-        raise _FailsError("part of its path is a file, not a folder") from None
+        raise FailsError("part of its path is a file, not a folder") from None
     except (OSError, ValueError) as error:
-        raise _FailsError(f"it can't be read: {reason_of(error)}") from None
+        raise FailsError(f"it can't be read: {reason_of(error)}") from None
 
 
-def _written(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
+def _written(requested: Effect, file: FileBefore, context: CallContext) -> Effect:
     text = str(requested.arguments["content"])
     remarks = _of_file(file)
     certain = True
@@ -354,28 +355,28 @@ def _written(requested: Effect, file: _FileBefore, context: CallContext) -> Effe
     return _becomes(replace(requested, arguments=arguments, certain=certain), written, remarks)
 
 
-def _writes_crlf(file: _FileBefore) -> bool:
+def _writes_crlf(file: FileBefore) -> bool:
     r"""Return whether `write_file` will write `\r\n` line endings.
 
     It does so if the existing file contains any. For this check, the CLI decodes the path twice and
     may therefore look at a different file; this function looks at that file as well.
     """
     other = paths.real_path(file.path)
-    looked_at = file if other == file.path else _read(other)
+    looked_at = file if other == file.path else read_before(other)
     return looked_at.data is not None and b"\r\n" in looked_at.data
 
 
-def _edited(requested: Effect, file: _FileBefore, context: CallContext) -> Effect:
+def _edited(requested: Effect, file: FileBefore, context: CallContext) -> Effect:
     args = requested.arguments
     remarks = _of_file(file)
     old, new = str(args["old_string"]), str(args["new_string"])
     text = file.text
     if text is None:
         if old:
-            raise _FailsError("the file to edit does not exist")
+            raise FailsError("the file to edit does not exist")
         return _becomes(requested, new, remarks)
     if not old:
-        raise _FailsError("it would create a file that already exists")
+        raise FailsError("it would create a file that already exists")
     before = text.replace("\r\n", "\n")
     several = bool(args.get("allow_multiple"))
     edit = edited(before, old, new, several=several)
@@ -385,7 +386,7 @@ def _edited(requested: Effect, file: _FileBefore, context: CallContext) -> Effec
                 "a second model will search for the place to edit, and may change the new text"
             )
             return replace(requested, certain=False, remarks=tuple(remarks))
-        raise _FailsError(_not_made(edit, same=_same(old, new)))
+        raise FailsError(_not_made(edit, same=_same(old, new)))
     if not edit.exact and edit.after != before:
         remarks.append("the old text is not in the file exactly: this is the closest match")
         requested = _made_exact(requested, before, edit)
@@ -421,7 +422,7 @@ def _made_exact(requested: Effect, before: str, edit: EditOutcome) -> Effect:
     return replace(requested, arguments={**arguments, "old_string": old, "new_string": new})
 
 
-def _of_file(file: _FileBefore) -> list[str]:
+def _of_file(file: FileBefore) -> list[str]:
     """Return notes for the user about what else a file is, one clause each."""
     remarks = []
     if file.names > 1:
