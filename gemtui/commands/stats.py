@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -21,11 +20,9 @@ from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.store.store import ChatFile, Problem
 from gemtui.stats.kept import KeptStats
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.reading import activities
-from gemtui.stats.report import Stats, Sums, Tally
+from gemtui.stats.report import Stats, Sums
 from gemtui.text import clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
@@ -56,15 +53,13 @@ def stats(
     with index_of_user() as index:
         where, sessions = _counted(index, project, everywhere=everywhere)
         home, places = index.home, {file.name: file for file in index.files()}
-    kept = KeptStats(home, cache_dir(), sessions, places, prices, since=since, until=until)
-    with closing(kept):
-        usage = kept.get()
-        if usage is None:
-            usage, whole = _sum_up(
-                sessions, home, places, Tally(prices, since=since, until=until, zone=None)
-            )
-            if whole:
-                kept.keep(usage)
+    sums = KeptStats(home, cache_dir(), sessions, prices, since=since, until=until, places=places)
+    report = progress("reading", len(sessions), so_far=lambda: f", {sums.tokens:,} tokens")
+    for number in sums.count():
+        report(number)
+    for problem in sums.problems:
+        note(f"{problem.path}: {problem.what}")
+    usage = sums.stats()
     if as_json:
         json_to_stdout({"project": where, "since": since, "until": until, **usage.to_dict()})
     else:
@@ -80,29 +75,6 @@ def _why_nothing(home: Path, where: Path | None, *, in_period: bool) -> str:
     if where is None:
         return no_sessions_yet(home)
     return "no sessions to count: use gemtui stats --everywhere for all projects"
-
-
-def _sum_up(
-    sessions: Sequence[Counted], home: Path, places: Mapping[str, ChatFile], tally: Tally
-) -> tuple[Stats, bool]:
-    """Return the sums over sessions, and whether all of them could be read.
-
-    `home`, `places`: as in `activities`.
-    """
-    whole = True
-    for session, activity in activities(
-        sessions,
-        home=home,
-        cache=cache_dir(),
-        places=places,
-        progress=progress("reading", len(sessions), so_far=lambda: f", {tally.tokens:,} tokens"),
-    ):
-        if isinstance(activity, Problem):
-            whole = False
-            note(f"{activity.path}: {activity.what}")
-        else:
-            tally.add(session, activity)
-    return tally.stats(), whole
 
 
 def _counted(

@@ -73,8 +73,8 @@ FileActivity = tuple[SlotActivity, ...]
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=8,
+    version=9,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
-"""The cache of activity, which keeps statistics, too: a change of `Stats` needs a new version."""
+"""The cache of activity and of its sums: a change of `Stats` or `Groups` needs a new version."""

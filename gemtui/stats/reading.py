@@ -21,13 +21,12 @@ def activities(
     home: Path,
     cache: Path | None,
     places: Mapping[str, ChatFile] | None = None,
-    progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[tuple[Counted, FileActivity | Problem]]:
     """Yield each session with its activity, or with a problem if it can't be read.
 
     Results are cached, so only files that have changed are read. `home`, `cache`, `places`,
-    `progress`, `cancelled`: as in `read_cached`.
+    `cancelled`: as in `read_cached`.
     """
     return read_cached(
         sessions,
@@ -36,7 +35,6 @@ def activities(
         home=home,
         cache=cache,
         places=places,
-        progress=progress,
         cancelled=cancelled,
     )
 

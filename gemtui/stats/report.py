@@ -176,12 +176,26 @@ class _Part(NamedTuple):
     files: Sequence[str]
 
 
-class _Group(NamedTuple):
-    """The sums over a group's parts, with what two groups may share."""
+class Group(NamedTuple):
+    """The sums over a group, with what it may share with another one.
+
+    `sessions`: their ids. `files`: the paths of the files written.
+    """
 
     sums: Sums
     sessions: frozenset[str]
     files: frozenset[str]
+
+
+class Groups(Struct, array_like=True, kw_only=True):
+    """The sums over some sessions, by group; the fields are those of `Stats`."""
+
+    projects: dict[str, Group]
+    models: dict[str, Group]
+    days: dict[date, Group]
+    tools: dict[str, Group]
+    hours: dict[int, Group]
+    week: Counter[tuple[int, int]]
 
 
 class Tally:
@@ -234,8 +248,8 @@ class Tally:
         for call in part.calls:
             self._tools[call.tool].append(_Part(session.id, 0, (), (call,), ()))
 
-    def stats(self) -> Stats:
-        """Return the sums over all sessions that have been added."""
+    def groups(self) -> Groups:
+        """Return the sums over all sessions that have been added, by group."""
         days: defaultdict[date, list[_Part]] = defaultdict(list)
         hours: defaultdict[int, list[_Part]] = defaultdict(list)
         week: Counter[tuple[int, int]] = Counter()
@@ -253,22 +267,53 @@ class Tally:
             )
             if answers:
                 week[time.weekday(), time.hour] += answers
-        projects = {project: _sums(parts) for project, parts in self._projects.items()}
-        of_days = {day: _sums(parts) for day, parts in days.items()}
-        months: defaultdict[date, list[_Group]] = defaultdict(list)
-        for day in sorted(of_days):
-            months[day.replace(day=1)].append(of_days[day])
-        return Stats(
-            prices=self._prices,
-            total=_total(projects.values()),
-            projects={project: group.sums for project, group in projects.items()},
+        return Groups(
+            projects=_sums_by(self._projects),
             models=_sums_by(self._models),
-            days={day: group.sums for day, group in of_days.items()},
-            months={month: _total(groups) for month, groups in months.items()},
+            days=_sums_by(days),
             tools=_sums_by(self._tools),
             hours=_sums_by(hours),
             week=week,
         )
+
+    def stats(self) -> Stats:
+        """Return the sums over all sessions that have been added."""
+        return added_up([self.groups()], self._prices)
+
+
+def added_up(some: Sequence[Groups], prices: Prices | None) -> Stats:
+    """Return the sums over all sessions.
+
+    `some`: those over each part of the sessions. `prices`: as in `Tally`.
+    """
+    projects = _added([groups.projects for groups in some])
+    days = _added([groups.days for groups in some])
+    months: defaultdict[date, list[Group]] = defaultdict(list)
+    for day in sorted(days):
+        months[day.replace(day=1)].append(days[day])
+    return Stats(
+        prices=prices,
+        total=_total(list(projects.values())).sums,
+        projects=_only_sums(projects),
+        models=_only_sums(_added([groups.models for groups in some])),
+        days=_only_sums(days),
+        months={month: _total(groups).sums for month, groups in months.items()},
+        tools=_only_sums(_added([groups.tools for groups in some])),
+        hours=_only_sums(_added([groups.hours for groups in some])),
+        week=sum((groups.week for groups in some), Counter()),
+    )
+
+
+def _added(some: Sequence[Mapping[K, Group]]) -> dict[K, Group]:
+    by_key: defaultdict[K, list[Group]] = defaultdict(list)
+    for groups in some:
+        for key, group in groups.items():
+            by_key[key].append(group)
+    return {key: _total(groups) for key, groups in by_key.items()}
+
+
+def _only_sums(groups: Mapping[K, Group]) -> dict[K, Sums]:
+    return {key: group.sums for key, group in groups.items()}
 
 
 def with_cost(answers: Answers, prices: Prices | None) -> PricedAnswers:
@@ -279,36 +324,44 @@ def with_cost(answers: Answers, prices: Prices | None) -> PricedAnswers:
     return PricedAnswers(model or UNKNOWN_MODEL, cost is not None, known, answers)
 
 
-def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Sums]:
-    return {key: _sums(parts).sums for key, parts in groups.items()}
+def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Group]:
+    return {key: _sums(parts) for key, parts in groups.items()}
 
 
-def _sums(parts: Sequence[_Part]) -> _Group:
+def _sums(parts: Sequence[_Part]) -> Group:
     sessions, prompts, answers, calls, files = zip(*parts, strict=True)
     ids, paths = frozenset(sessions), frozenset(chain(*files))
     sums = Sums(sessions=len(ids), prompts=sum(prompts), files=len(paths))
     sums.add_answers(list(chain(*answers)))
     for call in chain(*calls):
         sums.calls[call.ended] += call.count
-    return _Group(sums, ids, paths)
+    return Group(sums, ids, paths)
 
 
-def _total(groups: Collection[_Group]) -> Sums:
-    """Return the sums over groups that share nothing but sessions, files and models."""
+def _total(groups: Sequence[Group]) -> Group:
+    """Return the sum of groups that share nothing but sessions, files and models."""
+    if len(groups) == 1:
+        return groups[0]
     all_sums = [group.sums for group in groups]
-    return Sums(
-        sessions=len(frozenset().union(*(group.sessions for group in groups))),
-        prompts=sum(sums.prompts for sums in all_sums),
-        answers=sum(sums.answers for sums in all_sums),
-        unknown=sum(sums.unknown for sums in all_sums),
+    ids = frozenset[str]().union(*[group.sessions for group in groups])
+    paths = frozenset[str]().union(*[group.files for group in groups])
+    calls: Counter[str] = Counter()
+    for sums in all_sums:
+        calls.update(sums.calls)
+    total = Sums(
+        sessions=len(ids),
+        prompts=sum([sums.prompts for sums in all_sums]),
+        answers=sum([sums.answers for sums in all_sums]),
+        unknown=sum([sums.unknown for sums in all_sums]),
         usage=usage_sum([sums.usage for sums in all_sums]),
         dropped=usage_sum([sums.dropped for sums in all_sums]),
-        calls=sum((sums.calls for sums in all_sums), Counter()),
-        files=len(frozenset().union(*(group.files for group in groups))),
-        cost=sum(sums.cost for sums in all_sums),
+        calls=calls,
+        files=len(paths),
+        cost=sum([sums.cost for sums in all_sums]),
         priced=any(sums.priced for sums in all_sums),
-        unpriced=set().union(*(sums.unpriced for sums in all_sums)),
+        unpriced=set().union(*[sums.unpriced for sums in all_sums]),
     )
+    return Group(total, ids, paths)
 
 
 @lru_cache(maxsize=65536)

@@ -38,13 +38,13 @@ from gemtui.sqlite_file import (
     why,
 )
 
-VERSION = 22
+VERSION = 23
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another process, which locks the file only for milliseconds."""
-_AT_ONCE = 500
+_AT_ONCE = 900
 _AT_FIRST = 32
 """Number of sessions in the first batch of `Cache.newest_first`; each later batch is larger."""
 _TABLES = (
@@ -62,7 +62,9 @@ _TABLES = (
     "create index ids on summary (home, id)",
     "create index folders on summary (home, directories) where directories is not null",
     "create table listing (home blob primary key, files blob, sessions blob, json blob)",
-    "create table answer (home blob primary key, question blob, answer blob)",
+    """create table answer (
+        home blob, number integer, question blob, answer blob, primary key (home, number)
+    )""",
 )
 
 
@@ -331,20 +333,27 @@ class Cache(Generic[T]):
             sessions.append(CachedSession(os.fsdecode(path), id, kind, time, hidden, *rest))
         return sessions
 
-    def answer(self, question: bytes, decode: Callable[[bytes], U]) -> U | None:
-        """Return the last answer that was kept, if it was to the same question."""
+    def answer(self, number: int, question: bytes | None, decode: Callable[[bytes], U]) -> U | None:
+        """Return the answer that was kept under a number, if it was to the same question.
+
+        No answer is kept to the question None.
+        """
         answer: U | None = None
+        select = "select answer from answer where home = ? and number = ? and question = ?"
         with self._used() as database:
-            if database is not None:
-                query = "select answer from answer where home = ? and question = ?"
-                for (sealed,) in database.execute(query, [self._home, question]):
+            if database is not None and question is not None:
+                for (sealed,) in database.execute(select, [self._home, number, question]):
                     answer = decode(_opened(sealed, self._home + question))
         return answer
 
-    def keep_answer(self, question: bytes, answer: bytes) -> None:
-        """Keep an answer in place of the last one."""
-        row = (self._home, question, _sealed(answer, self._home + question))
-        self._change("insert or replace into answer values (?,?,?)", [row])
+    def keep_answer(self, number: int, question: bytes | None, answer: bytes | None) -> None:
+        """Keep an answer in place of the last one with this number.
+
+        Nothing is kept if the answer or its question is None.
+        """
+        if question is not None and answer is not None:
+            row = (self._home, number, question, _sealed(answer, self._home + question))
+            self._change("insert or replace into answer values (?,?,?,?)", [row])
 
     def _all(self, select: str, *values: object) -> list[Any]:
         """Return the result of a query, whose first parameter is the store; [] without a cache."""
@@ -359,7 +368,7 @@ class Cache(Generic[T]):
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
         """Yield these files' rows, or all of the store's rows if there are many files.
 
-        If there are more than 500 files, the result includes rows of other files, which callers
+        If there are more than 900 files, the result includes rows of other files, which callers
         must skip.
         """
         if len(paths) > _AT_ONCE:

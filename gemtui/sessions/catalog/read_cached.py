@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from itertools import chain
@@ -52,20 +52,18 @@ def read_cached(
     called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
-        names = [session.name for session in sessions]
-        looked = places or {}
-        places_now = {name: looked.get(name) or _place(name, home) for name in names}
-        values = cached.get(place for place in places_now.values() if place is not None)
+        looked = places or places_now([session.name for session in sessions], home)
+        values = cached.get(looked[session.name] for session in sessions if session.name in looked)
         unread = [session for session in sessions if session.name not in values]
         fresh: list[tuple[ChatFile, T]] = []
         results = chain(
             ((session, values[session.name]) for session in sessions if session.name in values),
-            _read_sessions(unread, places_now, read, helper, cancelled),
+            _read_sessions(unread, looked, read, helper, cancelled),
         )
         for number, (session, one) in enumerate(results, 1):
             if cancelled():
                 break
-            place = places_now[session.name]
+            place = looked.get(session.name)
             if session.name not in values and place is not None and not isinstance(one, Problem):
                 fresh.append((place, one))
             if len(fresh) == _SAVED:
@@ -75,22 +73,26 @@ def read_cached(
             progress(number)
         cached.put(fresh)
         if not cancelled():
-            cached.remove_gone(values)
+            cached.remove_gone(looked)
 
 
-def _place(name: str, home: Path) -> ChatFile | None:
-    """Return the store's entry for the file at a path, with its current size and times.
+def places_now(names: Iterable[str], home: Path) -> dict[str, ChatFile]:
+    """Return the store's entries for the files at these paths, with their current sizes and times.
 
-    Returns None if the file can't be accessed or is not in the store.
+    Files that can't be accessed or are not in the store are left out.
     """
-    with suppress(OSError):
-        return place_of(Path(name), home)
-    return None
+    places: dict[str, ChatFile] = {}
+    for name in names:
+        with suppress(OSError):
+            place = place_of(Path(name), home)
+            if place is not None:
+                places[name] = place
+    return places
 
 
 def _read_sessions(
     sessions: Sequence[S],
-    places: Mapping[str, ChatFile | None],
+    places: Mapping[str, ChatFile],
     read: Callable[[SessionLog, S], T],
     helper: str | None,
     cancelled: Callable[[], bool],
@@ -101,7 +103,7 @@ def _read_sessions(
     from gemtui.sessions.store.readers import read_in_processes
 
     left = {session.name: session for session in sessions}
-    files = [place for name in left if (place := places[name]) is not None]
+    files = [places[name] for name in left if name in places]
     if helper is not None:
         for place, result in read_in_processes(helper, files, cancelled):
             yield left.pop(place.name), result

@@ -16,10 +16,9 @@ from textual.binding import BindingType
 from gemtui.errors import ConfigError
 from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.store.store import Problem
+from gemtui.stats.kept import KeptStats
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.reading import activities
-from gemtui.stats.report import Stats, Sums, Tally
+from gemtui.stats.report import Stats, Sums
 from gemtui.text import cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
@@ -90,21 +89,21 @@ class StatsScreen(FullScreen[None]):
         """
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
-        tally, unread = Tally(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
-        found = activities(
-            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
+        sums = KeptStats(
+            self._home,
+            self.gemtui.start.cache,
+            sessions,
+            prices,
+            since=since(self._span, self.gemtui.clock()),
         )
-        for done, (session, each) in enumerate(found, 1):
-            if isinstance(each, Problem):
-                unread += 1
-            else:
-                tally.add(session, each)
+        for number in sums.count(reading.is_stopped):
             if reading.is_due():
-                words = f"{done:,} of {len(sessions):,} sessions read"
-                reading.show(self._show, tally.stats(), words, False)
+                words = f"{number:,} of {len(sessions):,} sessions read"
+                reading.show(self._show, sums.stats(), words, False)
+        unread = len(sums.problems)
         missing = f"{counted(unread, 'session')} can't be read" if unread else ""
         words = clean_line("; ".join(filter(None, (problem, missing))))
-        reading.show(self._show, tally.stats(), words, True)
+        reading.show(self._show, sums.stats(), words, True)
 
     def _show(self, stats: Stats, words: str, whole: bool) -> None:
         self.show_status(words)

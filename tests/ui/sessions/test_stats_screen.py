@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.paths import config_file
+from gemtui.stats import kept
 from gemtui.stats.reading import activities
 from gemtui.ui.sessions import stats_screen
 from gemtui.ui.sessions.stats_screen import StatsScreen, number
@@ -80,7 +81,7 @@ async def test_sums_so_far_are_shown_while_sessions_are_read(
                 go_on.wait(PATIENCE)
             yield found
 
-    monkeypatch.setattr(stats_screen, "activities", slowly)
+    monkeypatch.setattr(kept, "activities", slowly)
     monkeypatch.setattr(stats_screen, "_STEP", 0.0)
     async with person(store, WIDE) as me:
         await me.sees("first question")
