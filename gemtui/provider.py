@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent.adapter import UnguardedAdapter
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.detect import detect_cli
 from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.errors import GemtuiError, OptionError, ProviderError, message_of
@@ -238,7 +239,7 @@ def _check(config: Mapping[str, Any]) -> None:
 class _Gathered:
     """Collects the result of a run from its events, and logs it."""
 
-    def __init__(self, prompt: str, run: GeminiRun) -> None:
+    def __init__(self, prompt: str, run: AgentRun) -> None:
         self._run = run
         self._progress = RunProgress(run.request)
         self._fold = Fold(prompt, began=datetime.now(UTC))

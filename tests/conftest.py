@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from gemtui.agent import gemini
+from gemtui.agent import adapter
 from tests.deep import some_of
 from tests.quick_supervisors import quick_supervisors
 
@@ -126,7 +126,7 @@ def forked_supervisors() -> Iterator[None]:
         yield
         return
     with quick_supervisors() as process, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gemini, "IndependentProcess", process)
+        patch.setattr(adapter, "IndependentProcess", process)
         yield
 
 

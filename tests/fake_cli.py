@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.run_folder import Request
 from gemtui.paths import runs_dir
 

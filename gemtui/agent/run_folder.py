@@ -103,6 +103,8 @@ _CODES = {
 class About(TypedDict, total=False):
     """Facts about a run, for the list of runs and for screens that attach to the run."""
 
+    agent: str
+    """The name of the agent (`Agent`); Gemini CLI if missing."""
     prompt: str
     model: str | None
     policies: list[str]

@@ -115,6 +115,8 @@ class Stream:
     * `clock`: returns milliseconds since 1970.
     """
 
+    parse = staticmethod(wire.parse_line)
+
     def __init__(
         self,
         *,

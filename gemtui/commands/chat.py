@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.events import (
     AgentEvent,
     ErrorSaid,
@@ -27,7 +28,6 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.paths import asked_path
 from gemtui.commands.run import follow, report_before_run
@@ -280,7 +280,7 @@ class SpokenQuestions(TerminalQuestions):
     """Asks a run's questions in sentences, and lets the user stop the run with a word."""
 
     def __init__(
-        self, terminal: LineTerminal, show: SpokenShow, run: GeminiRun, talk: Conversation
+        self, terminal: LineTerminal, show: SpokenShow, run: AgentRun, talk: Conversation
     ) -> None:
         super().__init__(terminal, talk)
         self._show_of_run, self._run, self._project = show, run, Path(run.request.cwd)

@@ -19,9 +19,10 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from gemtui.agent.adapter import UnguardedAdapter, unstarted
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.approval import AnswerSource
 from gemtui.agent.command import Command, command_of
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import tail
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, stdout_encoding
@@ -58,7 +59,7 @@ _LOOK = 0.25
 """Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024
 """How many bytes of a long line of stderr are kept; they are the line's end."""
-Asking = Callable[[GeminiRun, Conversation], TerminalQuestions]
+Asking = Callable[[AgentRun, Conversation], TerminalQuestions]
 """Returns what asks the questions of a run in the terminal."""
 
 
@@ -230,7 +231,7 @@ async def follow(
 
 
 @asynccontextmanager
-async def _answer_in_terminal(run: GeminiRun, asking: Asking | None) -> AsyncIterator[None]:
+async def _answer_in_terminal(run: AgentRun, asking: Asking | None) -> AsyncIterator[None]:
     """Let the user answer a run's questions in the terminal while the block runs.
 
     `asking`: as in `follow`.
@@ -247,7 +248,7 @@ async def _answer_in_terminal(run: GeminiRun, asking: Asking | None) -> AsyncIte
         await asyncio.gather(answering, return_exceptions=True)  # it may still read the terminal
 
 
-async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
+async def _show_all(run: AgentRun, writer: Writer, show: Show) -> None:
     """Show a run's output until it ends, then what is known only after its end.
 
     If this fails or is cancelled, the run is ended.
@@ -280,7 +281,7 @@ async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
         note(waiting_words(left, run.folder.id))
 
 
-def _say_aftermath(run: GeminiRun, show: Show) -> None:
+def _say_aftermath(run: AgentRun, show: Show) -> None:
     """Report what resuming a session did to the stored session, if anything.
 
     For example, the CLI may have created an empty duplicate file, which gemtui removed. If the
@@ -297,7 +298,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
         show.fail()
 
 
-async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
+async def _show_checkpoint(run: AgentRun, show: Show) -> None:
     """Report that the run is waiting for a large folder's first checkpoint, if it is.
 
     That takes some seconds, during which the run shows nothing else.
@@ -308,7 +309,7 @@ async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
         show.progress(state.progress)
 
 
-async def _show_stderr(run: GeminiRun, show: Show) -> None:
+async def _show_stderr(run: AgentRun, show: Show) -> None:
     """Show when the CLI retries a request, which it reports only on stderr."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
@@ -324,12 +325,12 @@ class _Stop:
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._runs: list[GeminiRun] = []
+        self._runs: list[AgentRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
         """Set once a signal has arrived, or `now` has been called."""
 
-    def add_run(self, run: GeminiRun) -> None:
+    def add_run(self, run: AgentRun) -> None:
         """Add a run to end when a signal arrives; if one already has, end the run now."""
         self._runs.append(run)
         for _ in range(self._asked):
@@ -428,7 +429,7 @@ async def _run_all(
 ) -> int:
     stop, codes = _Stop(_new_show(given)), list[int]()
     writer = Writer(stop.now)
-    begun: list[tuple[_Variant, GeminiRun]] = []
+    begun: list[tuple[_Variant, AgentRun]] = []
     with stop.on_signals():
         try:
             for arguments in variants:
@@ -461,7 +462,7 @@ async def _run_all(
     return 0
 
 
-def _worktree_name(run: GeminiRun) -> str:
+def _worktree_name(run: AgentRun) -> str:
     """Return the name of the worktree in which the run works."""
     about = run.request.about.get("worktree") or {}
     return about.get("name", Path(run.request.cwd).name)

@@ -7,8 +7,8 @@ import uuid
 from contextlib import closing, suppress
 from dataclasses import replace
 
-from gemtui.agent import gemini
-from gemtui.agent.gemini import GeminiRun
+from gemtui.agent import adapter
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.process_tree import this_process
 from gemtui.agent.ready import ReadyCli
@@ -34,7 +34,7 @@ from gemtui.sessions.catalog.index import Index, latest_to_resume
 from gemtui.sessions.catalog.selection import LATEST
 
 
-class GeminiAdapter(gemini.UnguardedAdapter):
+class GeminiAdapter(adapter.UnguardedAdapter):
     """Runs Gemini CLI, and protects the sessions that its runs resume.
 
     A session is copied before a run resumes it, and watched during the run. If a run's options say
@@ -52,7 +52,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         id: str | None = None,
         about: About | None = None,
         ready: ReadyCli | None = None,
-    ) -> GeminiRun:
+    ) -> AgentRun:
         """Start a run, in a new git worktree if the options request one.
 
         In addition to the base class's errors, raises WorktreeError; GateError if the run should
@@ -97,7 +97,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         folder = self._make_folder(request, files)
         folder.write_waiting(waiting)
         self._prepare(folder, request)
-        supervisor = gemini.supervise(folder, self._environ, self._guard)
+        supervisor = adapter.supervise(folder, self._environ, self._guard)
         return ReadyCli(folder, waiting, files, loaded.changed, supervisor)
 
     def _with_session(self, options: AgentOptions) -> AgentOptions:

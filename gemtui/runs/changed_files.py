@@ -16,8 +16,8 @@ from stat import S_ISDIR, S_ISREG
 
 from msgspec.structs import replace as call_with
 
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiRun
 from gemtui.calls.paths import tool_path
 from gemtui.checkpoints import store
 from gemtui.checkpoints.store import FileState
@@ -456,7 +456,7 @@ def recorded_files(run: Run, home: Path) -> RecordedFiles | None:
     fold = Fold("", began=run.started)
 
     async def read() -> None:
-        async for event in GeminiRun(run.folder, request).events():
+        async for event in AgentRun(run.folder, request).events():
             fold.add(event)
 
     asyncio.run(read())

@@ -23,9 +23,9 @@ from typing import Any
 import psutil
 
 from gemtui.agent import process_tree
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.approval import GateFolder
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import GRACE, Exit, RunFolder
@@ -519,7 +519,7 @@ def stop_run(run: Run) -> bool:
     """
     request = run.folder.request()
     if run.state is RunState.RUNNING and request is not None:
-        running = GeminiRun(run.folder, request)
+        running = AgentRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
     process_tree.end_processes(

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.approval import SAID_NO
 from gemtui.agent.events import (
     AgentEvent,
@@ -35,7 +36,6 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.output import meaningful_lines
 from gemtui.agent.run_folder import Limit, Request, RunFolder
 from gemtui.calls.paths import asked_path
@@ -749,7 +749,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
     Returns None if how the run ended was not recorded. Takes time proportional to the output.
     """
-    sizes, progress, run = _sizes(folder), RunProgress(request), GeminiRun(folder, request)
+    sizes, progress, run = _sizes(folder), RunProgress(request), AgentRun(folder, request)
 
     async def read() -> None:
         async for event in run.events():

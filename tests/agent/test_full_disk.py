@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.ending import RunState

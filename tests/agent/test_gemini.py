@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, TextDelta, ToolResult
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.command import rerun_line
 from gemtui.agent.events import (
     AgentEvent,
@@ -29,7 +30,6 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import KILLED, RUN_TAG, RunFolder
 from gemtui.agent.settings import CliSettings, settings_unread

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from gemtui.agent.adapter import GeminiRun, UnguardedAdapter
 from gemtui.agent.command import rerun_line
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from tests.fake_cli import INIT, OK, FakeCli

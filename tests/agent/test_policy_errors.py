@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.detect import NEWEST
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from tests.fake_cli import INIT, OK, FakeCli

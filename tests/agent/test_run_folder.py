@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.process_tree import owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
 from gemtui.kept.resume_guard import settle_abandoned

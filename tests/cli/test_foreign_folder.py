@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.match import pattern_process
 from gemtui.processes import find_program

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.approval import Difference, GateFolder
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember
 from gemtui.errors import OptionError

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.adapter import GeminiRun, UnguardedAdapter
 from gemtui.agent.events import AgentEvent, Done, DoneStatus
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.kept.resume_guard import ResumeGuard

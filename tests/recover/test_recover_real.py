@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.recover.history import recover_file

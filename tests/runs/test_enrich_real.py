@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.events import AgentEvent, Done, TextDelta, ToolUse
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.policy.model.rules import ApprovalMode

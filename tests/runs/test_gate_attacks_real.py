@@ -22,6 +22,8 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import GeminiRun
+from gemtui.agent.adapter import UnguardedAdapter as Unchecked
 from gemtui.agent.approval import (
     ALTERED,
     MOVED,
@@ -32,8 +34,6 @@ from gemtui.agent.approval import (
     ApprovalRequest,
 )
 from gemtui.agent.events import AgentEvent, PermissionRequest
-from gemtui.agent.gemini import GeminiRun
-from gemtui.agent.gemini import UnguardedAdapter as Unchecked
 from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME

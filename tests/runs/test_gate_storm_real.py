@@ -25,8 +25,8 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import GeminiRun
 from gemtui.agent.approval import ALTERED, PASSED
-from gemtui.agent.gemini import GeminiRun
 from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text

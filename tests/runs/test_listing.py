@@ -15,9 +15,9 @@ from uuid import uuid4
 import psutil
 import pytest
 
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.disk_usage import runs_usage

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
+from gemtui.agent.adapter import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.disk_usage import runs_usage

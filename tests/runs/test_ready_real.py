@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import GeminiRun
 from gemtui.agent.approval import Approval, ApprovalRequest, answer_questions
-from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.ready import ReadyCli
 from gemtui.paths import runs_dir

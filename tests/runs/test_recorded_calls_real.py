@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gemtui.agent.adapter import GeminiRun
 from gemtui.agent.approval import STOPPED_BY_USER, Approval
-from gemtui.agent.gemini import GeminiRun
 from gemtui.transcript.model import Consent, DiffDisplay, ToolCall, ToolStatus
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.transcript.diff import first_line

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.approval import AnswerSource, Away, Difference
 from gemtui.agent.events import (
     AgentEvent,
@@ -30,7 +31,6 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
-from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
@@ -64,7 +64,7 @@ class LiveFiles:
 
     def __init__(
         self,
-        run: GeminiRun,
+        run: AgentRun,
         calls: Callable[[], Sequence[ToolCall]],
         changed: Callable[[], None],
     ) -> None:
@@ -174,7 +174,7 @@ class LiveRun:
 
     def __init__(
         self,
-        run: GeminiRun,
+        run: AgentRun,
         prompt: str,
         *,
         began: datetime,

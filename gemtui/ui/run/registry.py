@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent.adapter import UnguardedAdapter
+from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.folder_options import to_dict
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import queue_again, send_next, settle, went_on
 from gemtui.agent.ready import ReadyCli
@@ -176,7 +177,7 @@ class RunRegistry:
         )
         return self._add(live)
 
-    def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:
+    def _opened(self, folder: RunFolder) -> tuple[AgentRun, str] | None:
         opened = self.adapter.attach(folder)
         return None if opened is None else (opened, folder.prompt_text())
 

@@ -21,9 +21,9 @@ import orjson
 import psutil
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import GeminiRun, UnguardedAdapter
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from tests.terminal import Terminal

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
-from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.adapter import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.ready import ReadyCli
 from gemtui.runs.adapter import GeminiAdapter

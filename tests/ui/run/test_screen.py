@@ -16,8 +16,8 @@ import pytest
 from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.folder_options import remember_options as remember_options
-from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import FolderTrust, remember, trusted_folders
 from gemtui.checkpoints.store import only_one

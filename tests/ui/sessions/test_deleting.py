@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.sessions.catalog.listing import SessionRow
 from gemtui.sessions.catalog.summary import Flag, Summary
