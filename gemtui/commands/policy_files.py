@@ -14,6 +14,7 @@ import click
 from msgspec import Struct
 
 from gemtui.agent.trust import folder_settings
+from gemtui.agents import Agent
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.policy_calls import reference_lines, rule_dict, shortened_args
 from gemtui.commands.policy_options import (
@@ -400,6 +401,8 @@ def _saved_findings(paths: Sequence[Path]) -> Iterator[Finding]:
     if not files:
         return
     read = CallSelection(everywhere=True).read()
+    own = (session for session in read.sessions if session.agent is Agent.GEMINI)
+    read = replace(read, sessions=tuple(own))
     saved = SavedRules(Policy.load(files).rules)
     for calls in read.calls():
         saved.feed(calls)

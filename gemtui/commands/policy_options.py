@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from gemtui.agents import Agent
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user, project_in_use
 from gemtui.commands.shared_options import policy_names
@@ -330,9 +329,7 @@ class CallSelection:
         project = None if one else project_in_use(listed, self.project, everywhere=self.everywhere)
         workspace = project if one is None else one.folder
         read = SelectedCalls(
-            sessions=sessions_with_calls(
-                snapshot, session=one, project=project, agent=Agent.GEMINI
-            ),
+            sessions=sessions_with_calls(snapshot, session=one, project=project),
             workspace=workspace,
         )
         if one is None:

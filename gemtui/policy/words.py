@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from gemtui.policy.match.command_patterns import allowed_command, mentioned_words
 from gemtui.policy.match.path_patterns import describe_files, projects_of
-from gemtui.policy.model.rules import Decision, Rule, Tier
+from gemtui.policy.model.rules import GEMTUI, Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
@@ -119,7 +119,7 @@ def rule_place(rule: Rule) -> Clean:
     if rule.index and rule.tier is not Tier.BUILTIN:
         return source
     if rule.tier is Tier.BUILTIN:
-        return Clean("a built-in rule of Gemini CLI")
+        return Clean(f"a built-in rule of {GEMTUI if rule.source == GEMTUI else 'Gemini CLI'}")
     if source.startswith("-"):
         return Clean(f"the option {source}")
     return Clean(f"the setting {source}") if rule.source else Clean("a rule")

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
+from gemtui.policy.model.foreign import spelled
+from gemtui.policy.model.rules import CallStatus, RecordedCall
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, never, problem_of
 from gemtui.transcript.model import ToolStatus
-from gemtui.transcript.parts import instant, mapping, string
+from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_end, stored_args
 
 BATCH = 200
@@ -109,10 +110,11 @@ def _recorded(
         subagent = agents.pop(session.id, _UNNAMED)
     for raw in calls_of(log):
         name, args = string(raw.get("name")) or UNKNOWN_TOOL, stored_args(raw.get("args"))
+        call = spelled(session.agent, name, args, subagent)
         if agent := string(raw.get("agentId")):
-            agents[agent] = string(mapping(args).get("agent_name")) or name
+            agents[agent] = string(call.args.get("agent_name")) or name
         recorded = RecordedCall(
-            call=Call(tool=name, args=args, subagent=subagent),
+            call=call,
             session=session.id,
             id=string(raw.get("id")),
             ended=_ended(raw),

@@ -171,7 +171,7 @@ def unasked(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Engine:
 
 
 RULE = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = {}\n'
-RULES_FILE = "Later runs of Gemini CLI read their rules from this file."
+RULES_FILE = "Later runs read their rules from this file."
 CALLS = (
     Call("write_file", {"file_path": "a", "content": ""}),
     Call("run_shell_command", {"command": "touch a && cat < b > c | sh"}),

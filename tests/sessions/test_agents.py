@@ -17,6 +17,8 @@ from gemtui.kept.cleanup import Retention
 from gemtui.kept.deletion import plan_deletion
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
+from gemtui.policy.model.rules import Call, CallStatus, Reference
+from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.undo import undo_session
 from gemtui.sessions.catalog.index import Index
@@ -255,14 +257,16 @@ def test_an_undo_restores_the_files_of_a_session_and_leaves_its_chat(
         undo_session(written, files=False, home=home / ".gemini")
 
 
-def test_the_calls_of_other_agents_count_for_no_policy_of_gemini_cli(
-    home: Path, tmp_path: Path
-) -> None:
+def test_policies_see_the_calls_of_other_agents_translated(home: Path, tmp_path: Path) -> None:
     claude_write(home, uuid(7), tmp_path / "a.txt", "new\n")
-    snapshot = Index(home / ".gemini", cache=None).load()
+    sessions = sessions_with_calls(Index(home / ".gemini", cache=None).load())
 
-    assert [session.id for session in sessions_with_calls(snapshot)] == [uuid(7)]
-    assert sessions_with_calls(snapshot, agent=Agent.GEMINI) == ()
+    (recorded,) = [call for step in recorded_calls(sessions) for call in step.calls]
+
+    args = {"file_path": str(tmp_path / "a.txt"), "content": "new\n"}
+    assert recorded.call == Call("write_file", args, agent=Agent.CLAUDE, own="Write")
+    assert (recorded.project, recorded.ended) == (tmp_path, CallStatus.SUCCEEDED)
+    assert Reference.to(recorded).tool == "Write"
 
 
 def test_the_daily_budget_counts_what_gemini_cli_costs(home: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gemtui.policy.engine.setup import Setup, names_at, table_at
 from gemtui.policy.match.matching import SHELL
-from gemtui.policy.model.rules import Decision, Rule, SafetyChecker, Tier
+from gemtui.policy.model.rules import GEMTUI, Decision, Rule, SafetyChecker, Tier
 
 SHELL_NAMES = (SHELL, "ShellTool")
 NOT_PLAN = ("default", "autoEdit", "yolo")
@@ -184,28 +184,31 @@ def _plan_files() -> str:
     return rf'\x00"file_path":"(?:{"|".join(_plan_paths())})"\x00'
 
 
-def _builtin_rules() -> Iterator[Rule]:
-    def rule(
-        tools: str | tuple[str, ...],
-        decision: Decision,
-        priority: int,
-        *modes: str,
-        interactive: bool | None = None,
-        **more: object,
-    ) -> Rule:
-        names = (tools,) if isinstance(tools, str) else tools
-        return Rule(
-            tools=names,
-            tool_list=len(names) > 1,
-            decision=decision,
-            priority=priority,
-            modes=modes,
-            interactive=interactive,
-            tier=Tier.BUILTIN,
-            source=SOURCE,
-            **more,  # type: ignore[arg-type]
-        )
+def _builtin(
+    tools: str | tuple[str, ...],
+    decision: Decision,
+    priority: int,
+    *modes: str,
+    source: str = SOURCE,
+    interactive: bool | None = None,
+    **more: object,
+) -> Rule:
+    names = (tools,) if isinstance(tools, str) else tools
+    return Rule(
+        tools=names,
+        tool_list=len(names) > 1,
+        decision=decision,
+        priority=priority,
+        modes=modes,
+        interactive=interactive,
+        tier=Tier.BUILTIN,
+        source=source,
+        **more,  # type: ignore[arg-type]
+    )
 
+
+def _builtin_rules() -> Iterator[Rule]:
+    rule = _builtin
     yield rule("invoke_agent", ALLOW, 50, "default", "autoEdit", "yolo")
     yield rule("discovered_tool_*", ASK, 10, interactive=True)
     yield rule("discovered_tool_*", DENY, 10, interactive=False)
@@ -260,3 +263,31 @@ BUILTIN_CHECKERS = (
     ),
 )
 """The CLI's built-in checkers that are active without any setting."""
+
+_FOREIGN_READING = (
+    "glob",
+    "grep_search",
+    "list_directory",
+    "read_background_output",
+    "read_file",
+    "read_many_files",
+    "tool_search",
+    "write_todos",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskUpdate",
+    "ToolSearch",
+)
+"""Tools of other agents that only read, or only keep notes of their own."""
+
+FOREIGN: tuple[Rule, ...] = (
+    _builtin(_FOREIGN_READING, ALLOW, 50, source=GEMTUI),
+    _builtin("*", DENY, 40, "plan", source=GEMTUI, deny_message=PLAN_READ_ONLY),
+    _builtin(EDITS, ALLOW, 15, "autoEdit", source=GEMTUI),
+)
+"""gemtui's own rules for calls of other agents, in place of those of Gemini CLI.
+
+What they and the policy leave open is asked, but for safe commands.
+"""

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
-from gemtui.policy.engine.added_rules import BUILTIN, BUILTIN_CHECKERS, setting_rules
-from gemtui.policy.engine.evaluator import Evaluator
+from gemtui.policy.engine.added_rules import BUILTIN, BUILTIN_CHECKERS, FOREIGN, setting_rules
+from gemtui.policy.engine.evaluator import Evaluator, ForeignEvaluator
 from gemtui.policy.engine.explanation import explanation
 from gemtui.policy.engine.setup import Considered, Explanation, McpTool, Outcome, Setup, fatal
 from gemtui.policy.file.levels import rule_mode
@@ -22,6 +23,9 @@ __all__ = ["Considered", "Engine", "Explanation", "McpTool", "Outcome", "Setup",
 
 class Engine:
     """A policy in one mode and setup, prepared for deciding many calls.
+
+    Calls of other agents are decided without Gemini CLI's own rules and settings
+    (assets/agents.md#policies).
 
     `interactive`: whether the CLI can ask the user. `setup`: the settings, flags and MCP servers to
     take into account; None means none.
@@ -38,6 +42,7 @@ class Engine:
         setup = setup or Setup()
         self.mode = ApprovalMode(mode)
         self.interactive = interactive
+        self._policy, self._setup = policy, setup
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
         checkers = (*policy.checkers, *BUILTIN_CHECKERS)
         stopped = fatal(setup, self.mode)
@@ -48,28 +53,43 @@ class Engine:
         self._evaluator = Evaluator(
             rules, checkers, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
         )
-        self._other: Engine | None = None
-        self._made_of = policy, setup
+
+    @cached_property
+    def _foreign(self) -> ForeignEvaluator:
+        """The evaluator for other agents, for which Gemini CLI's rules and settings don't hold."""
+        setup = Setup(
+            workspace=self._setup.workspace, include_directories=self._setup.include_directories
+        )
+        return ForeignEvaluator(
+            (*self._policy.rules, *FOREIGN),
+            self._policy.checkers,
+            mode=self.mode,
+            interactive=self.interactive,
+            setup=setup,
+            stopped=None,
+        )
+
+    def _evaluator_of(self, call: Call) -> Evaluator:
+        return self._foreign if call.is_foreign else self._evaluator
 
     def outcome(self, call: Call) -> Outcome:
         """Return the decision for one call, without reasons; faster than `explain`."""
-        return self._evaluator.outcome(call)
+        return self._evaluator_of(call).outcome(call)
 
     def explain(self, call: Call) -> Explanation:
         """Return the decision for one call, with its reasons."""
-        return explanation(call, self._evaluator, self._counterpart()._evaluator)
+        other = self._counterpart._evaluator_of(call)
+        return explanation(call, self._evaluator_of(call), other)
 
+    @cached_property
     def _counterpart(self) -> Engine:
-        """Return an engine for the opposite kind of run: interactive, if this is headless.
+        """An engine for the opposite kind of run: interactive, if this is headless.
 
         Policy, mode and setup are the same. For an interactive engine, the result is headless.
         """
-        if self._other is None:
-            policy, setup = self._made_of
-            self._other = Engine(
-                policy, mode=self.mode, interactive=not self.interactive, setup=setup
-            )
-        return self._other
+        return Engine(
+            self._policy, mode=self.mode, interactive=not self.interactive, setup=self._setup
+        )
 
 
 def decide(

@@ -15,7 +15,7 @@ from typing import Any
 
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
-from gemtui.policy.engine.refusals import is_edit_tool, protected, roots_of
+from gemtui.policy.engine.refusals import is_edit_tool, own_path, protected, roots_of
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
 from gemtui.policy.engine.setup import Evaluation, Outcome, Setup, always_allow_off
@@ -273,7 +273,12 @@ class Evaluator:
     """All of a run's rules, sorted, for one mode, either headless or interactive.
 
     `stopped`: why the CLI doesn't start with these rules and this setup; None if it does.
+    `program`: who decides. `foreign`: whether the calls are those of another agent. Its headless
+    runs, too, ask about what no rule decides, and its tools and files have no protection but rules.
     """
+
+    program = "Gemini CLI"
+    foreign = False
 
     def __init__(
         self,
@@ -296,10 +301,10 @@ class Evaluator:
         self.registry = Registry(setup, mode)
         self.workspace = setup.workspace
         self.roots = roots_of(setup)
-        self.default = Decision.ASK_USER if interactive else Decision.DENY
+        self.default = Decision.ASK_USER if interactive or self.foreign else Decision.DENY
         self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
         self._availabilities: dict[tuple[str, bool], ToolAvailability] = {}
-        self._contexts: dict[tuple[str, str | None, str | None], ToolContext] = {}
+        self._contexts: dict[tuple[str, str | None, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
         """Return the decision for one call; faster than `evaluate`."""
@@ -330,15 +335,18 @@ class Evaluator:
         else:
             ready = context.rules.first_match(args)
             evaluation = Evaluation(decision=self._decision(ready), ready=ready)
-        evaluation = protected(
-            evaluation,
-            args,
-            edits=context.edits,
-            interactive=self.interactive,
-            workspace=self.workspace,
-        )
         tool = context.subject.names[0]
-        return checked(evaluation, tool, args, context.checkers, self.roots)
+        own = ""
+        if not self.foreign:
+            own = own_path(tool)
+            evaluation = protected(
+                evaluation,
+                args,
+                edits=context.edits,
+                interactive=self.interactive,
+                workspace=self.workspace,
+            )
+        return checked(evaluation, tool, args, context.checkers, self.roots, own=own)
 
     def _decision(self, ready: CompiledRule | None) -> Decision:
         if ready:
@@ -349,14 +357,15 @@ class Evaluator:
         """Return the facts that all calls to this tool by this agent have in common."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
-        key = call.tool, call.subagent, agent
+        key = call.tool, call.subagent, agent, call.server
         context = self._contexts.get(key)
         if context is None:
-            context = self._contexts[key] = self._context(call.tool, call.subagent, agent)
+            context = self._contexts[key] = self._context(call, agent)
         return context
 
-    def _context(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
-        availability = self.availability(tool, subagent=subagent is not None)
+    def _context(self, call: Call, agent: str | None) -> ToolContext:
+        tool, subagent = call.tool, call.subagent
+        availability = self.availability(call)
         registered = availability.known
         subject = Subject(
             names=(*_called(tool), *((agent,) if agent is not None else ())),
@@ -416,11 +425,9 @@ class Evaluator:
         """
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
-    def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
-        """Return whether a tool exists and is visible to the model, and what hides it.
-
-        `subagent`: whether a subagent makes the call.
-        """
+    def availability(self, call: Call) -> ToolAvailability:
+        """Return whether a call's tool exists and is visible to the model, and what hides it."""
+        tool, subagent = call.tool, call.subagent is not None
         availability = self._availabilities.get((tool, subagent))
         if availability is None:
             registered = self.registry.known(tool, subagent=subagent)
@@ -469,6 +476,18 @@ class Evaluator:
                 if not denies:
                     return False, None
         return self.default is Decision.DENY, None
+
+
+class ForeignEvaluator(Evaluator):
+    """The rules for calls of another agent, which asks gemtui before it makes one."""
+
+    program = "gemtui"
+    foreign = True
+
+    def availability(self, call: Call) -> ToolAvailability:
+        """Return that the tool exists: only the agent knows which tools it has."""
+        known = RegisteredTool(name=call.tool, server=call.server)
+        return ToolAvailability(known=known, offered=True, found=True)
 
 
 def _called(tool: str) -> tuple[str, ...]:

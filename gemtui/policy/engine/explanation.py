@@ -31,13 +31,13 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     evaluation = evaluator.evaluate(call)
     availability = evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
-    refuses = (
-        tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
-    )
+    refuses = None
+    if availability.found and not call.is_foreign:
+        refuses = tool_refuses(call, evaluator.roots, mode=evaluator.mode)
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
     for rule in _hanging(evaluator.context(call), evaluation):
-        because += f" The pattern of {rule_place(rule)} may make Gemini CLI hang."
+        because += f" The pattern of {rule_place(rule)} may make {evaluator.program} hang."
     if refuses is not None:
         because += (
             f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
@@ -125,7 +125,7 @@ def _hidden(rule: Rule | None) -> str:
 
 def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
     if evaluation.stuck:
-        return _upper(f"{evaluation.note}, so Gemini CLI would hang on this call.")
+        return _upper(f"{evaluation.note}, so {evaluator.program} would hang on this call.")
     does = _DOES[evaluation.decision]
     if not evaluation.note:
         if evaluation.ready:
@@ -133,12 +133,12 @@ def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
         return _default(evaluator, evaluation.decision)
     first = evaluation.matched or evaluation.ready
     if first is None:
-        return f"No rule matches, and Gemini CLI {does}: {evaluation.note}."
+        return f"No rule matches, and {evaluator.program} {does}: {evaluation.note}."
     if first.decision is evaluation.decision and first is evaluation.ready:
         return _upper(f"{rule_place(first.rule)} {does}: {evaluation.note}.")
     matched = f"{rule_place(first.rule)} matches and would {_would(first.decision)}"
     other = evaluation.ready if evaluation.ready is not first else None
-    by = rule_place(other.rule) if other else "Gemini CLI"
+    by = rule_place(other.rule) if other else evaluator.program
     return _upper(f"{matched}, but {by} {does}: {evaluation.note}.")
 
 

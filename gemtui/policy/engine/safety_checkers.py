@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gemtui.calls.paths import absolute, real_path
 from gemtui.calls.shell.parser import parse_command
-from gemtui.policy.engine.refusals import blocked_segment, is_outside, own_path, path_names
+from gemtui.policy.engine.refusals import blocked_segment, is_outside, path_names
 from gemtui.policy.engine.setup import Evaluation
 from gemtui.policy.match.matching import SHELL, CompiledRule, arguments_text, compile_rules
 from gemtui.policy.model.rules import Decision, SafetyChecker
@@ -47,18 +47,21 @@ def checked(
     args: Mapping[str, Any],
     checkers: Sequence[CompiledChecker],
     roots: Sequence[Path],
+    *,
+    own: str,
 ) -> Evaluation:
     """Return the decision after all matching safety checkers have examined the call.
 
     A checker can turn an allow into an ask or a denial. After a denial, no more checkers run.
     `checkers`: those that apply to this tool. `roots`: the folders that tools may use, the
-    workspace first; () means unknown.
+    workspace first; () means unknown. `own`: the argument whose path the tool itself refuses
+    outside of these folders; "" if it refuses none.
     """
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
         if any(condition.matches(text) for text in _texts(tool, args, condition)):
-            decision, why = _answer(checker, tool, args, roots)
+            decision, why = _answer(checker, args, roots, own)
             if decision is not Decision.ALLOW:
                 evaluation = replace(
                     evaluation,
@@ -84,7 +87,7 @@ def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Itera
 
 
 def _answer(
-    checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
+    checker: SafetyChecker, args: Mapping[str, Any], roots: Sequence[Path], own: str
 ) -> tuple[Decision, str]:
     """Return a checker's decision, and a clause that explains it.
 
@@ -98,7 +101,6 @@ def _answer(
         return Decision.ALLOW, ""
     if checker.context is not None and "environment" not in checker.context:
         return Decision.DENY, 'fails without "environment" in its required_context'
-    own = own_path(tool)
     for path in _paths(args, checker.config):
         decision, why = _path_answer(path, [str(root) for root in roots])
         if decision is Decision.DENY and path == args.get(own) and is_outside(path, roots):

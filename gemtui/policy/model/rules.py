@@ -13,11 +13,16 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gemtui.agents import Agent
 from gemtui.calls.paths import PATH_ARGUMENTS, is_windows
 from gemtui.errors import OptionError
 
 CHECKED_AGAINST = "0.61.0"
 """The version of Gemini CLI whose decisions were observed and are reproduced."""
+
+
+GEMTUI = "gemtui"
+"""The source of gemtui's own rules for calls of other agents."""
 
 
 class Decision(StrEnum):
@@ -123,11 +128,22 @@ class Call:
 
     `args`: as the model sent them. `subagent`: the agent that makes the call; None means the main
     agent.
+
+    Another program than Gemini CLI is named by `agent`; then `tool` and `args` are translated
+    (`gemtui.policy.model.foreign`), `own` is the tool's name before, and `server` its MCP server.
     """
 
     tool: str
     args: Mapping[str, Any] = field(default_factory=dict)
     subagent: str | None = None
+    agent: Agent = Agent.GEMINI
+    own: str = ""
+    server: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program than Gemini CLI makes the call."""
+        return self.agent is not Agent.GEMINI
 
     @classmethod
     def of(cls, value: Call | Mapping[str, Any]) -> Call:
@@ -209,7 +225,7 @@ class CallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """A recorded call, with its tool name and arguments as they were recorded.
+    """A recorded call, as rules see it.
 
     `session`: the id of the session that contains the call. `id`: the call's own id, which may be
     "". `ended`: how the call ended. `project`: the folder the session worked in; None if unknown.
@@ -225,14 +241,19 @@ class RecordedCall:
 
     @property
     def is_powershell(self) -> bool:
-        """Whether this is a command that Gemini CLI ran on Windows, and so in PowerShell."""
-        return self.call.tool == "run_shell_command" and is_windows(str(self.project))
+        """Whether this is a command that an agent ran on Windows, and so in PowerShell.
+
+        Claude Code's tool of that name runs bash there, too.
+        """
+        is_command = self.call.tool == "run_shell_command" and self.call.own != "Bash"
+        return is_command and is_windows(str(self.project))
 
 
 class Reference(NamedTuple):
     """Enough about a recorded call to find it again and to show it in a list.
 
-    `argument`: the call's most informative argument, as returned by `short`.
+    `tool`: the name by which the agent calls it. `argument`: the call's most informative argument,
+    as returned by `short`.
     """
 
     session: str
@@ -245,7 +266,8 @@ class Reference(NamedTuple):
     def to(cls, recorded: RecordedCall) -> Reference:
         """Return a reference to a recorded call."""
         call = recorded.call
-        return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
+        tool = call.own or call.tool
+        return cls(recorded.session, recorded.id, tool, short(call), recorded.ended)
 
 
 _TELLING = ("command", *PATH_ARGUMENTS, "dir_path", "pattern", "query", "url")

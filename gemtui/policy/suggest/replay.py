@@ -2,8 +2,9 @@
 
 A call is decided the way the current CLI would decide it, with the recorded name and arguments.
 Names are not translated, except for the one alias that the engine itself knows
-(assets/gemini-cli.md#tool-names). A call to a tool that the CLI no longer has would fail as not
-found; such calls are also counted separately.
+(assets/gemini-cli.md#tool-names), and in calls of other agents (assets/agents.md#policies). A call
+to a tool that the CLI no longer has would fail as not found; such calls are also counted
+separately.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
+from gemtui.agents import Agent
 from gemtui.calls.paths import is_windows, recorded_path
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.refusals import own_path, tool_refuses
@@ -74,6 +76,8 @@ class ReplayCounts:
 
     `by_rule`: sorted by the number of calls, then by the first call. `unknown`: maps each tool that
     the current CLI lacks to its number of calls; these calls are included in the other counts.
+    `translated`: how many calls of other agents were translated, by the tool's own name and the one
+    that rules see.
     """
 
     calls: int
@@ -85,6 +89,15 @@ class ReplayCounts:
     not_checked: int
     by_rule: tuple[RuleCount, ...]
     unknown: Mapping[str, int]
+    translated: Mapping[Translation, int]
+
+
+class Translation(NamedTuple):
+    """A tool of another agent, and the name by which rules see it."""
+
+    agent: Agent
+    own: str
+    tool: str
 
 
 class _Share:
@@ -117,6 +130,7 @@ class ReplayCounter:
         self._room = keep
         self._shares: dict[tuple[int, ReplayDecision], _Share] = {}
         self._unknown: Counter[str] = Counter()
+        self._translated: Counter[Translation] = Counter()
         self._known: dict[str, bool] = {}
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
@@ -134,6 +148,9 @@ class ReplayCounter:
                 self._room -= 1
                 share.references.append(Reference.to(recorded))
             tool = recorded.call.tool
+            if recorded.call.is_foreign:
+                self._translated[Translation(recorded.call.agent, recorded.call.own, tool)] += 1
+                continue
             if tool not in self._known:
                 self._known[tool] = tool_may_exist(tool)
             if not self._known[tool]:
@@ -155,6 +172,7 @@ class ReplayCounter:
             not_checked=counts[ReplayDecision.NOT_CHECKED],
             by_rule=tuple(share.frozen() for share in shares),
             unknown=dict(self._unknown),
+            translated=dict(self._translated.most_common()),
         )
 
 
@@ -172,7 +190,12 @@ def replayed(recorded: RecordedCall, engine: Engine) -> tuple[ReplayDecision, Ru
 
 
 def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
-    """Return why the tool itself would refuse a recorded call; None if it wouldn't."""
+    """Return why the tool itself would refuse a recorded call; None if it wouldn't.
+
+    What tools of other agents refuse is not known.
+    """
+    if recorded.call.is_foreign:
+        return None
     if recorded.project is None:
         return tool_refuses(recorded.call, mode=mode, on_disk=False)
     call, project = recorded.call, recorded.project

@@ -126,8 +126,8 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
         keys = ("agent_name",)
     args = {key: call.args[key] for key in keys if isinstance(call.args.get(key), str)}
     project = recorded.project if call.tool in EDITS else None
-    key = (call.tool, call.subagent, project, *args.values())
-    return key, Call(tool=call.tool, args=args, subagent=call.subagent)
+    key = (call.tool, call.agent, call.own, call.subagent, project, *args.values())
+    return key, replace(call, args=args)
 
 
 def planned(
@@ -279,7 +279,7 @@ def _part_is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     The CLI also allows commands that it considers safe. That doesn't count here, because it applies
     only to whole commands, not to parts.
     """
-    outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
+    outcome = engine.outcome(replace(call, args={"command": part.text}))
     rule = outcome.rule
     return (
         outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW

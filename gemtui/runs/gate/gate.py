@@ -89,6 +89,9 @@ class Decider(Protocol):
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call with this effect."""
 
+    def spelled(self, call: Call, effect: Effect | None) -> Call:
+        """Return a call as rules see it."""
+
     def effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
@@ -244,7 +247,8 @@ class Gate:
             for answer in self._granted.answers:
                 if self._files.is_revoked(answer):
                     self._granted.revoke(answer)
-            return self._granted.allows(Call(call.tool_name, arguments))
+            spelled = self._decider.spelled(Call(call.tool_name, arguments), does)
+            return self._granted.allows(spelled)
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
         """Record that one of the user's rules allowed a call without a question.

@@ -9,7 +9,8 @@ even if the gate fails, a call that has not passed it is denied.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from operator import attrgetter
@@ -105,13 +106,14 @@ class Judgement:
     rule: str = ""
 
 
-class GatePolicy:
-    """Decides how a gated run handles its calls, by the run's rules.
+class CallPolicy:
+    """Decides how a gated run handles its calls, by the run's rules and by what the calls would do.
 
-    The rules are applied twice: as if the CLI could ask the user, and as the CLI applies them in a
-    headless run, where it can't. `policies`: the files and folders that hold rules of this run or
-    later ones; they may not exist.
+    `policies`: the files and folders that hold rules of this run or later ones; they may not exist.
+    `env_files`: the `.env` files that the agent reads; None means those of Gemini CLI.
     """
+
+    env_files: Sequence[Path] | None = None
 
     def __init__(
         self,
@@ -122,30 +124,17 @@ class GatePolicy:
         *,
         policies: Iterable[Path] = (),
     ) -> None:
-        self._policy, self.mode = policy, mode
+        self.mode = mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
         self._folders = tuple(map(resolved, (self._workspace, *setup.include_directories)))
-        self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
         self._rule_places = tuple(map(resolved, policies))
-        self.corrects = lets_model_correct(at(setup.settings, "tools", "disableLLMCorrection"))
-        """Whether the CLI may let another model correct text before it is written."""
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
-        self._unasked = Engine(policy, mode=mode, setup=setup)
 
-    @classmethod
-    def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
-        """Return the policy of a run as the CLI will load it.
-
-        Raises OSError, OptionError.
-        """
-        effective, mode = policy_of_run(request, environ)
-        folder, settings = Path(request.cwd), effective.settings
-        named = (*settings.user_policies(folder), *settings.admin_policies(folder))
-        policies = (*effective.files, *effective.admin, *named)
-        environ = {**environ, **request.environ}
-        return cls(effective.policy, effective.setup, mode, environ, policies=policies)
+    @abstractmethod
+    def _judge(self, call: Call, effect: Effect | None) -> Judgement:
+        """Return how to handle a call by the path that it names."""
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call.
@@ -162,8 +151,12 @@ class GatePolicy:
             other = strictest if strictest.way is Way.REFUSE else easiest
             judgement = max(judgement, other, key=_WAY)
         if self.mode is ApprovalMode.PLAN and call.tool in SEALED and judgement.way is Way.ASK:
-            return _denied(f"{PLANNING} {judgement.why}")
+            return denied(f"{PLANNING} {judgement.why}")
         return judgement
+
+    def spelled(self, call: Call, effect: Effect | None) -> Call:  # noqa: ARG002
+        """Return a call as rules see it, with the names of Gemini CLI's tools and arguments."""
+        return call
 
     def effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
@@ -192,23 +185,99 @@ class GatePolicy:
         for text in texts:
             yield replace(call, args={**call.args, "file_path": paths.cli_spelling(text)})
 
+    def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
+        """Return why to ask the user about a call that the CLI would allow, as a sentence.
+
+        None means that no question is necessary. For a command, it is enough if one of the user's
+        own rules allows it. For a file that is outside the run's folders or affects what is run
+        later, that rule must also have conditions. `rule`: the rule that allows the call.
+        """
+        if self.mode is ApprovalMode.YOLO:
+            return None
+        if call.tool == SHELL and not is_own(rule):
+            folder = call.args.get("dir_path")
+            why = unasked.why_ask(
+                str(call.args.get("command", "")),
+                project=self._workspace,
+                dir_path=folder if isinstance(folder, str) else "",
+                environ=self._environ,
+                env_files=self.env_files,
+            )
+            return None if why is None else sentence(why)
+        if effect is None or effect.kind is not EffectKind.FILE or effect.path is None:
+            return None
+        if is_own(rule) and rule.conditional:
+            return None
+        path = Path(effect.path)
+        if not any(path.is_relative_to(folder) for folder in self._folders):
+            return "The file is outside of the run's folders."
+        if effect.names > 1:
+            return "The file has other names (hard links), which change as well."
+        if any(path.is_relative_to(place) for place in self._rule_places):
+            return "Later runs read their rules from this file."
+        if is_program(path, self._environ):
+            name = clean_line(path.name)
+            return f"Shells run this file as the command {name}, because it is on PATH."
+        why = later_files.why_runs_later(path, self._workspace)
+        why = why or starts_it(self._settings, resolved(self._workspace), path)
+        why = why or later_files.why_not_plain(path)
+        return None if why is None else sentence(why)
+
+
+class GatePolicy(CallPolicy):
+    """Decides how a gated run handles its calls, by the run's rules.
+
+    The rules are applied twice: as if the CLI could ask the user, and as the CLI applies them in a
+    headless run, where it can't. `policies`: the files and folders that hold rules of this run or
+    later ones; they may not exist.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        setup: Setup,
+        mode: ApprovalMode,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        policies: Iterable[Path] = (),
+    ) -> None:
+        super().__init__(policy, setup, mode, environ, policies=policies)
+        self._policy = policy
+        self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
+        self.corrects = lets_model_correct(at(setup.settings, "tools", "disableLLMCorrection"))
+        """Whether the CLI may let another model correct text before it is written."""
+        self._unasked = Engine(policy, mode=mode, setup=setup)
+
+    @classmethod
+    def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
+        """Return the policy of a run as the CLI will load it.
+
+        Raises OSError, OptionError.
+        """
+        effective, mode = policy_of_run(request, environ)
+        folder, settings = Path(request.cwd), effective.settings
+        named = (*settings.user_policies(folder), *settings.admin_policies(folder))
+        policies = (*effective.files, *effective.admin, *named)
+        environ = {**environ, **request.environ}
+        return cls(effective.policy, effective.setup, mode, environ, policies=policies)
+
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
-            return _denied(_PLANNING[call.tool])
+            return denied(_PLANNING[call.tool])
         why = self._why_not_searched(call)
         if why is not None:
-            return _denied(why)
+            return denied(why)
         outcome = self._asked.outcome(call)
         if not outcome.found:
             if outcome.rule is not None:  # the rule hides the tool
-                return _denied(outcome.rule.deny_message)
+                return denied(outcome.rule.deny_message)
             if call.tool in _KNOWN:
                 return Judgement(way=Way.PASS)
             return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
         if outcome.decision is Decision.ALLOW:
             why = self._why_ask(call, effect, outcome.rule)
             if why is None:
-                own = rule_place(outcome.rule) if _is_own(outcome.rule) else ""
+                own = rule_place(outcome.rule) if is_own(outcome.rule) else ""
                 needs_seal = call.tool in SEALED and self.mode in _SEALING
                 if not needs_seal and self._unasked.outcome(call).decision is Decision.ALLOW:
                     return Judgement(way=Way.PASS, rule=own)
@@ -217,12 +286,12 @@ class GatePolicy:
         if reason.tool_refuses is not None:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} rejects it: {reason.tool_refuses}")
         if outcome.decision is Decision.DENY:
-            return _denied(reason.message)
+            return denied(reason.message)
         if is_edit_tool(call.tool) and is_build_file(edited_file(call.args) or "", self._workspace):
-            return _denied(BUILD_FILE)
+            return denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
-            return _denied(
+            return denied(
                 "An administrator policy requires a confirmation, which headless runs can't get."
             )
         return Judgement(way=Way.ASK, why=reason.because if why is None else why)
@@ -239,49 +308,14 @@ class GatePolicy:
         for folder in folders:
             why = why_not_searched(folder)
             if why:
-                return _sentence(why)
+                return sentence(why)
         return None
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Return why to ask the user about a call that the CLI would allow, as a sentence.
-
-        None means that no question is necessary. For a command, it is enough if one of the user's
-        own rules allows it. For a file that is outside the run's folders or affects what is run
-        later, that rule must also have conditions. `rule`: the rule that allows the call.
-        """
-        if self.mode is ApprovalMode.YOLO:
-            return None
-        if call.tool == AGENT and not _is_own(rule):
+        why = None
+        if call.tool == AGENT and not is_own(rule) and self.mode is not ApprovalMode.YOLO:
             why = self._why_ask_agent()
-            if why is not None:
-                return why
-        if call.tool == SHELL and not _is_own(rule):
-            folder = call.args.get("dir_path")
-            why = unasked.why_ask(
-                str(call.args.get("command", "")),
-                project=self._workspace,
-                dir_path=folder if isinstance(folder, str) else "",
-                environ=self._environ,
-            )
-            return None if why is None else _sentence(why)
-        if effect is None or effect.kind is not EffectKind.FILE or effect.path is None:
-            return None
-        if _is_own(rule) and rule.conditional:
-            return None
-        path = Path(effect.path)
-        if not any(path.is_relative_to(folder) for folder in self._folders):
-            return "The file is outside of the run's folders."
-        if effect.names > 1:
-            return "The file has other names (hard links), which change as well."
-        if any(path.is_relative_to(place) for place in self._rule_places):
-            return "Later runs of Gemini CLI read their rules from this file."
-        if is_program(path, self._environ):
-            name = clean_line(path.name)
-            return f"Shells run this file as the command {name}, because it is on PATH."
-        why = later_files.why_runs_later(path, self._workspace)
-        why = why or starts_it(self._settings, resolved(self._workspace), path)
-        why = why or later_files.why_not_plain(path)
-        return None if why is None else _sentence(why)
+        return why or super()._why_ask(call, effect, rule)
 
     def _why_ask_agent(self) -> str | None:
         """Return why invoking a subagent may start a program, as a sentence, or None."""
@@ -332,16 +366,18 @@ class GatePolicy:
 _WAY = attrgetter("way")
 
 
-def _is_own(rule: Rule | None) -> TypeGuard[Rule]:
+def is_own(rule: Rule | None) -> TypeGuard[Rule]:
     """Return whether a rule is the user's or the administrator's, and allows calls."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 
-def _sentence(clause: str) -> str:
+def sentence(clause: str) -> str:
+    """Return a clause as a sentence."""
     return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
 
 
-def _denied(message: str | None) -> Judgement:
+def denied(message: str | None) -> Judgement:
+    """Return the judgement that a policy denies a call, with its message to the model."""
     more = f" {message}" if message else ""
     return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{more}")
 

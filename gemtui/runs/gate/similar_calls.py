@@ -256,7 +256,7 @@ class Granted:
         if self._engine is None:
             setup = Setup(workspace=self._workspace)
             self._engine = Engine(policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup)
-        outcome = self._engine.outcome(Call(call.tool, args, call.subagent))
+        outcome = self._engine.outcome(replace(call, args=args))
         if outcome.rule not in policy.rules or outcome.decision is not Decision.ALLOW:
             return None
         if outcome.rule.command_prefixes and not self._covers(policy, call):

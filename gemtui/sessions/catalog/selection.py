@@ -202,25 +202,23 @@ def sessions_with_calls(
     *,
     session: Summary | None = None,
     project: Path | None = None,
-    agent: Agent | None = None,
 ) -> tuple[Summary, ...]:
     """Return the sessions with tool calls, newest first, each before its subagents.
 
     `session`: return only this session and its subagents. `project`: return only sessions of this
-    folder. `agent`: return only this agent's sessions. Ghosts (empty files left by a resume),
-    copies, and checkpoints are left out, because they repeat other files. Subagents are included,
-    because policies apply to them; those whose parent session isn't listed come last.
+    folder. Ghosts (empty files left by a resume), copies, and checkpoints are left out, because
+    they repeat other files. Subagents are included, because policies apply to them; those whose
+    parent session isn't listed come last.
     """
     subagents: dict[str | None, list[Summary]] = {}
-    of_agent = [each for each in snapshot.sessions if agent in (None, each.agent)]
-    for listed in of_agent:
+    for listed in snapshot.sessions:
         if listed.kind is SessionKind.SUBAGENT and not listed.is_copy:
             subagents.setdefault(listed.parent, []).append(listed)
     if session is not None:
         return (session, *subagents.get(session.id, ()))
     mains: list[Summary] = []
     for listed in listed_sessions(snapshot, project=project, hidden=False):
-        if agent in (None, listed.agent) and (listed.tool_calls or listed.partial):
+        if listed.tool_calls or listed.partial:
             mains += (listed, *subagents.pop(listed.id, ()))
     folders = None if project is None else ProjectFolders(project)
     rest = (subagent for left in subagents.values() for subagent in left)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gemtui.agent.command import Machine, command_of, policy_warnings
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import Agent
 from gemtui.errors import GemtuiError
 from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
@@ -202,7 +203,8 @@ class PolicyEditor:
             return UnmatchedRules()
         if self._unmatched is None or self._unmatched[0] != text:
             start, saved = self._app.start, SavedRules(draft.document.policy.rules)
-            sessions = CallHistory(start.home, cache=start.cache).with_calls()
+            history = CallHistory(start.home, cache=start.cache).with_calls()
+            sessions = [session for session in history if session.agent is Agent.GEMINI]
             for step in recorded_calls(sessions, cancelled=lambda: draft.document.text != text):
                 saved.feed(step.calls)
             self._unmatched = text, UnmatchedRules(saved.unmatched(), len(sessions))

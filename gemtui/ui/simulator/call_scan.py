@@ -22,7 +22,6 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
-from gemtui.agents import Agent
 from gemtui.moments import start_of_day
 from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
@@ -134,7 +133,7 @@ class CallHistory:
         return [
             self._named(session)
             for session in self.snapshot().sessions
-            if session.tool_calls and not session.hidden and session.agent is Agent.GEMINI
+            if session.tool_calls and not session.hidden
         ]
 
     def _named(self, session: Summary) -> Summary:
@@ -143,9 +142,7 @@ class CallHistory:
     def initial_scope(self, project: Path | None) -> CallScope:
         """Return the initial scope: the project's calls or, if it has none, all calls."""
         which = CallScope(project=project)
-        if project is None or sessions_with_calls(
-            self.snapshot(), project=project, agent=Agent.GEMINI
-        ):
+        if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
         return CallScope()
 
@@ -155,10 +152,7 @@ class CallHistory:
         `which`: the scope. `stopped`: returns whether to stop. Raises StoreUnreadable.
         """
         sessions = sessions_with_calls(
-            self.snapshot(),
-            session=which.session,
-            project=which.project,
-            agent=Agent.GEMINI,
+            self.snapshot(), session=which.session, project=which.project
         )
         since = which.since
         if since is not None:
