@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.calls.shell.program_table import program_table
+from gemtui.files import is_file, path_exists
 from gemtui.policy.model.rules import Decision
 from gemtui.processes import find_program
 
@@ -222,8 +223,8 @@ def check_command(words: tuple[str, ...], project: Path | None) -> None:
     program = words[0]
     is_program = program_table().knows(program) or find_program(program) is not None
     if "/" in program:
-        is_file = project is not None and (project / program).is_file()
-        is_program = is_file or program.startswith(("./", "/", "~"))
+        is_script = project is not None and is_file(project / program)
+        is_program = is_script or program.startswith(("./", "/", "~"))
     if program in _ALSO_ENGLISH and words[1:]:
         is_program = not all(map(str.isalpha, words[1:]))
     has_english = any(word.lower().rstrip(",") in _NO_COMMAND for word in words)
@@ -232,7 +233,7 @@ def check_command(words: tuple[str, ...], project: Path | None) -> None:
 
 
 def _is_there(project: Path | None, name: str) -> bool:
-    return project is not None and name not in ("", ".", "..") and (project / name).exists()
+    return project is not None and name not in ("", ".", "..") and path_exists(project / name)
 
 
 def _verb_of(text: str) -> tuple[Decision, str]:
@@ -356,8 +357,8 @@ class _Objects:
 
     def _folder(self, path: str) -> str:
         """Return the path with an ending that says that it is a folder, if it isn't a file."""
-        is_file = self._project is not None and (self._project / path).is_file()
-        if is_quoted(path) or is_file or "." in path.rstrip("/").rpartition("/")[2].lstrip("*"):
+        is_one_file = self._project is not None and is_file(self._project / path)
+        if is_quoted(path) or is_one_file or "." in path.rstrip("/").rpartition("/")[2].lstrip("*"):
             return path
         return f"{path.removesuffix('/**').rstrip('/')}/**"
 

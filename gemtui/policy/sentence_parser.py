@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.files import is_folder
 from gemtui.policy.check.name_check import unmatched_names
 from gemtui.policy.match import command_patterns, path_patterns
 from gemtui.policy.match.path_patterns import describe_files, projects_of
@@ -100,8 +101,8 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
     absolute paths in that folder.
     """
     sentences = [_sentence(part, project) for part in split_sentences(text)]
-    rules = [rule for sentence in sentences for rule in sentence.rules]
-    return tuple(_with_limits(sentence, rules) for sentence in sentences)
+    together = _together([rule for sentence in sentences for rule in sentence.rules])
+    return tuple(_with_limits(sentence, together) for sentence in sentences)
 
 
 def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
@@ -287,7 +288,7 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
         raise ValueError(
             "name a folder, such as src/**, or a single file; * and ? can't be used in other ways"
         )
-    folder = name.endswith("/") or (project is not None and (project / name).is_dir())
+    folder = name.endswith("/") or (project is not None and is_folder(project / name))
     place = path_patterns.locate_in_project(name, project)
     if isinstance(place, str) and decision is Decision.ALLOW:
         raise ValueError(place)
@@ -377,20 +378,37 @@ def _closes_shell(rule: Rule) -> bool:
     return rule.decision is Decision.DENY and plain and bool({"*", _SHELL} & {*rule.tools})
 
 
-def _with_limits(sentence: Sentence, rules: Sequence[Rule]) -> Sentence:
-    """Return the sentence with limits that depend on the other sentences' rules.
+class _Together(NamedTuple):
+    """What all sentences' rules do together.
 
-    `rules`: those of all sentences. They determine whether other commands are denied, and which
-    rules take precedence.
+    `closes_shell`: whether other commands are denied. `allows_reading`: whether files can be read.
+    `mentions`: the rules that match a command which contains certain words, each with the words.
     """
-    closed = any(map(_closes_shell, rules))
+
+    closes_shell: bool
+    allows_reading: bool
+    mentions: Sequence[tuple[Sequence[str], Rule]]
+
+
+def _together(rules: Sequence[Rule]) -> _Together:
+    mentions = []
+    for rule in rules:
+        words = command_patterns.mentioned_words(rule.args_pattern or "").split()
+        if words:
+            mentions.append((words, rule))
+    return _Together(any(map(_closes_shell, rules)), any(map(_allows_reading, rules)), mentions)
+
+
+def _with_limits(sentence: Sentence, together: _Together) -> Sentence:
+    """Return the sentence with limits that depend on the other sentences' rules."""
+    closed = together.closes_shell
     more = []
     for rule in sentence.rules:
-        command = command_patterns.allowed_command(rule.command_regex or "")
-        over = [other for other in rules if command and _hits(other, command)]
-        if over:
-            more.append(f"Never applies, because “{sentence_of(over[0])}” takes precedence.")
-        if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, rules)):
+        command = command_patterns.allowed_command(rule.command_regex or "").split()
+        over = _first_over(command, together.mentions) if command else None
+        if over is not None:
+            more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
+        if _closes_shell(rule) and "*" in rule.tools and not together.allows_reading:
             more.append(
                 "An agent that can't read files can do little; to let it read, write “allow read”."
             )
@@ -410,10 +428,15 @@ def _allows_reading(rule: Rule) -> bool:
     return rule.decision is Decision.ALLOW and bool({*_READ, "*"} & {*rule.tools})
 
 
-def _hits(rule: Rule, command: str) -> bool:
-    words = command_patterns.mentioned_words(rule.args_pattern or "").split()
-    left = iter(command.split())
-    return bool(words) and all(word in left for word in words)
+def _first_over(
+    command: Sequence[str], mentions: Sequence[tuple[Sequence[str], Rule]]
+) -> Rule | None:
+    """Return the first rule that matches a command because of the words in it."""
+    for words, rule in mentions:
+        left = iter(command)
+        if all(word in left for word in words):
+            return rule
+    return None
 
 
 # --- suggestions ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -90,6 +91,11 @@ def test_a_denied_path_is_found_however_it_is_named() -> None:
     assert decided(text, "read_file", {"file_path": ".environment"}) is ALLOW
 
 
+@each_row("text", ["a" * 5000, "allow edit " + "a/" * 5000, f"allow run {'./a' * 5000}"])
+def test_a_word_longer_than_any_path_is_read(text: str, tmp_path: Path) -> None:
+    assert len(read_sentences(text, tmp_path)) == 1
+
+
 @each_row("text, problem", TABLES["what_makes_no_rule_says_why"])
 def test_what_makes_no_rule_says_why(text: str, problem: str) -> None:
     (found,) = read_sentences(text, PROJECT)
@@ -112,6 +118,16 @@ def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) ->
 def test_an_allow_that_a_deny_hits_says_so() -> None:
     _, allowed = read_sentences("deny git; allow git status")
     assert any(limit.startswith("Never applies, because “deny git”") for limit in allowed.limits)
+
+
+def test_sentences_are_compared_with_each_other_in_little_time() -> None:
+    def seconds(count: int) -> float:
+        text = "; ".join(f"allow npm run a{n}; deny npm run b{n}" for n in range(count))
+        began = process_time()
+        read_sentences(text)
+        return process_time() - began
+
+    assert seconds(400) < 10 * max(seconds(100), 0.01)
 
 
 def test_the_last_sentence_is_completed() -> None:
