@@ -225,11 +225,14 @@ class SpokenShow(Show):
         return b""
 
     def _answer(self, text: str) -> None:
-        """Print the whole lines of an answer, and keep the rest until its line is complete."""
+        """Print the whole lines of an answer, and keep the rest until its line is complete.
+
+        All but the first begin with blanks, so that none of them can pass for a line of gemtui.
+        """
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             if line.strip():
-                lead = "" if self._is_answering else "Gemini: "
+                lead = "  " if self._is_answering else "Gemini: "
                 self._is_answering = True
                 self._terminal.write((lead + line,))
 

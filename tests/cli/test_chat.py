@@ -76,7 +76,7 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
     file.write_text(STEPS)
     stopped = Gate()
     turns = [
-        answer(text("There are\tthree steps.\nShall I add one?")),
+        answer(text("There are\tthree steps.\n  Shall I add one?")),
         answer(EDIT),
         answer(shell("rm -rf steps.txt")),
         answer(text("I added a step.")),
@@ -86,7 +86,7 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
     with ModelServer(turns) as model, Talk(on_loopback, model, "default") as talk:
         talk.hears("A conversation with Gemini in", "Type help", "You: ")
         talk.says("What is here?")
-        talk.hears("Gemini: There are    three steps.\nShall I add one?\nDone.\nYou: ")
+        talk.hears("Gemini: There are    three steps.\n  Shall I add one?\nDone.\nYou: ")
         talk.says("Add one")
         talk.hears("Gemini asks to write steps.txt:\nadded line 3:  and half\n")
         talk.replies("stop: ", "yes")
