@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from struct import Struct
 from tempfile import TemporaryFile
@@ -41,8 +42,8 @@ In a larger project, they include only the files that tools wrote.
 """
 MOST_WALKED = 20_000
 """The limit that replaces `MOST_FILES` if git can't tell which files are ignored."""
-_LIMIT = 60.0
-"""The time limit for git, in seconds."""
+_LIMIT, _SUSPICIOUS = 60.0, 1.0
+"""The time limit for git, in seconds, and the time after which it may be waiting for a FIFO."""
 _GIT_FILE = 4096
 """The most bytes to read from a `.git` file, which names the real git folder."""
 
@@ -131,10 +132,7 @@ def folders_inside(root: Path, folders: Iterable[Path]) -> tuple[bytes, ...]:
 
 
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> TreeListing | None:
-    """List files with git; return None if git fails, or would wait for a FIFO."""
-    ignores = stat_if_possible(root / ".gitignore")
-    if ignores is not None and stat.S_ISFIFO(ignores.st_mode):
-        return None
+    """List files with git; return None if git fails, or waits for a FIFO."""
     top = _top(root)
     make_private(private)
     options = ("-d", "-m", "-o")
@@ -219,12 +217,30 @@ def _ask(
         limit = Timer(_LIMIT, process.kill)
         limit.start()
         try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_SUSPICIOUS)
+            if process.returncode is None and _has_ignore_fifo(root, top):
+                process.kill()
             if process.wait():
                 return None
         finally:
             limit.cancel()
         output.seek(0)
         return output.read()
+
+
+def _has_ignore_fifo(root: Path, top: Path) -> bool:
+    """Return whether a `.gitignore` that git reads is a FIFO, for which git waits forever.
+
+    `top`: the root of the repository, which contains `root`.
+    """
+    above = [folder for folder in root.parents if folder.is_relative_to(top)]
+    below = (Path(folder) for folder, _, files in os.walk(root) if ".gitignore" in files)
+    for folder in chain(above, below):
+        facts = stat_if_possible(folder / ".gitignore")
+        if facts is not None and stat.S_ISFIFO(facts.st_mode):
+            return True
+    return False
 
 
 def private_environ(private: Path, top: Path, index: Path) -> dict[str, str]:

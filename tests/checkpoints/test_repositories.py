@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.checkpoints import tree
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.tree import NESTED, NO_GIT
 from tests.checkpoints.projects import Session, put, tree_of
@@ -183,19 +184,17 @@ def test_hard_links_pipes_sockets_and_huge_files_do_no_harm(tmp_path: Path) -> N
     assert (session.root / "program").stat().st_mode & 0o7777 == 0o755
 
 
-def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("folder", [".", "sub/deep", ".."])
+def test_git_is_ended_where_it_waits_for_a_fifo(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "bin/git"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setattr(tree, "_SUSPICIOUS", 0.1)
     session = Session(tmp_path)
     put(session.root, b"a", b"one\n")
-    os.mkfifo(session.root / ".gitignore")
+    put(session.root, b"sub/deep/b", b"two\n")
+    git(session.root.parent if folder == ".." else session.root, "init")
+    os.mkfifo(session.root / folder / ".gitignore")
     session.prompt()
     with session.opened() as project:
         assert project.store.checkpoints()[0].notes == (NO_GIT,)
-        assert b"a" in project.store.tree()
-    assert not (tmp_path / "asked").exists()
+        assert {b"a", b"sub/deep/b"} <= {*project.store.tree()}
