@@ -23,6 +23,7 @@ from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
 from textual.strip import Strip
 
+from gemtui.ui.kit.app_base import OrdersKeys
 from tests.patience import PATIENCE
 
 _GRAIN, _REST = 0.004, 0.0006
@@ -122,8 +123,15 @@ async def _pause(self: Pilot[Any], delay: float | None = None) -> None:
     await settle(self)
 
 
+async def _until_keys_act(app: App[Any]) -> None:
+    """Wait as a person does who first reads a dialog that has appeared unexpectedly."""
+    while isinstance(app, OrdersKeys) and app.is_too_early(monotonic()):
+        await asyncio.sleep(0.01)
+
+
 async def _press(self: Pilot[Any], *keys: str) -> None:
     for key in keys:
+        await _until_keys_act(self.app)
         await self.app._press_keys((key,))
         await _pause(self)
 

@@ -84,7 +84,8 @@ async def test_a_folder_is_trusted_once_and_enter_pressed_twice_starts_one_run(
         await me.type("hi")
         await me.burst("\r\r")
         await me.sees("Trust this folder?")
-        await me.burst(f"{DOWN}\r\r\r")
+        await me.press("down")
+        await me.burst("\r\r\r")
         await me.sees("Hello.")
         await me.until(lambda: not me.app.runs.alive)
         assert len(list_runs(runs_dir())) == 1

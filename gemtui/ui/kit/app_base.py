@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import Struct
 from textual import events, on
@@ -28,7 +28,8 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.signal import Signal
-from textual.worker import Worker
+from textual.widget import Widget
+from textual.worker import NoActiveWorker, Worker, get_current_worker
 
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
@@ -64,11 +65,14 @@ action.
 
 The second limit is longer because a dialog may have to read files before it opens.
 """
+_EXPECTED = 0.5
+"""Seconds for which a dialog is expected after the key that opens it."""
 _FINISHING = 2.0
 """Seconds that changes to files may take to finish after a signal.
 
 The app forces its exit a little later.
 """
+_TOO_EARLY = "Ignored, because this dialog had only just appeared. Press the key again."
 _MOST_TYPED = 50
 """The most held keys that a text field gets at a time, or that the key that quits waits for."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
@@ -108,6 +112,10 @@ class AnsweringScreen(Screen[ScreenResultType]):
     are held back until the screen has its widgets, focus and cursor.
     """
 
+    RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
+    """Names of workers that seldom open a dialog, so keys aren't held back for them."""
+    TAKES_TEXT: ClassVar[bool] = False
+    """Whether the screen has fields, for text that may be typed before it opens."""
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
     """When the screen's question was created, on the clock that Textual's events use."""
@@ -117,6 +125,11 @@ class AnsweringScreen(Screen[ScreenResultType]):
     """Whether the screen was opened after an earlier dialog of the same action.
 
     Of the keys that were pressed before it opened, it gets only text for a field.
+    """
+    quiet_since: float | None = None
+    """When the user last pressed a key, or the screen appeared, if it appeared unexpectedly.
+
+    None if the screen's keys act at once.
     """
 
     @property
@@ -160,9 +173,14 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
-        self.app.call_later(setattr, self, "takes_keys", True)  # after any pending focus changes
+        self.app.call_later(self._take_keys)  # after any pending focus changes
         if self._answer is not None:
             self._go()
+
+    def _take_keys(self) -> None:
+        self.takes_keys = True
+        if self.quiet_since is not None:
+            self.quiet_since = Message().time
 
     def _go(self) -> AwaitComplete:
         if self._answer is not None and not self.is_mounted:
@@ -180,7 +198,8 @@ class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultTy
 class OrdersKeys(App[None]):
     """An app in which each key takes effect before the next one does.
 
-    Keys that were pressed before a screen closed, or before a question appeared, are dropped.
+    Keys that were pressed before a screen closed, or before a question appeared, are dropped. A
+    screen that appears unexpectedly gets keys only after a pause in typing.
     """
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
@@ -188,6 +207,9 @@ class OrdersKeys(App[None]):
         self.last_key = 0.0
         """The time of the last key press or paste, on the clock that Textual's events use."""
         self._popped = 0.0
+        self._acted = 0.0
+        """When a key last took effect."""
+        self._told_to_wait = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
 
@@ -199,6 +221,30 @@ class OrdersKeys(App[None]):
         """
         self._popped = Message().time
         return super().pop_screen()
+
+    def push_screen(self, screen: Any, *arguments: Any, **options: Any) -> Any:
+        """Show a screen, and note whether the user can't have expected it."""
+        if isinstance(screen, AnsweringScreen) and self._is_unexpected(screen):
+            screen.quiet_since = Message().time
+        return super().push_screen(screen, *arguments, **options)
+
+    def _is_unexpected(self, screen: AnsweringScreen[Any]) -> bool:
+        """Return whether a screen is opened by something other than the last key.
+
+        A worker that opens a screen was started by a key, or goes on because a key has closed its
+        last screen. If another key took effect since then, or if much time has passed, the user may
+        be busy with something else.
+        """
+        try:
+            worker = get_current_worker()
+        except NoActiveWorker:
+            return False
+        node = worker.node
+        if isinstance(node, AnsweringScreen) and worker.name in node.RARELY_ASKS:
+            return True
+        began = max(worker._created_time, self._popped)
+        is_slow = Message().time - began > _EXPECTED
+        return self._acted > began or (is_slow and not screen.TAKES_TEXT)
 
     async def on_event(self, event: events.Event) -> None:
         """Hold back each key until the previous one has taken effect (see `_at_rest`).
@@ -230,7 +276,7 @@ class OrdersKeys(App[None]):
         screen = self.screen
         if isinstance(event, events.MouseEvent):
             return False
-        if not isinstance(screen, AnsweringScreen):
+        if not isinstance(screen, AnsweringScreen) or screen.quiet_since is not None:
             return event.time <= self._popped
         if screen.follows_dialog and isinstance(event, events.Key) and self._is_typed(event):
             return False
@@ -307,7 +353,7 @@ class OrdersKeys(App[None]):
         """Return whether the focused field would insert this key (not a paste) as text."""
         if isinstance(event, events.Paste) or self.focused is None:
             return False
-        return self.focused.check_consume_key(event.key, event.character)
+        return _is_text_for(self.focused, event)
 
     async def _let_act(self, event: events.Key | events.Paste) -> None:
         """Handle a held key, unless it was pressed for another screen than the one on top."""
@@ -320,7 +366,36 @@ class OrdersKeys(App[None]):
         return is_text and self._asking_since() > 0
 
     async def _act(self, event: events.Key | events.Paste) -> None:
+        screen = self.screen
+        if isinstance(screen, AnsweringScreen) and screen.quiet_since is not None:
+            if self.is_too_early(event.time) and not self._is_quit(event):
+                screen.quiet_since = max(screen.quiet_since, event.time)
+                self._act_too_early(event)
+                return
+            screen.quiet_since = None
+        self._acted = Message().time
         await super().on_event(event)
+
+    def is_too_early(self, time: float) -> bool:
+        """Return whether the top screen appeared unexpectedly and the user hasn't paused since.
+
+        `time`: when a key was pressed. The pause is as long as before a run's question is answered.
+        """
+        from gemtui.runs.gate.questions import QUIET
+
+        screen = self.screen
+        if not isinstance(screen, AnsweringScreen) or screen.quiet_since is None:
+            return False
+        return time - screen.quiet_since < QUIET
+
+    def _act_too_early(self, event: events.Key | events.Paste) -> None:
+        """Say that a key doesn't act; text goes into the field where the user was typing."""
+        if event.time - self._told_to_wait > self.NOTIFICATION_TIMEOUT:
+            self._told_to_wait = event.time
+            self.notify(_TOO_EARLY, timeout=self.NOTIFICATION_TIMEOUT, markup=False)
+        field = self.screen_stack[-2].focused
+        if field is not None and _is_text_for(field, event):
+            field._forward_event(event)
 
 
 class AppBase(OrdersKeys):
@@ -603,6 +678,13 @@ def start_worker(
     before the worker begins.
     """
     return node.run_worker(work, group=group, exclusive=exclusive)
+
+
+def _is_text_for(field: Widget, event: events.Key | events.Paste) -> bool:
+    """Return whether a field would insert what was typed or pasted as text."""
+    if isinstance(event, events.Paste):
+        return field.check_consume_key("a", "a")
+    return field.check_consume_key(event.key, event.character)
 
 
 def _has_more_to_do(pump: MessagePump) -> bool:

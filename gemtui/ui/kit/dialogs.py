@@ -262,6 +262,8 @@ class FieldScreen(DialogScreen[ScreenResultType]):
     values need different subjects, so that one doesn't restore what was typed into another.
     """
 
+    TAKES_TEXT = True
+
     def __init__(self, *, subject: str = "") -> None:
         super().__init__()
         self._subject = subject

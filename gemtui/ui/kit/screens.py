@@ -87,8 +87,6 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
 
     HAS_STATUS: ClassVar[bool] = True
     """Whether there is a status line; without one, messages appear at the bottom."""
-    RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
-    """Names of workers that seldom open a dialog, so keys aren't held back for them."""
     _began_to_ask = 0.0
     _readings: Mapping[str, Reading] = MappingProxyType({})
 

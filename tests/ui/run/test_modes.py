@@ -12,10 +12,12 @@ from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import ExtensionState, HookState
 from gemtui.paths import runs_dir
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.gate import questions
 from gemtui.runs.listing import list_runs
 from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run import next_run
 from tests.fake_cli import FakeCli, says
+from tests.patience import PATIENCE
 from tests.ui.run.test_screen import END, START, runner
 
 
@@ -85,6 +87,36 @@ async def test_after_a_run_that_could_not_ask_the_box_shows_the_mode_that_applie
         await me.press("down", "enter")
         await me.ended()
         await me.sees("mode default")
+
+
+async def test_keys_typed_on_while_dialogs_appear_answer_none_of_them(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cli(START, says("Fine."), END)
+    monkeypatch.setattr(questions, "QUIET", PATIENCE)
+    (home / ".gemini/trustedFolders.json").unlink()
+    async with runner(home, project) as me:
+        await me.press("shift+tab")
+        await me.sees("mode ask")
+        await me.type("go")
+        await me.burst("\r")
+        typed = ""
+        for question, answer in (
+            ("Trust this folder?", "down enter"),
+            ("Install the extension?", "n"),
+            ("This run can't ask for your approval", "enter"),
+        ):
+            await me.sees(question)
+            await me.burst("yni\r\x1b[B\r\x1b[200~d\x1b[201~")
+            typed += "ynid"
+            await me.sees(question)
+            assert me.pane.prompt.text == f"go{typed}"
+            with monkeypatch.context() as paused:
+                paused.setattr(questions, "QUIET", 0.0)
+                await me.press(*answer.split())
+            await me.lacks(question)
+        await me.is_told("only just appeared")
+        assert not list_runs(runs_dir())
 
 
 async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
