@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 from gemtui.interrupts import exit_if_importing
+from gemtui.system import use_utf8
 
 _COLLECTOR = (200_000, 20, 50)
 """Thresholds for the garbage collector, as arguments of `gc.set_threshold`.
@@ -28,6 +29,7 @@ def main() -> int:
     """Run the command that this process's arguments name, and return its exit code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not under nohup
         signal.signal(signal.SIGINT, _interrupt)
+    use_utf8()
     gc.set_threshold(*_COLLECTOR)
     atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:

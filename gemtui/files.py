@@ -146,25 +146,17 @@ def write_whole(
         if before is not None and not _made_like(stream, before):
             _write_over(target, stream, durable=durable)
             return
-        stream.flush()
-        if durable:
-            sync(stream)
-        if over:
-            made.replace(target)
-        else:
-            move_without_replacing(made, target)
-    if durable:
-        sync_folder(target.parent)
+        finish_file(stream, made, target, over=over, durable=durable)
 
 
 @contextmanager
 def unfinished_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Create a temporary file beside `target`; yield it, open for writing, and its path.
 
-    To finish, move the file to `target` inside the block; otherwise it is removed. The file is
-    locked during the block, so that the files which killed programs left behind can be recognised:
-    those in the same folder are removed first. Raises OSError; if the folder is not writable, the
-    error names the folder.
+    To finish, call `finish_file` inside the block; otherwise the file is removed. It is locked
+    until then, so that the files which killed programs left behind can be recognised: those in the
+    same folder are removed first. Raises OSError; if the folder is not writable, the error names
+    the folder.
     """
     remove_unfinished_files(target.parent)
     stream, made = _locked_file(target)
@@ -173,6 +165,26 @@ def unfinished_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
             yield stream, made
     finally:
         made.unlink(missing_ok=True)
+
+
+def finish_file(
+    stream: IO[bytes], made: Path, target: Path, *, over: bool, durable: bool = False
+) -> None:
+    """Move an `unfinished_file`, with all that was written to it, to its place. Raises OSError.
+
+    `over`: replace a file there; otherwise that is a FileExistsError. `durable`: flush it to disk.
+    """
+    stream.flush()
+    if durable:
+        sync(stream)
+    if sys.platform == "win32":  # which moves no open file
+        stream.close()
+    if over:
+        system.move(made.replace, target)
+    else:
+        move_without_replacing(made, target)
+    if durable:
+        sync_folder(target.parent)
 
 
 def _locked_file(target: Path) -> tuple[IO[bytes], Path]:
@@ -231,11 +243,14 @@ def remove_unfinished(path: Path) -> bool:
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY | system.OWN | system.AT_ONCE | system.NO_LINK)
         try:
-            if stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False):
+            is_left = stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False)
+            if is_left and sys.platform != "win32":
                 path.unlink()
-                return True
         finally:
             os.close(handle)
+        if is_left and sys.platform == "win32":  # which removes no open file
+            path.unlink()
+        return is_left
     return False
 
 
@@ -287,12 +302,7 @@ def write_new(path: Path, content: bytes, *, durable: bool = False) -> None:
     """
     with unfinished_file(path) as (stream, made):
         stream.write(content)
-        stream.flush()
-        if durable:
-            sync(stream)
-        move_without_replacing(made, path)
-    if durable:
-        sync_folder(path.parent)
+        finish_file(stream, made, path, over=False, durable=durable)
 
 
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
@@ -355,6 +365,9 @@ def move_without_replacing(source: Path, target: Path) -> None:
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    if sys.platform == "win32":  # where nothing is replaced
+        system.move(source.rename, target)
+        return
     try:
         os.link(source, target, follow_symlinks=False)
     except FileExistsError:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from gemtui.files import SMALL, move_without_replacing, read_small, unfinished_file
+from gemtui.files import SMALL, finish_file, read_small, unfinished_file
 from gemtui.jsonin import is_deep, loads
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def write_once(
     """
     from dataclasses import asdict
 
-    with _written(path, {**asdict(value), **more}, most) as made:
-        move_without_replacing(made, path)
+    _write(path, {**asdict(value), **more}, most, over=False)
 
 
 def write_again(path: Path, value: DataclassInstance, most: int) -> None:
@@ -90,17 +89,10 @@ def write_again(path: Path, value: DataclassInstance, most: int) -> None:
     """
     from dataclasses import asdict
 
-    with _written(path, asdict(value), most) as made:
-        made.replace(path)
+    _write(path, asdict(value), most, over=True)
 
 
-@contextmanager
-def _written(path: Path, value: Mapping[str, Any], most: int) -> Iterator[Path]:
-    """Write the whole value to a temporary file beside `path`, and yield its path.
-
-    `most`: the size limit in bytes. When the block ends, the temporary file is removed if it still
-    exists.
-    """
+def _write(path: Path, value: Mapping[str, Any], most: int, *, over: bool) -> None:
     import json
 
     with unfinished_file(path) as (stream, made):
@@ -108,8 +100,7 @@ def _written(path: Path, value: Mapping[str, Any], most: int) -> Iterator[Path]:
         if len(data) > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         stream.write(data)
-        stream.flush()
-        yield made
+        finish_file(stream, made, path, over=over)
 
 
 def read_as(path: Path, wanted: type[T], most: int) -> T | None:

@@ -6,14 +6,17 @@ On Windows, gemtui reads sessions and edits policies; what it can't do there yet
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import sleep
 
 if sys.platform == "win32":
     import msvcrt
     from contextlib import suppress
-    from time import sleep
 
     OWN = os.O_BINARY | os.O_NOINHERIT
     AT_ONCE = NO_LINK = FOLDER_ONLY = 0
@@ -42,6 +45,8 @@ else:
 NOT_ON_WINDOWS = "does not work on Windows yet: use gemtui in WSL"
 """The end of the sentence with which gemtui refuses what it can't do on Windows."""
 
+_MOVE_AGAIN = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.4, 0.4, 0.4)
+
 
 def lock(handle: int, *, wait: bool) -> bool:
     """Lock an open file until it is closed; return whether this process has the lock.
@@ -63,6 +68,30 @@ def lock(handle: int, *, wait: bool) -> bool:
         except BlockingIOError:
             return False
         return True
+
+
+def move(move: Callable[[Path], object], target: Path) -> None:
+    """Move a closed file with `move`, a method of its path, to `target`. Raises OSError.
+
+    Windows refuses while a program, such as a virus scanner, has either of them open, so it is
+    tried again for two seconds there.
+    """
+    for pause in _MOVE_AGAIN if sys.platform == "win32" else ():
+        try:
+            move(target)
+        except PermissionError:
+            sleep(pause)
+        else:
+            return
+    move(target)
+
+
+def use_utf8() -> None:
+    """Write to stdout and stderr on Windows as elsewhere: UTF-8, and `\n` at the end of lines."""
+    if sys.platform == "win32":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors=stream.errors, newline="\n")
 
 
 def set_mode(handle: int, mode: int) -> None:

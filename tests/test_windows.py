@@ -5,6 +5,7 @@ With `-p tests.windows_like`, gemtui's modules see this system as Windows (CONTR
 
 from __future__ import annotations
 
+import io
 import pkgutil
 from collections.abc import Callable
 from importlib import import_module
@@ -27,6 +28,41 @@ def test_every_module_can_be_imported() -> None:
         if not name.startswith("gemtui.extension.files."):  # programs of hooks
             import_module(name)
     assert len(names) > 300
+
+
+def test_a_file_that_a_reader_has_open_is_replaced_once_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = 3
+
+    def refuse(_path: Path, _target: Path) -> None:
+        raise PermissionError(13, "The process cannot access the file")
+
+    def wait(_seconds: float) -> None:
+        nonlocal refusals
+        refusals -= 1
+        if refusals == 0:
+            monkeypatch.undo()
+
+    for name in ("new", "old"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(system, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(system, "sleep", wait)
+    monkeypatch.setattr(Path, "replace", refuse)
+    system.move(lambda target: (tmp_path / "new").replace(target), tmp_path / "old")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_what_is_printed_is_the_same_as_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.BytesIO()
+    stdout = io.TextIOWrapper(printed, "cp1252", newline="\r\n")
+    monkeypatch.setattr(
+        system, "sys", SimpleNamespace(platform="win32", stdout=stdout, stderr=None)
+    )
+    system.use_utf8()
+    stdout.write("␍ ✓\n")
+    stdout.flush()
+    assert printed.getvalue() == "␍ ✓\n".encode()
 
 
 @pytest.mark.usefixtures("home")

@@ -1,7 +1,8 @@
 """A pytest plugin that lets gemtui see this system as Windows: `-p tests.windows_like`.
 
 Only gemtui's own modules are given a `sys`, `os`, `signal`, `select` and `socket` without what
-Windows lacks; all other libraries, pytest and helper processes keep the real ones. It shows what
+Windows lacks, and can't move or remove files that are open; all other libraries, pytest and helper
+processes keep the real ones. It shows what
 gemtui itself would look for in vain, not what Windows does: paths, sharing and consoles stay those
 of this system.
 """
@@ -9,6 +10,7 @@ of this system.
 from __future__ import annotations
 
 import builtins
+import errno
 import fcntl
 import importlib.abc
 import importlib.machinery
@@ -19,6 +21,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -67,6 +70,23 @@ def _locking(handle: int, how: int, _size: int) -> None:
     fcntl.flock(handle, how)
 
 
+def _refuse_open_files(name: str) -> None:
+    """Let a method of `Path` refuse files that this process has open, if gemtui calls it."""
+    method = getattr(Path, name)
+
+    def call(path: Path, *args: Any, **options: Any) -> Any:
+        if sys._getframe(1).f_globals["__name__"].startswith("gemtui."):
+            handles = Path("/proc/self/fd")
+            opened = {str(handle.readlink()) for handle in handles.iterdir() if handle.is_symlink()}
+            if str(path.absolute()) in opened:
+                raise PermissionError(errno.EACCES, f"{name}: the file is in use", str(path))
+        return method(path, *args, **options)
+
+    setattr(Path, name, call)
+
+
+for method in ("replace", "rename", "unlink"):
+    _refuse_open_files(method)
 os.environ["SYSTEMROOT"] = tempfile.mkdtemp(prefix="windows-like-")
 os.mkdir(os.path.join(os.environ["SYSTEMROOT"], "System32"))  # noqa: PTH102, PTH118
 NO_BITS = dict.fromkeys(("O_BINARY", "O_NOINHERIT"), 0)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gemtui import system
 from gemtui.files import (
     copy_content,
     make_folder,
@@ -63,7 +65,7 @@ def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
     with temporary(kept) as new:
         copy_file(path, new, head=head)
         flush(new)
-        new.replace(kept)
+        system.move(new.replace, kept)
     sync_folder(kept.parent)
 
 
@@ -80,7 +82,8 @@ def temporary(kept: Path) -> Iterator[Path]:
 
 def flush(path: Path) -> None:
     """Flush a file's content to the disk. Raises OSError."""
-    with open_regular(path) as stream:
+    is_windows = sys.platform == "win32"  # which flushes only what is open for writing
+    with path.open("r+b") if is_windows else open_regular(path) as stream:
         sync(stream)
 
 
@@ -149,6 +152,6 @@ def _write_and_move(
             is_same_file = os.path.samestat(current, over)
             if not is_same_file or not same_version(current, over):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
-        new.replace(place)
+        system.move(new.replace, place)
     finally:
         new.unlink(missing_ok=True)
