@@ -238,6 +238,7 @@ class UnguardedAdapter:
             cwd=str((options.cwd or Path()).absolute()),
             environ=command.environ,
             stdin=command.stdin,
+            pipe=command.pipe,
             secrets=command.secrets,
             timeout=options.timeout,
             idle_timeout=options.idle_timeout,

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from gemtui.agent import process_tree
 from gemtui.agent.approval import GateFolder
-from gemtui.agent.drivers import agent_of, driver_of
+from gemtui.agent.drivers import driver_of
 from gemtui.agent.events import AgentEvent
 from gemtui.agent.output import READ_PAUSE, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
@@ -121,7 +121,7 @@ class AgentRun:
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
         """Yield all events of the run from the first one; `done` comes after all output."""
-        stream = driver_of(agent_of(self.request)).stream(self.request, self._hides)
+        stream = driver_of(self.request.agent).stream(self.request, self._hides)
         reader = NdjsonReader(parse=stream.parse)
         checked = time.monotonic()
         asked = 0

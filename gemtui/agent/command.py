@@ -94,7 +94,8 @@ class Command:
     * `environ`: variables to add to the environment.
     * `files`: maps names of files in the run's folder to their contents.
     * `secrets`: the names of the files to remove when the run ends.
-    * `stdin`: whether the prompt is in a file that is passed on stdin.
+    * `stdin`: whether the prompt is in a file that is passed on stdin. `pipe`: whether stdin is a
+      pipe instead, through which the run's gate sends prompts.
     * `turn_limit`: the number of turns after which gemtui ends the run. Set if the CLI ignores the
       run's settings, and always for a limit of 0, because older versions treat 0 as no limit.
     * `ask`: whether the run asks the user. A copied command line can't ask, so it denies the calls
@@ -111,6 +112,7 @@ class Command:
     notes: tuple[str, ...]
     turn_limit: int | None = None
     ask: bool = False
+    pipe: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
         """Yield the lines of a script that does the same as the run, but unsupervised.

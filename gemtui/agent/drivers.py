@@ -6,18 +6,11 @@ from collections.abc import Callable, Mapping
 
 from gemtui.agent.driver import Driver
 from gemtui.agent.gemini import GeminiDriver
-from gemtui.agent.run_folder import Request
 from gemtui.agents import Agent
 
 _DRIVERS: Mapping[Agent, Callable[[], Driver]] = {Agent.GEMINI: GeminiDriver}
 
 
-def agent_of(request: Request) -> Agent:
-    """Return the agent of a run: Gemini CLI, unless its request names one that gemtui can run."""
-    name = request.about.get("agent")
-    return next((agent for agent in _DRIVERS if agent == name), Agent.GEMINI)
-
-
 def driver_of(agent: Agent) -> Driver:
-    """Return the driver of an agent. Raises KeyError if gemtui can't run it."""
-    return _DRIVERS[agent]()
+    """Return the driver of an agent; Gemini CLI's if gemtui can't run it."""
+    return _DRIVERS.get(agent, GeminiDriver)()

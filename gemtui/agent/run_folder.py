@@ -25,6 +25,7 @@ import msgspec
 import orjson
 
 from gemtui import system
+from gemtui.agents import Agent
 from gemtui.errors import reason_of
 from gemtui.files import path_exists, read_small, stat_if_possible, write_whole
 from gemtui.jsonfile import read_object
@@ -48,7 +49,7 @@ STARTING = 60
 
 RESERVE = 16 * 1024
 _WAITING, _UNSENT = "waiting.json", "unsent.json"
-_TEMPORARY = "tmp"
+_IDLE, _TEMPORARY = "idle", "tmp"
 _REPORTS = "gemini-client-error-*.json"
 LARGEST_PROMPT = 8 * 1024 * 1024
 """The largest prompt, in bytes; the CLI would cut a larger one (assets/gemini-cli.md#prompt)."""
@@ -141,6 +142,7 @@ class Request:
     * `argv`: the whole command; its first item is an absolute path.
     * `environ`: variables to add to the supervisor's own environment.
     * `stdin`: whether the prompt is passed on stdin, from a file; if not, stdin is empty.
+    * `pipe`: whether stdin is a pipe instead, through which the run's gate speaks with the agent.
     * `secrets`: names of files in the folder to remove when the run has ended.
     * `timeout`: the seconds the run may take. `idle_timeout`: the seconds it may print nothing.
       None means no limit.
@@ -155,12 +157,19 @@ class Request:
     cwd: str
     environ: Mapping[str, str]
     stdin: bool = False
+    pipe: bool = False
     secrets: tuple[str, ...] = ()
     timeout: float | None = None
     idle_timeout: float | None = None
     turn_limit: int | None = None
     grace: float = GRACE
     about: About = field(default_factory=About)
+
+    @property
+    def agent(self) -> Agent:
+        """The run's agent; Gemini CLI if the request names none that gemtui knows."""
+        name = self.about.get("agent")
+        return next((agent for agent in Agent if agent == name), Agent.GEMINI)
 
     def hides(self, tool: str) -> str | None:
         """Return the rule that hides one of the CLI's tools; None if it isn't hidden.
@@ -438,6 +447,25 @@ class RunFolder:
         """Return the request to end the run; None if there is none."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
+        except (OSError, ValueError):
+            return None
+
+    # --- an agent that is kept ------------------------------------------------------------------
+
+    def keep_until(self, moment: float | None) -> None:
+        """Record that the agent has nothing to do and ends at a moment; None if it works.
+
+        `moment`: in seconds since 1970. Raises OSError.
+        """
+        if moment is None:
+            (self.path / _IDLE).unlink(missing_ok=True)
+        else:
+            write_whole(self.path / _IDLE, (str(moment).encode(),))
+
+    def kept_until(self) -> float | None:
+        """Return until when the agent waits for another prompt; None if it works or has ended."""
+        try:
+            return None if self.exit() is not None else float(read_small(self.path / _IDLE))
         except (OSError, ValueError):
             return None
 

@@ -22,11 +22,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 import psutil
 
@@ -45,6 +45,7 @@ from gemtui.agent.run_folder import (
     Waiting,
     open_private,
 )
+from gemtui.agents import WORDS
 from gemtui.errors import GemtuiError, message_of, reason_of
 from gemtui.files import is_folder, size_of
 
@@ -54,6 +55,8 @@ CHECK_PAUSE = 0.02
 _LONGEST = 0.25
 _LOOK_FOR_CHILDREN = 0.25
 _AFTER_KILL = 5.0
+_AFTER_INTERRUPT = 2.0
+"""How many seconds an agent gets to end by itself once it has been told to give up."""
 _LOOK_FOR_PROMPT = 0.03
 
 
@@ -102,6 +105,31 @@ class RunGate(Protocol):
 
     def close(self) -> None:
         """Deny all unanswered questions."""
+
+
+class Link(RunGate, Protocol):
+    """A gate that speaks with the agent through the agent's stdin.
+
+    Only the supervisor holds this pipe. If it is killed, the pipe is closed, and the agent denies
+    what it has asked about and ends.
+    """
+
+    def connect(self, stdin: IO[bytes]) -> None:
+        """Begin to speak with the agent, in threads of its own; `close` closes `stdin`.
+
+        Writing raises BrokenPipeError once the agent has ended. `stdin`: without a buffer.
+        """
+
+    @property
+    def kept_until(self) -> float | None:
+        """Until when an agent without anything to do is kept, in seconds since 1970.
+
+        None if it works. This time doesn't count towards time limits. At its end, the gate closes
+        stdin, and the agent ends.
+        """
+
+    def interrupt(self) -> bool:
+        """Tell the agent to give up and end; return whether it could be told."""
 
 
 class SpendingLimit(Protocol):
@@ -201,6 +229,8 @@ class Supervisor:
         self._pipe: PromptPipe | None = None
         self._keeper_of, self._after = keeper_of, after
         self._gate = gate_of(folder, request)
+        self._link = cast(Link, self._gate) if request.pipe else None
+        self._kept_until: float | None = None
         self._budget = budget_of(folder, request)
         self._problem: str | None = None
         self._stood = 0.0
@@ -318,8 +348,9 @@ class Supervisor:
         out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
         try:
             with self._stdin() as prompt:
-                return subprocess.Popen(
+                child = subprocess.Popen(
                     request.argv,
+                    bufsize=0,
                     cwd=request.cwd,
                     env=environ,
                     stdin=prompt,
@@ -330,8 +361,14 @@ class Supervisor:
         finally:
             os.close(out)
             os.close(err)
+        if self._link is not None:
+            assert child.stdin is not None
+            self._link.connect(child.stdin)
+        return child
 
-    def _stdin(self) -> IO[bytes]:
+    def _stdin(self) -> AbstractContextManager[IO[bytes] | int]:
+        if self._link is not None:
+            return nullcontext(subprocess.PIPE)
         if self._pipe is not None:
             return os.fdopen(self._pipe.reading, "rb")
         path = self.folder.prompt if self.request.stdin else Path(os.devnull)
@@ -363,9 +400,9 @@ class Supervisor:
         return child.wait()
 
     def _stand_still(self, child: subprocess.Popen[bytes]) -> None:
-        """Wait while the user is being asked, with all limits suspended."""
+        """Wait while the user is being asked or the agent is kept, with all limits suspended."""
         began = now = time.monotonic()
-        while self._gate is not None and self._gate.waiting and child.poll() is None:
+        while child.poll() is None and self._waits_for_user():
             self._look(child.pid)
             self._look_at_gate()
             if self._problem is not None or self._how() is not None:
@@ -375,6 +412,14 @@ class Supervisor:
             now = time.monotonic()
             self._grew = (self._grew[0], now)
         self._stood += now - began
+
+    def _waits_for_user(self) -> bool:
+        if self._link is not None and self._link.kept_until != self._kept_until:
+            self._kept_until = self._link.kept_until
+            with suppress(OSError):  # the disk may be full
+                self.folder.keep_until(self._kept_until)
+        asks = self._gate is not None and self._gate.waiting
+        return asks or self._kept_until is not None
 
     def _keep(self) -> float:
         """Let the keeper check the run's files; return the seconds until its next check.
@@ -480,6 +525,8 @@ class Supervisor:
         """
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
+            if self._link is not None and self._link.interrupt():
+                self._wait_for(targets, child, _AFTER_INTERRUPT, stop_on_kill=True)
             process_tree.send(targets, signal.SIGTERM)
             self._wait_for(targets, child, self.request.grace, stop_on_kill=True)
         left = process_tree.alive(targets | self._targets(child))
@@ -575,11 +622,12 @@ class Supervisor:
 
 def _start_words(error: OSError, request: Request) -> str:
     """Return why the CLI could not be started, for the `error` event."""
+    what = f"spawn {WORDS[request.agent].command}"
     if not is_folder(Path(request.cwd)):
-        return f"spawn gemini: the folder {request.cwd} is not there"
+        return f"{what}: the folder {request.cwd} is not there"
     if isinstance(error, FileNotFoundError):
-        return "spawn gemini ENOENT"
-    return f"spawn gemini: {reason_of(error)}"
+        return f"{what} ENOENT"
+    return f"{what}: {reason_of(error)}"
 
 
 # --- the guardian ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +83,39 @@ def written(folder: RunFolder, text: str) -> None:
     until(lambda: folder.stdout.exists() and text in folder.stdout.read_text())
 
 
+@contextmanager
+def gated(tmp_path: Path, gate: str, word: str, *steps: str, **options: Any) -> Iterator[RunFolder]:
+    """A run of the child with one of the gates beside this file; at the end, it has ended."""
+    folder = RunFolder.create(tmp_path / "runs", "run")
+    argv = (sys.executable, CHILD, *steps)
+    folder.write_request(Request(id="run", argv=argv, cwd=str(tmp_path), environ={}, **options))
+    words = [sys.executable, "-m", f"tests.agent.{gate}", str(folder.path), word]
+    with subprocess.Popen(words, cwd=ROOT, start_new_session=True):
+        yield folder
+
+
 def supervised(tmp_path: Path, answer: Path, **limits: Any) -> Exit:
     """A run that goes on until somebody at its slow gate has answered."""
-    folder = RunFolder.create(tmp_path / "runs", "run")
-    argv = (sys.executable, CHILD, f"until:{tmp_path / 'answer'}", "print:done")
-    folder.write_request(Request(id="run", argv=argv, cwd=str(tmp_path), environ={}, **limits))
-    words = ["-m", "tests.agent.slow_gate", str(folder.path), str(answer)]
-    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, start_new_session=True)
-    return ended(folder)
+    steps = (f"until:{tmp_path / 'answer'}", "print:done")
+    with gated(tmp_path, "slow_gate", str(answer), *steps, **limits) as folder:
+        return ended(folder)
+
+
+def test_no_limit_runs_while_an_agent_is_kept(tmp_path: Path) -> None:
+    limits = {"timeout": 0.4, "idle_timeout": 0.4}
+    with gated(tmp_path, "speaking_gate", "0.6", "stdin", pipe=True, **limits) as folder:
+        record = ended(folder)
+    assert (record.code, record.limit, folder.stdout.read_text()) == (0, None, "hello")
+
+
+def test_an_agent_that_is_kept_may_end_by_itself_when_the_run_is_ended(tmp_path: Path) -> None:
+    with gated(tmp_path, "speaking_gate", "3600", "stdin", pipe=True) as folder:
+        assert until(folder.kept_until) > time.time()
+        folder.abort(Abort.TERM)
+        record = ended(folder)
+    assert (record.code, record.aborted, record.killed) == (0, True, False)
+    assert folder.stdout.read_text() == "hello, stop"
+    assert folder.kept_until() is None
 
 
 def test_no_limit_runs_while_a_person_is_asked(tmp_path: Path) -> None:
