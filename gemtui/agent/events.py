@@ -86,7 +86,8 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 class ToolResult(Struct, frozen=True, kw_only=True):
     """The end of a tool call.
 
-    `output`: any JSON value; None if the stream contains no output.
+    `output`: any JSON value; None if the stream contains no output. `display`: what the call has
+    changed, as in a stored session (`resultDisplay`); None if the stream doesn't tell.
     """
 
     tool_use_id: str
@@ -94,6 +95,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     status: ResultStatus
     output: Any = None
     duration_ms: int | None = None
+    display: Mapping[str, Any] | None = None
 
 
 class ErrorSaid(Struct, frozen=True, kw_only=True):
@@ -115,6 +117,19 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     tool_use_id: str | None
     input: Mapping[str, Any]
     reason: str | None = None
+
+
+class TurnDone(Struct, frozen=True, kw_only=True):
+    """The end of the answer to a prompt, from an agent whose process takes more prompts.
+
+    `result`: the answer, or the error. `tokens`: those of this prompt. `cost`: US dollars for all
+    prompts so far, as the agent counts them; None if unknown.
+    """
+
+    status: DoneStatus
+    result: str | None = None
+    tokens: Usage | None = None
+    cost: float | None = None
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -147,6 +162,7 @@ Payload = (
     | ToolResult
     | ErrorSaid
     | PermissionRequest
+    | TurnDone
     | Done
 )
 
@@ -160,10 +176,13 @@ _TYPES: dict[type[Any], str] = {
     ToolResult: "tool_result",
     ErrorSaid: "error",
     PermissionRequest: "permission_request",
+    TurnDone: "turn_done",
     Done: "done",
 }
 _NULLED = {"output", "tools", "capabilities", "tool_use_id"}
 """Fields that are null in JSON when they are None; other fields are omitted then."""
+PARENT_CALL = "parentToolUseId"
+"""The name, in an event's metadata, of the call that started the subagent that the event is of."""
 Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)
 
@@ -208,6 +227,7 @@ if TYPE_CHECKING:
         | Event[Literal["tool_result"], ToolResult]
         | Event[Literal["error"], ErrorSaid]
         | Event[Literal["permission_request"], PermissionRequest]
+        | Event[Literal["turn_done"], TurnDone]
         | Event[Literal["done"], Done]
     )
 else:
@@ -217,6 +237,8 @@ else:
 
 def _payload(payload: Payload) -> dict[str, Any]:
     values = asdict(payload)
+    if isinstance(payload, TurnDone) and payload.tokens is not None:
+        values["tokens"] = payload.tokens.to_dict()
     if isinstance(payload, Done):
         usage: dict[str, Any] = {"toolUses": values.pop("tool_uses")}
         tokens = values.pop("tokens")

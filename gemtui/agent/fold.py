@@ -8,12 +8,14 @@ its tool calls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace as message_with
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from gemtui.agent.events import (
+    PARENT_CALL,
     AgentEvent,
     Done,
     ErrorSaid,
@@ -26,10 +28,13 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.transcript import tool_output
-from gemtui.transcript.displays import written_display
+from gemtui.transcript.displays import display_of, written_display
 from gemtui.transcript.model import (
+    Activity,
+    AgentDisplay,
     Author,
     Block,
+    Display,
     Message,
     Notice,
     NoticeLevel,
@@ -41,8 +46,8 @@ from gemtui.transcript.model import (
     Transcript,
     outline,
 )
-from gemtui.transcript.parts import pretty
-from gemtui.transcript.tools import ToolKind, kind_of, requested_change
+from gemtui.transcript.parts import pretty, string
+from gemtui.transcript.tools import ToolKind, kind_of, requested_change, target
 
 _STATUS = {
     ResultStatus.SUCCESS: ToolStatus.SUCCESS,
@@ -92,6 +97,10 @@ class Fold:
         self._messages: list[Message] = []
         self._outlines: list[Outline] = []
         self._places: dict[str, tuple[int, int]] = {}
+        self._steps: dict[str, Activity] = {}
+        """The calls of subagents, by their ids."""
+        self._parents: dict[str, str] = {}
+        """The call that started the subagent, by the id of the subagent's call."""
         self._open: _Open | None = None
         self._made = 0
         self.revision = 0
@@ -102,7 +111,10 @@ class Fold:
         """Add one of the run's events to the transcript."""
         payload = event.payload
         self.revision += 1
-        if isinstance(payload, TextDelta):
+        parent = string((event.metadata or {}).get(PARENT_CALL))
+        if parent:
+            self._step(parent, payload)
+        elif isinstance(payload, TextDelta):
             self._answer(event).deltas.append(payload.delta)
         elif isinstance(payload, TextSaid):
             self._whole(payload.content, event)
@@ -157,14 +169,7 @@ class Fold:
         self._answer(event).deltas.append(content)
 
     def _use(self, use: ToolUse, event: AgentEvent) -> None:
-        call = ToolCall(
-            id=use.tool_use_id,
-            name=use.tool_name,
-            args=use.input,
-            status=ToolStatus.RUNNING,
-            description=use.description,
-            time=_time(event),
-        )
+        call = replace(_started(use), time=_time(event))
         answer = self._answer(event)
         self._places[call.id] = (len(self._messages), len(answer.blocks))
         answer.blocks.append(call)
@@ -176,25 +181,39 @@ class Fold:
                 ToolUse(tool_name=result.tool_name, tool_use_id=result.tool_use_id, input={}), event
             )
             position = self._places[result.tool_use_id]
-        index, at = position
+        if self._open is not None and position[0] == len(self._messages):
+            self._open.answered = True
+        self._change(result.tool_use_id, lambda call: _ended(call, result, event))
+
+    def _step(self, parent: str, payload: object) -> None:
+        """Add what a subagent does to the call that started it. `parent`: this call's id."""
+        if parent not in self._places:
+            return
+        if isinstance(payload, ToolUse):
+            text = f"{payload.tool_name} {target(_started(payload))}".rstrip()
+            started = Activity(kind="tool_call", text=text, status=ToolStatus.RUNNING)
+            self._steps[payload.tool_use_id] = started
+        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._steps:
+            step_id = payload.tool_use_id
+            ended = replace(self._steps[step_id], status=_STATUS[payload.status])
+            self._steps[step_id] = ended
+        else:
+            return
+        self._parents[payload.tool_use_id] = parent
+        steps = tuple(step for id, step in self._steps.items() if self._parents[id] == parent)
+        self._change(parent, lambda call: replace(call, display=_progress(call, steps)))
+
+    def _change(self, id: str, changed: Callable[[ToolCall], ToolCall]) -> None:
+        """Replace a call by a changed one, also in a message that is complete."""
+        index, at = self._places[id]
         if self._open is not None and index == len(self._messages):
             call = self._open.blocks[at]
             assert isinstance(call, ToolCall)
-            self._open.blocks[at] = _ended(call, result, event)
-            self._open.answered = True
-        else:
-            self._replace(index, result, event)
-
-    def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """Add a result to a call whose message was closed before the result arrived.
-
-        `index`: the message's position in the transcript.
-        """
+            self._open.blocks[at] = changed(call)
+            return
         message = self._messages[index]
         blocks = tuple(
-            _ended(block, result, event)
-            if isinstance(block, ToolCall) and block.id == result.tool_use_id
-            else block
+            changed(block) if isinstance(block, ToolCall) and block.id == id else block
             for block in message.blocks
         )
         self._messages[index] = message_with(message, blocks=blocks)
@@ -237,10 +256,20 @@ class Fold:
         self._outlines.append(outline(message))
 
 
+def _started(use: ToolUse) -> ToolCall:
+    return ToolCall(
+        id=use.tool_use_id,
+        name=use.tool_name,
+        args=use.input,
+        status=ToolStatus.RUNNING,
+        description=use.description,
+    )
+
+
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
     """Return the call with its result added.
 
-    An edit's diff is derived from the call's arguments, because streams contain no diffs.
+    An edit's diff is derived from the call's arguments if the stream contains none.
     """
     output = result.output
     if output is not None and not isinstance(output, str):
@@ -253,11 +282,24 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
     if status is not ToolStatus.SUCCESS:
         return replace(call, output=None, error=output, display=None)
     kind = kind_of(call.name)
-    if kind is ToolKind.SHELL:
+    display: Display | None
+    if isinstance(call.display, AgentDisplay):
+        display = replace(call.display, state="completed", result=output)
+    elif result.display is not None:
+        display = display_of(result.display)
+    elif kind is ToolKind.SHELL:
         display = written_display(output)
     else:
         display = requested_change(kind, call.args, output)
     return replace(call, output=output, error=None, display=display)
+
+
+def _progress(call: ToolCall, steps: tuple[Activity, ...]) -> AgentDisplay:
+    """Return the display of a subagent that has done this."""
+    if isinstance(call.display, AgentDisplay):
+        return replace(call.display, activities=steps)
+    agent = string(call.args.get("subagent_type"))
+    return AgentDisplay(agent=agent, state="running", activities=steps)
 
 
 def _is_running(block: Block) -> bool:

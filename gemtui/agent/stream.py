@@ -31,6 +31,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.output import Malformed, Parsed, TurnLimit
 from gemtui.agent.run_folder import Limit
+from gemtui.agents import WORDS, Agent
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.transcript import tool_output
 from gemtui.transcript.parts import Part, mapping, string
@@ -115,6 +116,7 @@ class Stream:
     * `clock`: returns milliseconds since 1970.
     """
 
+    agent = Agent.GEMINI
     parse = staticmethod(wire.parse_line)
 
     def __init__(
@@ -338,22 +340,31 @@ class Stream:
         """Yield the error that explains why the run failed, if it did."""
         code: str | None
         if ending.problem is not None:
-            yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
+            code = self._code("STREAM_ERROR")
+            yield ErrorSaid(message=ending.problem, code=code, recoverable=False)
         elif ending.aborted or self._cut_at_turn(ending):
             return
         elif ending.limit is not None and ending.limit in _FAILURES:
-            yield ErrorSaid(message=_limit_words(ending), code=ending.limit.code, recoverable=False)
+            words = _limit_words(ending, self._program)
+            yield ErrorSaid(message=words, code=ending.limit.code, recoverable=False)
         elif self._result is not None:
             yield from self._result_error(self._result, ending)
         elif ending.code == 0:
-            message = "Gemini CLI ended without a result: the answer may be incomplete"
-            yield ErrorSaid(message=message, code="GEMINI_NO_RESULT", recoverable=True)
+            message = f"{self._program} ended without a result: the answer may be incomplete"
+            yield ErrorSaid(message=message, code=self._code("NO_RESULT"), recoverable=True)
         elif self._status(ending) is DoneStatus.ERROR:
-            reason = f"Gemini CLI exited with code {ending.code} without a result event"
+            reason = f"{self._program} exited with code {ending.code} without a result event"
             stderr = "" if signal_of(ending.code) else ending.stderr.strip()
             message = stderr or reason
-            code = "GEMINI_EXIT_ERROR"
+            code = self._code("EXIT_ERROR")
             yield ErrorSaid(message=message, code=code, recoverable=False)
+
+    @property
+    def _program(self) -> str:
+        return WORDS[self.agent].program
+
+    def _code(self, name: str) -> str:
+        return f"{self.agent.upper()}_{name}"
 
     def _result_error(self, result: wire.WireResult, ending: Ending) -> Iterator[ErrorSaid]:
         if self._status(ending) is not DoneStatus.ERROR:
@@ -430,15 +441,16 @@ class Stream:
             payload=payload,
             timestamp=self._clock() if at is None else at,
             session_id=self.session_id,
+            agent=self.agent,
             metadata=metadata,
         )
         self._said.append(made)
 
 
-def _limit_words(ending: Ending) -> str:
+def _limit_words(ending: Ending, program: str) -> str:
     if ending.limit is Limit.BUDGET:
         return ending.limit_words
     seconds = f"{ending.limit_seconds:g}s"
     if ending.limit is Limit.IDLE:
-        return f"Gemini CLI timed out: no output for {seconds}"
-    return f"Gemini CLI timed out after {seconds}"
+        return f"{program} timed out: no output for {seconds}"
+    return f"{program} timed out after {seconds}"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gemtui.transcript.diffs import hunks_of
-from gemtui.transcript.parts import Part, mapping, objects, parts_of, string
+from gemtui.transcript.claude_displays import claude_display, count
+from gemtui.transcript.parts import Part, mapping, parts_of, string
 
 _SKIPPED = (
     "agent-color",
@@ -178,8 +178,8 @@ def _tokens(usage: object) -> Part | None:
     if not isinstance(usage, dict):
         return None
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    fresh, cached, written = (_count(usage.get(name)) for name in names)
-    output = _count(usage.get("output_tokens"))
+    fresh, cached, written = (count(usage.get(name)) for name in names)
+    output = count(usage.get("output_tokens"))
     given = fresh + cached + written
     return {
         "input": given,
@@ -190,10 +190,6 @@ def _tokens(usage: object) -> Part | None:
         "total": given + output,
         "written": written,
     }
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int else 0
 
 
 # --- what the user and the tools said --------------------------------------------------------
@@ -304,7 +300,7 @@ def _reply(line: Part, block: Part) -> Part:
         "agentId": string(detail.get("agentId")) or None,
     }
     if block.get("is_error") is not True:
-        return {"functionResponse": {**reply, "resultDisplay": _display(detail)}}
+        return {"functionResponse": {**reply, "resultDisplay": claude_display(detail)}}
     code = _EXIT_CODE.match(output)
     if code is not None:
         ended = {"exitCode": int(code[1]), "resultDisplay": output[code.end() :]}
@@ -319,65 +315,6 @@ def _status(line: Part, error: str) -> str:
     if kind in _CANCELLED_KINDS or (kind and by_user) or error.startswith(_CANCELLED):
         return "cancelled"
     return "denied" if kind or _DENIED.match(error) else "error"
-
-
-def _display(result: Part) -> Part | None:
-    if isinstance(result.get("structuredPatch"), list) and isinstance(result.get("filePath"), str):
-        return _changed_file(result)
-    if isinstance(result.get("newTodos"), list):
-        return {"todos": result["newTodos"]}
-    if "agentType" in result:
-        texts = [string(part.get("text")) for part in objects(result.get("content"))]
-        return {
-            "isSubagentProgress": True,
-            "agentName": string(result.get("agentType")),
-            "state": string(result.get("status")),
-            "recentActivity": [],
-            "result": "\n".join(texts),
-        }
-    return None
-
-
-def _changed_file(result: Part) -> Part:
-    """Return the change of a file; its lines end in LF, whatever the file on disk has."""
-    path, before = result["filePath"], result.get("originalFile")
-    after = _after(result)
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    is_new = result.get("type") == "create"
-    if is_new and after is not None:
-        hunks = "".join(hunks_of("", after))
-    else:
-        hunks = "".join(map(_hunk, objects(result["structuredPatch"])))
-    return {
-        "fileDiff": f"Index: {name}\n--- {name}\n+++ {name}\n{hunks}",
-        "fileName": name,
-        "filePath": path,
-        "originalContent": "" if is_new else before,
-        "newContent": after,
-        "isNewFile": is_new,
-    }
-
-
-def _after(result: Part) -> str | None:
-    """Return the file's text after the change; None if the line does not tell."""
-    if isinstance(content := result.get("content"), str):
-        return content
-    before, old, new = map(result.get, ("originalFile", "oldString", "newString"))
-    if not isinstance(before, str) or not isinstance(old, str) or not isinstance(new, str):
-        return None
-    if old == "":
-        return new + before
-    if old not in before or result.get("userModified") is True:
-        return None
-    return before.replace(old, new, -1 if result.get("replaceAll") is True else 1)
-
-
-def _hunk(hunk: Part) -> str:
-    names = ("oldStart", "oldLines", "newStart", "newLines")
-    old, olds, new, news = (_count(hunk.get(name)) for name in names)
-    lines = hunk.get("lines")
-    texts = map(string, lines) if isinstance(lines, list) else ()
-    return "".join([f"@@ -{old},{olds} +{new},{news} @@\n", *(f"{text}\n" for text in texts)])
 
 
 # --- what the program said -------------------------------------------------------------------
