@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ntpath
 import os
+import posixpath
 import re
 import stat
 import sys
@@ -22,6 +23,7 @@ from gemtui.files import is_file, path_exists
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
+_ROOT = os.path.abspath(os.sep)  # noqa: PTH100
 
 
 PATH_ARGUMENTS = ("file_path", "absolute_path", "path", "notebook_path")
@@ -40,9 +42,11 @@ def asked_path(arguments: Mapping[str, Any]) -> str:
 def absolute(folder: str, path: str) -> str:
     """Return an absolute path for `path`, which is relative to `folder`.
 
-    The result is normalised, but links aren't followed.
+    The result is normalised, but links aren't followed. It is one of the folder's system.
     """
-    return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
+    if is_windows(folder):
+        return ntpath.normpath(ntpath.join(folder, path))
+    return "/" + posixpath.normpath(posixpath.join(folder, path)).lstrip("/")
 
 
 def within(folder: str, path: str) -> bool:
@@ -52,6 +56,8 @@ def within(folder: str, path: str) -> bool:
 
 
 def _folded(path: str) -> str:
+    if is_windows(path):
+        return path.lower().replace("\\", "/")
     return path.lower() if sys.platform == "darwin" else path
 
 
@@ -90,7 +96,7 @@ def follow(path: str) -> str:
     The last components of the path need not exist. Raises OSError where the CLI reports an error (a
     link to itself, or a folder that can't be entered), and ValueError for a NUL.
     """
-    path = absolute("/", percent_decoded(path))
+    path = absolute(_ROOT, percent_decoded(path))
     try:
         return os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):
@@ -212,14 +218,14 @@ def written_file(path: str, project: Path | None) -> Path:
 def _joined(project: str, path: str) -> str:
     if is_windows(path):
         return path
-    return ntpath.join(project, path) if is_windows(project) else os.path.join(project, path)  # noqa: PTH118
+    return ntpath.join(project, path) if is_windows(project) else posixpath.join(project, path)
 
 
 def normalised(path: str) -> str:
     """Return a path without `.`, `..` and repeated slashes; links aren't followed."""
     if path.startswith("/"):
         return absolute("/", path) if _NOT_NORMAL.search(path) else path
-    return ntpath.normpath(path) if is_windows(path) else os.path.normpath(path)
+    return ntpath.normpath(path) if is_windows(path) else posixpath.normpath(path)
 
 
 def is_verbatim(path: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.calls.paths import in_project, written_file
+from gemtui.calls.paths import absolute, in_project, within, written_file
 from gemtui.errors import GemtuiError
 from tests.rows import each_row
 
@@ -33,6 +33,25 @@ def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
 def test_a_file_on_windows_is_told_as_that(name: str, root: str) -> None:
     with pytest.raises(GemtuiError, match="is on the Windows computer"):
         written_file(name, Path(root) if root else None)
+
+
+@each_row(
+    "folder, path, whole, inside",
+    [
+        (r"C:\app", "a.py", r"C:\app\a.py", True),
+        (r"C:\app", "src/../../b.py", r"C:\b.py", False),
+        (r"C:\app", r"c:\APP\a.py", r"c:\APP\a.py", True),
+        (r"C:\app", r"C:\apple\a.py", r"C:\apple\a.py", False),
+        ("/app", "a.py", "/app/a.py", True),
+        ("/app", r"C:\a.py", "/app/C:\\a.py", True),
+        ("/", "//a/../b", "/b", True),
+    ],
+)
+def test_a_path_is_one_of_the_system_of_its_folder(
+    folder: str, path: str, whole: str, inside: bool
+) -> None:
+    assert absolute(folder, path) == whole
+    assert within(folder, whole) is inside
 
 
 def test_a_relative_path_without_a_project_is_said() -> None:

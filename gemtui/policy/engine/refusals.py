@@ -298,7 +298,7 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
         roots = [real_path(root) for root in roots]
     for root in roots:
         if within(root, target):
-            return _name_refused(os.path.relpath(target, root))
+            return _name_refused(os.path.relpath(target, root).replace(os.sep, "/"))
     return _OUTSIDE if on_disk and not _OWN.search(target) else None
 
 
