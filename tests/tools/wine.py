@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.sessions import logs, stores
-from tests.tools.bench.make_store import make_store
+from tests.tools.bench.make_store import SOURCE, make_store
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAMS = {
@@ -197,10 +197,22 @@ def install(folder: Path) -> None:
     (folder / "python" / "cp311" / "python311._pth").write_text(paths)
 
 
+def set_paths(file: Path, separator: str) -> None:
+    """Replace the paths of projects in a file of a generated store with some of Windows."""
+    times = file.stat()
+    folder = separator.join(["C:", "Users", "dev", ""]).encode()
+    file.write_bytes(file.read_bytes().replace(f"{SOURCE}/".encode(), folder))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
 def store_in(folder: Path) -> None:
-    """Make a store of sessions that were recorded on Linux and on Windows, and a policy."""
+    """Make a store of sessions that were recorded on Windows, and a policy."""
     make_store(folder, 40)
     gemini = folder / ".gemini"
+    for file in gemini.rglob("*.json*"):
+        set_paths(file, "\\\\")
+    for file in gemini.rglob(".project_root"):
+        set_paths(file, "\\")
     stores.marker(gemini, "shop", SHOP.lower())
     names = [rf"{SHOP}\src\till.ts", "src/till.ts"]
     calls = [
