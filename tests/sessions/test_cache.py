@@ -179,7 +179,7 @@ def nonsense_rows(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         for number, data in enumerate((b"\xff", b"[]", b"{}", b"null", b"[1, 2]", b'"text"')):
             path, stamp = b"/no/such/%d" % number, b"1 2 3"
-            columns = (path, b"/no/such", stamp, *(None,) * 9)
+            columns = (path, b"/no/such", 0, stamp, *(None,) * 9)
             checksum = zlib.crc32(msgspec.msgpack.encode(columns))
             sealed = zlib.crc32(data, zlib.crc32(path + stamp)).to_bytes(4, "big") + data
             row = (*columns, checksum, None, sealed)

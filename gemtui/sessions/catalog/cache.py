@@ -45,6 +45,8 @@ FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another process, which locks the file only for milliseconds."""
 _AT_ONCE = 900
+_PARTS = 17
+"""Into how many parts the files are divided, so that a change concerns only some of them."""
 _AT_FIRST = 32
 """Number of sessions in the first batch of `Cache.newest_first`; each later batch is larger."""
 _TABLES = (
@@ -54,14 +56,17 @@ _TABLES = (
     "drop table if exists listing",
     "drop table if exists answer",
     """create table summary (
-        path blob primary key, home blob, stamp blob,
+        path blob primary key, home blob, part integer, stamp blob,
         id text, kind text, time real, hidden integer, directories blob, project_hash text,
         resumable integer, has_header integer, used real, checksum integer, json blob, data blob
     )""",
+    "create index parts on summary (home, part, path, stamp)",
     "create index newest on summary (home, time desc, id desc, kind, hidden)",
     "create index ids on summary (home, id)",
     "create index folders on summary (home, directories) where directories is not null",
-    "create table listing (home blob primary key, files blob, sessions blob, json blob)",
+    """create table listing (
+        home blob, part integer, files blob, sessions blob, json blob, primary key (home, part)
+    )""",
     """create table answer (
         home blob, number integer, question blob, answer blob, primary key (home, number)
     )""",
@@ -143,7 +148,7 @@ class Cache(Generic[T]):
         self.renewed: Problem | None = None
         self.failures = 0
         self._home = os.fsencode(home)
-        self._files: bytes | None = None
+        self._files: dict[int, bytes | None] = {}
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         if self.path is not None:
@@ -185,32 +190,40 @@ class Cache(Generic[T]):
 
         `places`: all files of the store.
         """
-        if self.is_current(places):
-            return []
-        cached = set(self._all("select path, stamp from summary where home = ?"))
-        return [place for place in places if _state(place) not in cached]
-
-    def is_current(self, places: Sequence[ChatFile]) -> bool:
-        """Return whether `note_current` has noted that the cache has just these files."""
-        files = _packed(places)
-        noted = self._all("select files from listing where home = ?")
-        if files is None or noted != [(files,)]:
-            return False
-        self._files = files
-        return True
+        outdated: list[ChatFile] = []
+        for part, files in self._changed(places).items():
+            cached = self._states(part)
+            outdated += [place for place in files if _state(place) not in cached]
+        return outdated
 
     def note_current(self, places: Sequence[ChatFile]) -> bool:
         """Return whether the cache has just these files, and note it for `outdated`.
 
         `places`: all files of the store that can be read.
         """
-        cached = set(self._all("select path, stamp from summary where home = ?"))
-        if cached != _states(places):
-            return False
-        self._files = _packed(places)
-        row = (self._home, self._files, None, None)
-        self._change("insert or replace into listing values (?,?,?,?)", [row])
+        for part, files in self._changed(places).items():
+            if self._states(part) != set(map(_state, files)):
+                return False
+            self._files[part] = _packed(files)
+            row = (self._home, part, self._files[part], None, None)
+            self._change("insert or replace into listing values (?,?,?,?,?)", [row])
         return True
+
+    def _changed(self, places: Sequence[ChatFile]) -> dict[int, list[ChatFile]]:
+        """Return the files of each part that isn't as it was noted; `places`: all files."""
+        noted = dict(self._all("select part, files from listing where home = ?"))
+        changed: dict[int, list[ChatFile]] = {part: [] for part in range(_PARTS)}
+        for place in places:
+            changed[place.inode % _PARTS].append(place)
+        for part, files in list(changed.items()):
+            packed = _packed(files)
+            if packed is not None and noted.get(part) == packed:
+                self._files[part] = packed
+                del changed[part]
+        return changed
+
+    def _states(self, part: int) -> set[tuple[bytes, bytes]]:
+        return set(self._all("select path, stamp from summary where home = ? and part = ?", part))
 
     def ids_like(self, start: str) -> list[str]:
         """Return the ids that begin with `start`, by file."""
@@ -263,7 +276,7 @@ class Cache(Generic[T]):
             start, count = start + count, 2 * count
 
     def sessions(self) -> list[CachedSession]:
-        """Return the sessions of all files, newest first."""
+        """Return the sessions of all files, in an order that stays the same."""
         return self._whole("sessions", _decode_sessions, self._select_all)
 
     def texts(self) -> list[bytes]:
@@ -274,45 +287,50 @@ class Cache(Generic[T]):
         self,
         column: str,
         decode: Callable[[bytes], list[U]],
-        select: Callable[[sqlite3.Connection], list[U]],
+        select: Callable[[sqlite3.Connection, int], list[U]],
     ) -> list[U]:
-        """Return what `select` does, from one value that is stored until a file changes.
+        """Return what `select` does for all parts, from values that are stored until files change.
 
-        `column`: where the value is stored. `decode`: decodes it.
+        `column`: where the values are stored. `decode`: decodes one.
         """
         rows: list[U] = []
-        value: bytes | None = None
-        place = self._home + column.encode()
+        values: list[tuple[object, ...]] = []
+        query = f"select {column} from listing where home = ? and part = ? and files = ?"
         with self._used() as database:
             if database is not None:
-                query = f"select {column} from listing where home = ? and files = ?"
-                stored = database.execute(query, [self._home, self._files]).fetchone()
-                if stored is not None and stored[0] is not None:
-                    rows = decode(_opened(stored[0], place))
-                else:
+                for part, files in self._files.items():
+                    place = b"%b%b%d" % (self._home, column.encode(), part)
+                    stored = database.execute(query, [self._home, part, files]).fetchone()
+                    if stored is not None and stored[0] is not None:
+                        rows += decode(_opened(stored[0], place))
+                        continue
                     database.execute("begin")
-                    rows = select(database)
-                    if self._are_current(database):
-                        value = _packed(rows)
+                    selected = select(database, part)
+                    packed = _packed(selected) if self._is_noted(database, part) else None
                     database.execute("commit")
-        if value is not None:
-            update = f"update listing set {column} = ? where home = ? and files = ?"
-            self._change(update, [(_sealed(value, place), self._home, self._files)])
+                    rows += selected
+                    if packed is not None:
+                        values.append((_sealed(packed, place), self._home, part, files))
+        update = f"update listing set {column} = ? where home = ? and part = ? and files = ?"
+        self._change(update, values)
         return rows
 
-    def _are_current(self, database: sqlite3.Connection) -> bool:
-        """Return whether the rows are those of the files that were noted as current."""
-        if self._files is None:
-            return False
-        select = "select path, stamp from summary where home = ?"
-        return set(database.execute(select, [self._home])) == _states(_decode_files(self._files))
+    def _is_noted(self, database: sqlite3.Connection, part: int) -> bool:
+        """Return whether a part's rows are those of the files that were noted as current."""
+        files = self._files[part]
+        select = "select path, stamp from summary where home = ? and part = ?"
+        states = set(database.execute(select, [self._home, part]))
+        return files is not None and states == set(map(_state, _decode_files(files)))
 
-    def _select_all(self, database: sqlite3.Connection) -> list[CachedSession]:
-        return self._select(database, f"and id <> '' {_NEWEST_FIRST}")
+    def _select_all(self, database: sqlite3.Connection, part: int) -> list[CachedSession]:
+        return self._select(database, f"and part = ? and id <> '' {_IN_PART}", part)
 
-    def _select_texts(self, database: sqlite3.Connection) -> list[bytes]:
-        select = f"select path, json from summary where home = ? and id <> '' {_NEWEST_FIRST}"
-        return [_opened(json, path) for path, json in database.execute(select, [self._home])]
+    def _select_texts(self, database: sqlite3.Connection, part: int) -> list[bytes]:
+        select = (
+            f"select path, json from summary where home = ? and part = ? and id <> '' {_IN_PART}"
+        )
+        rows = database.execute(select, [self._home, part])
+        return [_opened(json, path) for path, json in rows]
 
     def _sessions(self, condition: str, *values: object) -> list[CachedSession]:
         sessions: list[CachedSession] = []
@@ -329,7 +347,7 @@ class Cache(Generic[T]):
         for *row, checksum in database.execute(select, [self._home, *values]):
             if checksum != zlib.crc32(_pack(row)):
                 raise Damaged(_DAMAGED)
-            path, _, _, id, kind, time, hidden, _, *rest = row
+            path, _, _, _, id, kind, time, hidden, _, *rest = row
             sessions.append(CachedSession(os.fsdecode(path), id, kind, time, hidden, *rest))
         return sessions
 
@@ -383,7 +401,8 @@ class Cache(Generic[T]):
             data = _packed(value)
             if data is not None:
                 path, stamp = os.fsencode(place.name), _stamp(place)
-                row = (path, self._home, stamp, *self.rows.columns(value))
+                part = place.inode % _PARTS
+                row = (path, self._home, part, stamp, *self.rows.columns(value))
                 json = _sealed(self.rows.json(value), path)
                 rows.append((*row, zlib.crc32(_pack(row)), json, _sealed(data, path + stamp)))
         self._change(f"insert or replace into summary values ({','.join('?' * _WIDTH)})", rows)
@@ -511,12 +530,14 @@ def _remove(path: Path) -> None:
 
 
 _COLUMNS = (
-    "path, home, stamp, id, kind, time, hidden, directories, project_hash, resumable, has_header, "
-    "used"
+    "path, home, part, stamp, id, kind, time, hidden, directories, project_hash, resumable, "
+    "has_header, used"
 )
 _NEWEST_FIRST = "order by time desc, id desc, path desc"
+_IN_PART = "order by +time desc, id desc, path desc"
+"""The same order, but SQLite first finds the rows of the part."""
 _SELECT = "select path, stamp, data from summary"
-_WIDTH = 15
+_WIDTH = 16
 _AFTER_ALL = "\U0010ffff"
 """A character after all others in SQLite's order."""
 _CHECKSUM = 4
@@ -531,10 +552,6 @@ _decode_directories = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 
 def _state(place: ChatFile) -> tuple[bytes, bytes]:
     return os.fsencode(place.name), _stamp(place)
-
-
-def _states(places: Iterable[ChatFile]) -> set[tuple[bytes, bytes]]:
-    return set(map(_state, places))
 
 
 def _stamp(place: ChatFile) -> bytes:

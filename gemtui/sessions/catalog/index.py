@@ -259,14 +259,13 @@ class Index:
         Files that aren't cached in their current state are read. Raises StoreUnreadable.
         """
         files = self.files()
-        if not self._cache.is_current(files):
-            outdated = self._cache.outdated(files)
-            self._read_all(self._not_cached(outdated, whole=True))
-            self._cache.keep_only(files)
-            files = [file for file in files if not self._is_denied(file)]
-            if not self._cache.note_current(files):
-                return None
-        return self._cache
+        if self._cache.note_current(files):
+            return self._cache
+        outdated = self._cache.outdated(files)
+        self._read_all(self._not_cached(outdated, whole=True))
+        self._cache.keep_only(files)
+        readable = [file for file in files if not self._is_denied(file)]
+        return self._cache if self._cache.note_current(readable) else None
 
     def _is_denied(self, file: ChatFile) -> bool:
         """Return whether a file could not be read, for a reason that may be temporary."""

@@ -134,21 +134,24 @@ class NewestSessions:
 
         The files of sessions that have several are read.
         """
-        repeated = self._cache.repeated_ids()
-        files: list[StoredFile] = []
         unread: list[ChatFile] = []
+        files = [self._stored(cached, file) for cached, file in self._single(unread)]
+        for session in self._index.sessions_in(unread):
+            files += map(StoredFile.of, (session, *session.copies))
+        return files
+
+    def _single(self, others: list[ChatFile]) -> Iterator[tuple[CachedSession, ChatFile]]:
+        """Yield the sessions that have one file; add the files of the others to `others`."""
+        repeated = self._cache.repeated_ids()
         for cached in self._cache.sessions():
             file = self._files.get(cached.name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
             if cached.id in repeated:
-                unread.append(file)
+                others.append(file)
             else:
-                files.append(self._stored(cached, file))
+                yield cached, file
         self._require_cache()
-        for session in self._index.sessions_in(unread):
-            files += map(StoredFile.of, (session, *session.copies))
-        return files
 
     def _stored(self, cached: CachedSession, file: ChatFile) -> StoredFile:
         why_hidden = ""
@@ -187,16 +190,10 @@ class NewestSessions:
 
         A session that has several files is read.
         """
-        folders, repeated = self._folders(project), self._cache.repeated_ids()
+        folders = self._folders(project)
         sessions: list[Counted] = []
         unread: list[ChatFile] = []
-        for cached in self._cache.sessions():
-            file = self._files.get(cached.name)
-            if file is None:
-                continue  # another gemtui has found it in the meantime
-            if cached.id in repeated:
-                unread.append(file)
-                continue
+        for cached, file in self._single(unread):
             is_subagent = cached.kind == SessionKind.SUBAGENT
             root = self._project_of(file, cached.project_hash)
             outside = folders is not None and root not in folders
@@ -205,7 +202,6 @@ class NewestSessions:
             id = (is_subagent and file.parent) or cached.id
             group = group_of(root, file.project_key)
             sessions.append(Counted(file.name, id, id != cached.id, root, group, cached.time))
-        self._require_cache()
         sessions += counted_sessions(self._index.sessions_in(unread), project)
         return sorted(sessions, key=attrgetter("seconds", "id", "name"), reverse=True)
 
