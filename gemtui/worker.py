@@ -9,6 +9,9 @@ program that the process runs. It is started by its path and imports little, bec
 have to start fast. Whatever happens to this process, the helper ends soon after it. A message is a
 length of eight bytes, followed by a pickled object. Both sides unpickle without validation, because
 they only talk to gemtui's own code.
+
+The connection is a socket, which is the helper's standard input; other code may print. On Windows,
+where a socket can't be that, it is handed over through the standard input.
 """
 
 from __future__ import annotations
@@ -27,6 +30,25 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from typing import NoReturn
+
+if sys.platform == "win32":
+    import _socket
+
+    def _read_some(file: int, size: int) -> bytes:
+        connection = _socket.socket(fileno=file)
+        try:
+            return connection.recv(size)
+        finally:
+            connection.detach()
+
+    def _write_some(file: int, data: memoryview) -> int:
+        connection = _socket.socket(fileno=file)
+        try:
+            return connection.send(data)
+        finally:
+            connection.detach()
+else:
+    _read_some, _write_some = os.read, os.write
 
 T = TypeVar("T")
 
@@ -55,15 +77,16 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                # Messages use the standard input in both directions: other code may print.
                 self._process = subprocess.Popen(
                     python(_PROGRAM, function, str(grace)),
                     cwd=FOLDER,
-                    stdin=theirs.fileno(),
+                    stdin=subprocess.PIPE if sys.platform == "win32" else theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
+                if sys.platform == "win32":
+                    os.write(self._stdin(), theirs.share(self._process.pid))
             except BaseException:
                 ours.close()
                 raise
@@ -120,12 +143,22 @@ class Worker:
         self._process.kill()
         self._process.wait()
         with self._lock:
-            self._socket.close()
+            self._close()
 
     def leave(self) -> None:
         """Close the connection, and let the process continue without this one."""
-        self._socket.close()
+        self._close()
         self._process.returncode = 0  # prevents a warning that the process is still running
+
+    def _stdin(self) -> int:
+        assert self._process.stdin is not None
+        file: int = self._process.stdin.fileno()
+        return file
+
+    def _close(self) -> None:
+        self._socket.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
 
 def with_answers(workers: Iterable[Worker], seconds: float) -> list[Worker]:
@@ -143,15 +176,21 @@ def with_answers(workers: Iterable[Worker], seconds: float) -> list[Worker]:
 
 
 class Parent:
-    """The process that has started this one, as the function of a `Worker` sees it."""
+    """The process that has started this one, as the function of a `Worker` sees it.
+
+    `file`: the connection to it.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
 
     def send(self, message: object) -> None:
         """Send a message. Raises OSError if the parent process has ended."""
-        _send(0, message, None)
+        _send(self._file, message, None)
 
     def receive(self) -> Any:
         """Return the next message. Raises OSError if there are no more."""
-        return _receive(0, None)
+        return _receive(self._file, None)
 
     def answer(self, work: Callable[[Any], object]) -> NoReturn:
         """Answer each message with `work(message)`. Raises OSError when there are no more."""
@@ -219,7 +258,7 @@ def _send(file: int, message: object, until: float | None) -> None:
     left = memoryview(len(data).to_bytes(_LENGTH, "big") + data)
     while left:
         try:
-            left = left[os.write(file, left) :]
+            left = left[_write_some(file, left) :]
         except BlockingIOError:
             _wait(file, True, until)
 
@@ -236,7 +275,7 @@ def _read(file: int, size: int, until: float | None) -> bytes:
     data = bytearray()
     while len(data) < size:
         try:
-            part = os.read(file, min(size - len(data), _PART))
+            part = _read_some(file, min(size - len(data), _PART))
         except BlockingIOError:
             _wait(file, False, until)
             continue
@@ -264,19 +303,24 @@ def _wait(file: int, writes: bool, until: float | None) -> None:
 
 
 def _main(function: str, grace: float) -> None:
+    file = 0
+    if sys.platform == "win32":
+        file = _socket.socket(0, 0, 0, os.read(0, _PART)).detach()
     if grace < inf:
         start_new_thread(_end_with_parent, (grace,))
     sys.path.append(os.path.dirname(os.path.dirname(_PROGRAM)))  # noqa: PTH120
     module, name = function.split(":")
     try:
-        getattr(import_module(module), name)(Parent())
+        getattr(import_module(module), name)(Parent(file))
     finally:
         os._exit(0)
 
 
 def _end_with_parent(grace: float) -> None:
     """Exit this process when its parent closes the connection or ends."""
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        os.read(0, 1)
+    else:
         poll = select.poll()
         poll.register(0, select.POLLHUP)
         poll.poll()

@@ -126,12 +126,12 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds gemtui's modules where they are."""
+    """Finds gemtui's modules where they are, except one side of the connection to helpers."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name.partition(".")[0] != "gemtui":
+        if name.partition(".")[0] != "gemtui" or name == "gemtui.worker":
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
