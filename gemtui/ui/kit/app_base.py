@@ -209,7 +209,6 @@ class OrdersKeys(App[None]):
         self._popped = 0.0
         self._acted = 0.0
         """When a key last took effect."""
-        self._told_to_wait = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
 
@@ -389,10 +388,7 @@ class OrdersKeys(App[None]):
         return time - screen.quiet_since < QUIET
 
     def _act_too_early(self, event: events.Key | events.Paste) -> None:
-        """Say that a key doesn't act; text goes into the field where the user was typing."""
-        if event.time - self._told_to_wait > self.NOTIFICATION_TIMEOUT:
-            self._told_to_wait = event.time
-            self.notify(_TOO_EARLY, timeout=self.NOTIFICATION_TIMEOUT, markup=False)
+        """Let a key do nothing, but put text into the field where the user was typing."""
         field = self.screen_stack[-2].focused
         if field is not None and _is_text_for(field, event):
             field._forward_event(event)
@@ -421,6 +417,7 @@ class AppBase(OrdersKeys):
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
         self.signs_changed: Signal[None] = Signal(self, "signs changed")
         self._named, self._title = False, ""
+        self._told_to_wait = 0.0
         self._news: Notification | None = None
         self._ringer = Ringer(self._sound, self.set_timer)
         self.drafts: dict[Hashable, FieldValues] = {}
@@ -500,6 +497,12 @@ class AppBase(OrdersKeys):
             self._is_seen()
             self._end_message()
         await super()._act(event)
+
+    def _act_too_early(self, event: events.Key | events.Paste) -> None:
+        super()._act_too_early(event)
+        if event.time - self._told_to_wait > self.NOTIFICATION_TIMEOUT:
+            self._told_to_wait = event.time
+            self.show_message(_TOO_EARLY)
 
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
