@@ -25,7 +25,6 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agents import Agent
-from gemtui.jsonin import loads
 from gemtui.transcript.claude_displays import claude_display, count
 from gemtui.transcript.parts import Part, mapping, objects, parts_of, string
 from gemtui.transcript.tools import UNKNOWN_TOOL
@@ -49,7 +48,6 @@ class ClaudeStream(Stream):
     """Converts one run's output to events, line by line; call `finish` at the end."""
 
     agent = Agent.CLAUDE
-    parse = staticmethod(loads)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gemtui.agents import Agent
 from gemtui.calls import javascript, paths
 from gemtui.calls.edits import EditOutcome, block, edited
 from gemtui.errors import reason_of
@@ -63,13 +64,14 @@ class CallContext:
 
     `project`: the run's absolute folder. `model`: the run's model; None if unknown. `plans`: the
     folder for plans if the run is in plan mode; otherwise None. `corrects`: whether another model
-    may change what is written (`tools.disableLLMCorrection: false`).
+    may change what is written (`tools.disableLLMCorrection: false`). `agent`: whose call it is.
     """
 
     project: Path
     model: str | None = None
     plans: Path | None = None
     corrects: bool = False
+    agent: Agent = Agent.GEMINI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ def unwritable(effect: Effect, wanted: str) -> str | None:
             "text, so this text can't be written exactly: choose another model, or edit the file "
             "yourself"
         )
-    return "Gemini CLI would write different text"
+    return "the tool would write different text"
 
 
 def _plain(text: str) -> str:

@@ -28,8 +28,8 @@ from gemtui.calls.effect import (
     CallContext,
     Effect,
     EffectKind,
-    effect,
 )
+from gemtui.calls.effects import effect_of
 from gemtui.calls.git_repository import why_not_searched
 from gemtui.calls.later_files import agents_that_start, is_program, starts_it
 from gemtui.calls.setting_effects import BROWSER_AGENT, lets_model_correct
@@ -166,7 +166,7 @@ class CallPolicy:
         A plan is written without approval, so that has no effect.
         """
         plans = self.mode is ApprovalMode.PLAN and tool in (WRITE, EDIT)
-        return None if plans else effect(tool, arguments, context)
+        return None if plans else effect_of(tool, arguments, context)
 
     def _names(self, call: Call, path: str) -> bool:
         """Return whether a call's arguments name the file that it writes, and not a link to it."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, EffectKind, effect, unwritable
+from gemtui.calls.effect import CallContext, Effect, EffectKind, unwritable
+from gemtui.calls.effects import effect_of
 from gemtui.calls.later_files import describe_settings_change
 from gemtui.calls.paths import asked_path
 from gemtui.calls.shell.dangers import Danger, dangers
@@ -148,7 +149,7 @@ def proposal_of(
     disk.
     """
     tool, args = request.tool_name, request.requested if arguments is None else arguments
-    does = effect(tool, args, request.context or CallContext(project=cwd))
+    does = effect_of(tool, args, request.context or CallContext(project=cwd))
     fails = () if does.fails is None else (f"the tool would fail: {does.fails}",)
     if does.kind is EffectKind.FILE and does.path is not None:
         return _file(does, args, cwd, fails)
@@ -187,11 +188,12 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ..
     """Return how a call that writes a file is shown. `fails`: remarks about its failure."""
     assert does.path is not None
     before, after = does.before, does.after
-    text, edited_from = str(args[_NEW_TEXT[kind_of(does.tool)]]), None
+    kind = kind_of(does.tool)
+    text, edited_from = str(args[_NEW_TEXT[kind]]), None
     ends: tuple[str, ...] = ()
     remarks = [*_about_place(does, args, cwd), *does.remarks, *fails]
     if after is None:  # unknown, so the call's own texts are shown
-        old = args.get("old_string") if does.tool == EDIT else None
+        old = args.get("old_string") if kind is ToolKind.EDIT else None
         diff = rebuilt_diff(does.path, old=old, new=text, is_new=False)
     else:
         ends = tuple(line_end_changes(before, after))
@@ -202,10 +204,10 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ..
             diff = content_diff(does.path, old_lines, new_lines)
         if after == before:
             remarks.append("nothing would change")
-        if does.tool == EDIT and before is not None:
+        if kind is ToolKind.EDIT and before is not None:
             whole = before.replace("\r\n", "\n")
             edited_from = whole if len(whole) <= _MOST_EDITED else None
-        if edited_from is not None or does.tool == WRITE:
+        if edited_from is not None or kind is ToolKind.WRITE:
             text = after.replace("\r\n", "\n")
     return Proposal(
         effect=does,
