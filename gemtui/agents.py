@@ -43,12 +43,13 @@ WORDS: Mapping[Agent, Words] = {
 
 
 class Can(Flag):
-    """Actions on an agent's sessions that gemtui may support, besides reading them."""
+    """What gemtui may support, besides reading an agent's sessions: actions on them, and `RUN`."""
 
     RESUME = auto()
     FORK = auto()
     DELETE = auto()
     RESTORE = auto()
+    RUN = auto()
 
 
 CAN: Mapping[Agent, Can] = {
@@ -56,6 +57,8 @@ CAN: Mapping[Agent, Can] = {
     Agent.QWEN: Can(0),
     Agent.CLAUDE: Can(0),
 }
+RUNNABLE = tuple(agent for agent in Agent if Can.RUN in CAN[agent])
+"""The agents that gemtui runs."""
 _WHATS = {
     Can.RESUME: "continued",
     Can.FORK: "forked",

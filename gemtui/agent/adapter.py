@@ -21,7 +21,6 @@ from gemtui.agent.detect import (
     Capabilities,
     Detected,
 )
-from gemtui.agent.driver import Driver
 from gemtui.agent.drivers import driver_of
 from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.options import AgentOptions
@@ -49,9 +48,10 @@ GeminiRun = AgentRun
 
 
 class UnguardedAdapter:
-    """Runs an agent, with a separate process tree and folder for each run.
+    """Runs the agent that a run's options name, with a process tree and a folder for each run.
 
-    `cli`: the program; None means the one found on this machine. `runs`: the folder that contains
+    What it says without options is about Gemini CLI, unless another agent is named. `cli`: the
+    program; None means the one found on this machine. `runs`: the folder that contains
     the runs' folders; None means gemtui's own. `guard`: protects files during runs; None leaves
     them unprotected, except in subclasses that have a guard of their own.
     """
@@ -72,11 +72,6 @@ class UnguardedAdapter:
         self._environ = environ
         self._guard = guard or self._guard
 
-    @property
-    def driver(self) -> Driver:
-        """What is the agent's own."""
-        return driver_of(self.agent)
-
     async def is_available(self) -> bool:
         """Return whether a CLI is installed and answers `--version`. Never raises.
 
@@ -86,7 +81,7 @@ class UnguardedAdapter:
 
     def _answers(self) -> bool:
         try:
-            return self.driver.version(self.cli(), self._environ) is not None
+            return driver_of(self.agent).version(self.cli(), self._environ) is not None
         except CliNotFound:
             return False
 
@@ -94,43 +89,51 @@ class UnguardedAdapter:
         """Return the program a run starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
-        program = self.driver.find(self._environ)
+        driver = driver_of(self.agent)
+        program = driver.find(self._environ)
         if program is None:
-            raise CliNotFound(self.driver.not_found)
+            raise CliNotFound(driver.not_found)
         return program.path
 
-    def detect(self) -> Detected:
-        """Return the CLI, its version and its flags. May take seconds. Never raises."""
-        return self.driver.detect(self._environ, self._cli)
+    def detect(self, agent: Agent = Agent.GEMINI) -> Detected:
+        """Return an agent's CLI, its version and its flags. May take seconds. Never raises."""
+        return driver_of(agent).detect(self._environ, self._cli)
 
-    def machine(self, cwd: Path | None = None) -> Machine:
+    def machine(self, cwd: Path | None = None, agent: Agent = Agent.GEMINI) -> Machine:
         """Return everything a command in `cwd` depends on, apart from the options.
 
         May take seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
-        detected = self.detect()
-        return self._machine(detected.program(), detected.capabilities, detected.version, cwd)
+        found = self.detect(agent)
+        return self._machine(agent, found.program(), found.capabilities, found.version, cwd)
 
-    def planned_machine(self, cwd: Path | None = None) -> tuple[Machine, str]:
+    def planned_machine(
+        self, cwd: Path | None = None, agent: Agent = Agent.GEMINI
+    ) -> tuple[Machine, str]:
         """Return what a command in `cwd` depends on, and a note if no CLI is usable.
 
         Without a usable CLI, the newest known version is assumed; with one, the note is "". May
         take seconds, because it runs the CLI.
         """
-        driver, agent = self.driver, WORDS[self.agent]
+        driver, words = driver_of(agent), WORDS[agent]
         try:
-            return self.machine(cwd), ""
+            return self.machine(cwd, agent), ""
         except CliNotFound as error:
             missing = str(error) == driver.not_found
-            why = f"no {agent.program} is installed" if missing else str(error)
+            why = f"no {words.program} is installed" if missing else str(error)
             note = f"{why}: these options are for version {driver.newest_version}"
-            cli = Path(agent.command)
-            return self._machine(cli, driver.newest, driver.newest_version, cwd), note
+            cli = Path(words.command)
+            return self._machine(agent, cli, driver.newest, driver.newest_version, cwd), note
 
     def _machine(
-        self, cli: Path, capabilities: Capabilities, version: str | None, cwd: Path | None
+        self,
+        agent: Agent,
+        cli: Path,
+        capabilities: Capabilities,
+        version: str | None,
+        cwd: Path | None,
     ) -> Machine:
-        return self.driver.machine(
+        return driver_of(agent).machine(
             cli,
             capabilities,
             version,
@@ -141,7 +144,8 @@ class UnguardedAdapter:
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
         """Return the command that `start` would run. Raises CliNotFound, OptionError."""
-        return self._command(prompt, options, self.machine(options.cwd), id or str(uuid.uuid4()))
+        machine = self.machine(options.cwd, options.agent)
+        return self._command(prompt, options, machine, id or str(uuid.uuid4()))
 
     def _command(
         self,
@@ -153,7 +157,7 @@ class UnguardedAdapter:
     ) -> Command:
         session_id = session_id or str(uuid.uuid4())
         folder = self.runs / id
-        command = self.driver.command(
+        command = driver_of(options.agent).command(
             prompt, options, machine, folder=folder, session_id=session_id
         )
         require_text(prompt, command, options.cwd or current_folder())
@@ -181,7 +185,7 @@ class UnguardedAdapter:
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
         if options.worktree:
             raise OptionError("worktree: not supported by this adapter; use gemtui.GeminiAdapter")
-        machine = self.machine(options.cwd)
+        machine = self.machine(options.cwd, options.agent)
         if ready is not None:
             planned = ready.waiting.request
             request, files = self._plan(
@@ -256,7 +260,7 @@ class UnguardedAdapter:
         )
         return {
             **alone,
-            "agent": self.agent,
+            "agent": options.agent,
             "prompt": prompt[:2000],
             "model": options.model,
             "policies": [str(path) for path in options.policies],
@@ -337,7 +341,7 @@ class UnguardedAdapter:
         try:
             run = await self.begin(prompt, options)
         except (CliNotFound, WorktreeError, OSError) as error:
-            for event in unstarted(error, options, self.agent):
+            for event in unstarted(error, options):
                 yield event
             return
         late: list[ApprovalRequest] = []
@@ -383,9 +387,7 @@ def _end(starting: Future[AgentRun]) -> None:
         run.reap()
 
 
-def unstarted(
-    error: Exception, options: AgentOptions, agent: Agent = Agent.GEMINI
-) -> list[AgentEvent]:
+def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     """Return the events for a run that couldn't start: `init`, `error` and `done`."""
     request = Request(
         id="",
@@ -394,7 +396,7 @@ def unstarted(
         environ=options.environment,
         about={"model": options.model, "resume": options.resume},
     )
-    stream = driver_of(agent).stream(request, is_known)
+    stream = driver_of(options.agent).stream(request, is_known)
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 

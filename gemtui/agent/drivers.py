@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from gemtui.agent.driver import Driver
@@ -14,3 +15,12 @@ _DRIVERS: Mapping[Agent, Callable[[], Driver]] = {Agent.GEMINI: GeminiDriver}
 def driver_of(agent: Agent) -> Driver:
     """Return the driver of an agent; Gemini CLI's if gemtui can't run it."""
     return _DRIVERS.get(agent, GeminiDriver)()
+
+
+def agents_to_choose(environ: Mapping[str, str] = os.environ) -> tuple[Agent, ...]:
+    """Return the agents for a run: Gemini CLI, and the others that are installed."""
+    return tuple(
+        agent
+        for agent in _DRIVERS
+        if agent is Agent.GEMINI or driver_of(agent).find(environ) is not None
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
 from functools import cache
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from gemtui.agent.approval import Approve, Away
+from gemtui.agents import RUNNABLE, WORDS, Agent
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
@@ -86,6 +87,7 @@ class RunOption:
     * `kept`: where the value is saved.
     * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that the
       user hasn't trusted. `danger`: a description of such a value.
+    * `agents`: the agents that have the option.
     * `name`: the field's name. `kind`, `default`, `values`: given by the kinds of options below.
     """
 
@@ -104,6 +106,7 @@ class RunOption:
     kept: Kept = Kept.FOLDER
     dangerous: Callable[[Any], bool] = _never
     danger: str = ""
+    agents: Container[Agent] = (Agent.GEMINI,)
     name: str = ""
     kind: ClassVar[OptionKind] = OptionKind.OBJECT
     default: ClassVar[Any] = None
@@ -221,6 +224,21 @@ class AwayOption(_Field[Away | str, Away]):
             return Away(value)
         except ValueError:
             raise OptionError(f"away must be one of {', '.join(Away)}, not {value!r}") from None
+
+
+class AgentOption(_Field[Agent | str, Agent]):
+    """An option that says which agent runs."""
+
+    kind = OptionKind.CHOICE
+    types = (str,)
+    values = RUNNABLE
+    default = Agent.GEMINI
+
+    def kept_as(self, value: Agent | str) -> Agent:
+        """Return the agent with this name."""
+        if value not in RUNNABLE:
+            raise OptionError(f"agent must be one of {', '.join(RUNNABLE)}, not {value!r}")
+        return Agent(value)
 
 
 class PathOption(_Field[AnyPath | None, Path | None]):
@@ -343,6 +361,15 @@ class AgentOptions:
     once; if it raises an exception, the call is denied.
     """
 
+    agent: AgentOption = AgentOption(
+        help="The agent that runs.",
+        flags=("--agent",),
+        label="Agent",
+        hint="the agent that gets the prompt",
+        choices={agent: WORDS[agent].program for agent in RUNNABLE},
+        brief="{}",
+        agents=RUNNABLE,
+    )
     model: TextOption = TextOption(
         help="Model, as Gemini CLI names it: auto, pro, flash, ...",
         flags=("-m", "--model"),
@@ -350,6 +377,7 @@ class AgentOptions:
         label="Model",
         hint="auto, pro, flash, or a full name",
         empty="Gemini CLI's own choice",
+        agents=RUNNABLE,
     )
     cwd: PathOption = PathOption(
         help="Work in DIR.",
@@ -358,6 +386,7 @@ class AgentOptions:
         label="Folder",
         hint="working folder",
         kept=Kept.NOWHERE,
+        agents=RUNNABLE,
     )
     include_directories: PathsOption = PathsOption(
         help="Another folder that tools may use; repeatable.",
@@ -368,6 +397,7 @@ class AgentOptions:
         empty="only the working folder",
         brief="{}",
         unit="more folder",
+        agents=RUNNABLE,
     )
     worktree: SwitchOption = SwitchOption(
         help="Work in a new git worktree outside the repository, on its own branch.",
@@ -376,6 +406,7 @@ class AgentOptions:
         hint="your files are not changed; /worktrees lists them and applies changes",
         tick="in a new git worktree",
         brief="worktree",
+        agents=RUNNABLE,
     )
     resume: TextOption = TextOption(
         help="Continue this session: an ID as for `gemtui show`; `latest` is the one updated last.",
@@ -385,6 +416,7 @@ class AgentOptions:
         hint="full id of the session to continue, or latest",
         empty="new session",
         kept=Kept.NOWHERE,
+        agents=RUNNABLE,
     )
     approval_mode: ModeOption = ModeOption(
         help="What tools may do without asking; plan: read only; yolo: everything.",
@@ -413,6 +445,7 @@ class AgentOptions:
         hint="requires gemtui's extension; deny rules still apply; less reliable for MCP tools",
         tick="before each call that needs approval",
         brief="asks me",
+        agents=RUNNABLE,
     )
     away: AwayOption = AwayOption(
         help="How to handle an approval request while nobody is there to answer it.",
@@ -425,6 +458,7 @@ class AgentOptions:
         },
         needs="ask",
         brief="denies requests while I'm away",
+        agents=RUNNABLE,
     )
     permissions: LevelsOption = LevelsOption(
         help="What groups of tools may do.",
@@ -535,6 +569,7 @@ class AgentOptions:
         empty="no limit",
         brief="{}",
         unit="turn",
+        agents=RUNNABLE,
     )
     timeout: SecondsOption = SecondsOption(
         help="Stop the run after this time: seconds, or a value such as 90s, 10m or 2h.",
@@ -545,6 +580,7 @@ class AgentOptions:
         hint="the run is stopped after this time: seconds, or 90s, 10m, 2h",
         empty="no limit",
         brief="timeout {}",
+        agents=RUNNABLE,
     )
     idle_timeout: SecondsOption = SecondsOption(
         help=(
@@ -558,6 +594,7 @@ class AgentOptions:
         hint="the run is stopped after this long without output: seconds, or 90s, 10m",
         empty="no limit",
         brief="silence {}",
+        agents=RUNNABLE,
     )
     budget: DollarsOption = DollarsOption(
         help="Once the run has cost USD dollars, stop it before its next model call.",
@@ -584,7 +621,9 @@ class AgentOptions:
     extensions: NamesOption = NamesOption(help="The extensions to enable.", kept=Kept.QUEUE)
     mcp_servers: NamesOption = NamesOption(help="The MCP servers to enable.", kept=Kept.QUEUE)
     environment: VariablesOption = VariablesOption(
-        help="Environment variables to add to the process.", kept=Kept.NOWHERE
+        help="Environment variables to add to the process.",
+        kept=Kept.NOWHERE,
+        agents=RUNNABLE,
     )
     prompt_in_argv: SwitchOption = SwitchOption(
         help=(
@@ -593,10 +632,14 @@ class AgentOptions:
         kept=Kept.QUEUE,
     )
     approve: CallbackOption = CallbackOption(
-        help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE
+        help="A function that is asked for approval before tool calls.",
+        kept=Kept.NOWHERE,
+        agents=RUNNABLE,
     )
     abort: EventOption = EventOption(
-        help="An event that aborts the run when it is set.", kept=Kept.NOWHERE
+        help="An event that aborts the run when it is set.",
+        kept=Kept.NOWHERE,
+        agents=RUNNABLE,
     )
 
     def __post_init__(self) -> None:
@@ -638,6 +681,9 @@ class AgentOptions:
             value = getattr(self, option.name)
             if value is not None:
                 option.check(value)
+            if value != option.default and self.agent not in option.agents:
+                what = f"{WORDS[self.agent].program} has no such option in gemtui"
+                raise _wrong(option.name, what, ": ")
         if self.cwd is not None and not is_folder(self.cwd):
             raise _wrong("cwd", f"{self.cwd} is not a folder", ": ")
         for path in self.include_directories:

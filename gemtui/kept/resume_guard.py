@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from gemtui.agent import process_tree
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agents import Agent
 from gemtui.errors import reason_of
 from gemtui.files import changed_at, size_of
 from gemtui.kept import run_copies
@@ -203,7 +204,7 @@ class ResumeGuard:
         """
         settle_abandoned(folder.path.parent)
         resumed = string(request.about.get("resume"))
-        if resumed:
+        if resumed and request.agent is Agent.GEMINI:
             home = gemini_home({**environ, **request.environ})
             run_copies.keep_before(folder, home, resumed)
 

@@ -1,4 +1,4 @@
-"""The Gemini CLI adapter that protects resumed sessions and asks for approval."""
+"""The adapter that protects resumed sessions and asks for approval."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.process_tree import this_process
 from gemtui.agent.ready import ReadyCli
 from gemtui.agent.run_folder import About, Request, RunFolder, Waiting
+from gemtui.agents import Agent
 from gemtui.errors import ConfigError, GemtuiError, OptionError, message_of
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
@@ -35,11 +36,12 @@ from gemtui.sessions.catalog.selection import LATEST
 
 
 class GeminiAdapter(adapter.UnguardedAdapter):
-    """Runs Gemini CLI, and protects the sessions that its runs resume.
+    """Runs Gemini CLI, or the agent that a run's options name.
 
-    A session is copied before a run resumes it, and watched during the run. If a run's options say
-    so, the user is asked to approve its tool calls. `cli`: the program; None means the one found on
-    this machine. `runs`: the folder that contains all runs' folders; None means gemtui's own.
+    A session of Gemini CLI is copied before a run resumes it, and watched during the run. If a
+    run's options say so, the user is asked to approve its tool calls. `cli`: the program; None
+    means the one found on this machine. `runs`: the folder that contains all runs' folders; None
+    means gemtui's own.
     """
 
     _guard = ResumeGuard()
@@ -82,7 +84,8 @@ class GeminiAdapter(adapter.UnguardedAdapter):
         same errors as `start`.
         """
         options = self._with_session(options)
-        if not can_wait(options, self.detect().version, self._environ):
+        waits = options.agent is Agent.GEMINI
+        if not waits or not can_wait(options, self.detect().version, self._environ):
             return None
         self._check(options)
         machine = self.machine(options.cwd)
@@ -105,7 +108,7 @@ class GeminiAdapter(adapter.UnguardedAdapter):
 
         Gemini CLI would take the session that was started last, and no backup would be made of it.
         """
-        if options.resume != LATEST:
+        if options.resume != LATEST or options.agent is not Agent.GEMINI:
             return options
         home = gemini_home({**self._environ, **options.environment})
         with closing(Index(home, cache=cache_dir())) as index:
@@ -116,9 +119,10 @@ class GeminiAdapter(adapter.UnguardedAdapter):
 
     def _check(self, options: AgentOptions) -> None:
         """Raise an error if a run with these options can't be started."""
-        if options.resume is not None:
+        gemini = options.agent is Agent.GEMINI
+        if options.resume is not None and gemini:
             require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
-        if options.asks:
+        if options.asks and gemini:
             found = self.detect()
             found.program()
             check_gate(options, self._environ, version=found.version)
@@ -141,6 +145,8 @@ class GeminiAdapter(adapter.UnguardedAdapter):
         if about.get("ask"):
             about["answer_within"] = _answer_within()
         request = replace(request, about=about)
+        if request.agent is not Agent.GEMINI:
+            return request
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
             return replace(request, about={**about, "hidden": hidden})

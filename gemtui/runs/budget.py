@@ -20,6 +20,7 @@ from gemtui.agent.detect import ALIASES
 from gemtui.agent.options import AgentOptions, dollars_text
 from gemtui.agent.output import NewEvents, TurnWatch
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agents import WORDS, Agent
 from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError, message_of
 from gemtui.kept.run_copies import session_files
 from gemtui.paths import cache_dir, config_file, gemini_home
@@ -66,6 +67,9 @@ def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str,
     """
     if options.budget is None and day is None:
         return
+    if options.agent is not Agent.GEMINI:
+        program = WORDS[options.agent].program
+        raise _refused(f"gemtui can't limit what {program} costs: run it without a budget")
     try:
         prices = load_prices()
     except ConfigError as error:

@@ -80,11 +80,8 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     from gemtui.runs.gate.gemini_gate import GeminiGate
 
     budget = budget_of(folder, request)
-    return (
-        GeminiGate(folder, request)
-        if budget is None
-        else GeminiGate(folder, request, may_prompt=budget.may_prompt)
-    )
+    more = {} if budget is None else {"may_prompt": budget.may_prompt}
+    return GeminiGate(folder, request, **more)
 
 
 def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from textual.worker import WorkerCancelled
 
 from gemtui.agent import folder_options
+from gemtui.agent.drivers import agents_to_choose
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.errors import reason_of
@@ -333,7 +334,9 @@ async def _choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions 
     policies = await asyncio.to_thread(store.list_policies)
     kept = await _remembered_options(app, folder) is not None
     ours = [file for file in policies if file.origin is store.Origin.OURS]
-    chosen = await app.push_screen_wait(OptionsScreen(options, ours, remembers=kept))
+    agents = dict.fromkeys([*await asyncio.to_thread(agents_to_choose), options.agent])
+    screen = OptionsScreen(options, ours, tuple(agents), remembers=kept)
+    chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return None
     with app.reporting("The options remembered for this folder could not be changed"):

@@ -26,6 +26,7 @@ from gemtui.agent.options import (
     seconds_text,
     with_values,
 )
+from gemtui.agents import WORDS, Agent
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
@@ -57,18 +58,27 @@ class ChosenOptions(NamedTuple):
 class OptionsScreen(FormScreen[ChosenOptions]):
     """A dialog that returns the chosen options, or None.
 
-    `policies`: the policy files to choose from. `remembers`: whether options are already remembered
-    for the folder.
+    `policies`: the policy files to choose from. `agents`: the agents to choose from. `remembers`:
+    whether options are already remembered for the folder.
     """
 
     BINDINGS = bindings(Where.OPTIONS)
     AUTO_FOCUS = "Input"
 
     def __init__(
-        self, options: AgentOptions, policies: Sequence[PolicyFile] = (), *, remembers: bool = False
+        self,
+        options: AgentOptions,
+        policies: Sequence[PolicyFile] = (),
+        agents: Sequence[Agent] = (Agent.GEMINI,),
+        *,
+        remembers: bool = False,
     ) -> None:
         super().__init__()
         self._options, self._remembers = options, remembers
+        self._agents = {str(agent): WORDS[agent].program for agent in agents}
+        self._offered = {**_OPTIONS}
+        if len(agents) == 1:
+            del self._offered["agent"]
         self._texts = texts_of(options)
         self._policies = {
             AS_IT_IS: _OPTIONS["policies"].empty,
@@ -84,7 +94,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             with VerticalScroll(id="option-fields", can_focus=False):
                 with VerticalScroll(id="told-before"):
                     yield Static(id="told-lines")
-                for title, options in groupby(_OPTIONS.values(), lambda each: each.group):
+                for title, options in groupby(self._offered.values(), lambda each: each.group):
                     if title:
                         yield Static(title, classes="group")
                     for option in options:
@@ -104,7 +114,8 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         if option.kind is OptionKind.SWITCH:
             return Tick(option.tick, value, id=name)
         if option.kind is OptionKind.CHOICE:
-            return Select(option.choices, value=str(value or AS_IT_IS), id=name)
+            choices = self._agents if name == "agent" else option.choices
+            return Select(choices, value=str(value or AS_IT_IS), id=name)
         if name == "policies":
             return Select(self._policies, value=_paths(value), id=name)
         tools = option.kind is OptionKind.NAMES
@@ -120,10 +131,12 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self._tell_before()
 
     @on(Tick.Changed)
+    @on(Select.Changed, "#agent")
     def _say_needs(self) -> None:
-        for option in _OPTIONS.values():
-            if option.needs:
-                self.query_one(f"#{option.name}").disabled = not self._ticked(option.needs)
+        agent = self._agent()
+        for option in self._offered.values():
+            lacks = bool(option.needs) and not self._ticked(option.needs)
+            self.query_one(f"#{option.name}").disabled = lacks or agent not in option.agents
 
     # --- what runs without asking --------------------------------------------------------------
 
@@ -187,13 +200,19 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             self.dismiss(ChosenOptions(options, self._ticked(_REMEMBER)))
 
     def _wanted(self) -> AgentOptions:
+        agent = self._agent()
         chosen: dict[str, Any] = {"policies": self._chosen_policies()}
-        for name, option in _OPTIONS.items():
+        for name, option in self._offered.items():
             if option.kind is OptionKind.SWITCH:
                 chosen[name] = self._ticked(name)
             elif option.kind is OptionKind.CHOICE:
                 chosen[name] = self._chosen(name) or None
-        texts = {name: self.query_one(f"#{name}", Input).value for name in self._texts}
+        lacking = [name for name, option in self._offered.items() if agent not in option.agents]
+        chosen |= {name: _OPTIONS[name].default for name in lacking}
+        texts = {
+            name: "" if name in lacking else self.query_one(f"#{name}", Input).value
+            for name in self._texts
+        }
         return options_from_texts(texts, with_values(self._options, chosen))
 
     def _chosen_policies(self) -> tuple[Path, ...]:
@@ -201,6 +220,10 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         if chosen == _paths(self._options.policies):
             return self._options.policies
         return (Path(chosen),) if chosen else ()
+
+    def _agent(self) -> Agent:
+        chosen = self._chosen("agent") if "agent" in self._offered else self._options.agent
+        return Agent(chosen)
 
     def _chosen(self, name: str) -> str:
         return str(self.query_one(f"#{name}", Select).value)
