@@ -60,6 +60,9 @@ class Config(Struct, frozen=True, kw_only=True):
     plain: Annotated[
         bool, "Make gemtui a conversation by lines, gemtui chat: for screen readers."
     ] = False
+    links: Annotated[
+        bool, "Make paths and addresses of gemtui's own links, in terminals known to show links."
+    ] = True
     mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
     scope: Annotated[
         Scope, "Sessions shown at the first start in a folder: its project's, or all."

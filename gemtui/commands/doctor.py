@@ -111,6 +111,10 @@ class Section(Struct, kw_only=True):
     remarks: list[str] = field(default_factory=list)
 
 
+_PLACES = ("home", "folder", "link", "path")
+"""The values of sections that are paths."""
+
+
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
@@ -134,7 +138,10 @@ def doctor(as_json: bool) -> int:
     if not problems:
         is_open = any(section.is_open for section in sections.values())
         rows.append(("no problems" if is_open else "all well", ""))
-    lines_to_stdout(fact_line(name, clean_line(text)) for name, text in rows)
+    values = [section.values.get(key) for section in sections.values() for key in _PLACES]
+    links = [Path(value) for value in values if isinstance(value, str)]
+    lines = (fact_line(name, clean_line(text)) for name, text in rows)
+    lines_to_stdout(lines, links=[*links, INSTALL_LINK])
     return 1 if problems else 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from types import UnionType
@@ -16,10 +16,11 @@ from typing import Any
 
 import click
 
+from gemtui.errors import ConfigError
 from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode, encode_array, json_value
-from gemtui.paths import typed_path
+from gemtui.paths import config_file, typed_path
 from gemtui.text import cells, clean, clean_line, ellipsis, visible_line
 
 _SLOW = 1.0
@@ -109,10 +110,29 @@ def slow_note(words: str) -> Iterator[None]:
         timer.cancel()
 
 
-def lines_to_stdout(lines: Iterable[str]) -> None:
-    """Clean and print lines in stdout's encoding; characters it doesn't have become `?`."""
+def lines_to_stdout(lines: Iterable[str], *, links: Iterable[Path | str] = ()) -> None:
+    """Clean and print lines in stdout's encoding; characters it doesn't have become `?`.
+
+    `links`: paths and addresses that become links, as for `gemtui.links.linker`.
+    """
     encoding = stdout_encoding()
-    to_stdout(f"{clean(line)}\n".encode(encoding, "replace") for line in lines)
+    cleaned: Iterable[str] = map(clean, lines)
+    if links and _shows_links():
+        from gemtui.links import linker
+
+        cleaned = map(linker(links), cleaned)
+    to_stdout(f"{line}\n".encode(encoding, "replace") for line in cleaned)
+
+
+def _shows_links() -> bool:
+    if terminal_width() is None:
+        return False
+    from gemtui.config import load_config
+    from gemtui.links import shows_links
+
+    with suppress(ConfigError):
+        return shows_links(os.environ) and load_config(config_file()).links
+    return False
 
 
 def fact_line(name: str, text: str, *, width: int = 9) -> str:

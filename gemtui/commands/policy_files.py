@@ -93,7 +93,8 @@ def list_(as_json: bool) -> int:
     if policies:
         head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
         rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in policies)
-        lines_to_stdout(columns([head, *rows], numbers=frozenset({1})))
+        lines = columns([head, *rows], numbers=frozenset({1}))
+        lines_to_stdout(lines, links=[Path(one["path"]) for one in policies])
         lines_to_stdout([""])
     lines_to_stdout(_built_in())
     if not any(one["origin"] == Origin.OURS for one in policies):

@@ -57,7 +57,9 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
     else:
         written = f"{counted(len(pushed.days), 'file')}, {counted(pushed.raw, 'raw file')}"
         changed = f"{pushed.changed:,} of {counted(pushed.sessions, 'session')} changed"
-        lines_to_stdout([clean_line(f"{changed}; {written} written to {target.path}")])
+        lines_to_stdout(
+            [clean_line(f"{changed}; {written} written to {target.path}")], links=[target.path]
+        )
     return 1 if pushed.problems else 0
 
 

@@ -396,7 +396,7 @@ def labelled(label: str, field: Widget) -> Horizontal:
     return Horizontal(Label(label), field, classes="row")
 
 
-def fact(name: str, value: str) -> Horizontal:
+def fact(name: str, value: str | Content) -> Horizontal:
     """Return a dialog's row that shows a name and its value."""
     return Horizontal(Label(name), Static(value), classes="fact")
 

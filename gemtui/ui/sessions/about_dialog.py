@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.style import Style
 
 from gemtui.extension.live import LiveSession
+from gemtui.links import address_of, shows_links
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.theme import glyphs_of
@@ -70,9 +73,14 @@ class AboutScreen(DialogScreen[Summary]):
             )
             for name, value in (*marked, *summary_facts(self._summary), *more):
                 if value:
-                    yield fact(name, value)
+                    yield fact(name, self._linked(value) if name == "file" else value)
             if self._relatives:
                 yield OptionList(*map(self._option, self._relatives))
+
+    def _linked(self, words: str) -> str | Content:
+        if not (self.gemtui.config.links and shows_links(os.environ)):
+            return words
+        return Content.styled(words, Style(link=address_of(self._summary.path)))
 
     def _option(self, relative: tuple[str, Summary]) -> Option:
         what, session = relative
