@@ -250,11 +250,14 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         The cursor moves to the row with the first of `keys` that exists, or else to the row at
         index `otherwise`. `shows`: scroll to the cursor even if it wasn't visible before.
         """
+        had_rows = bool(self.items)
         with self._kept_in_place(shows=shows):
             self._places, self._drawn = RowIndex(self._kind, items, self._width), {}
             found = (self._places.find(key, self._cursor) for key in keys)
             place = next((at for at in found if at is not None), otherwise)
             self._cursor = self._places.stop(place)
+        if bool(items) != had_rows:  # see `check_action`
+            self.refresh_bindings()
 
     def go(self, place: int, step: int = 1) -> None:
         """Move the cursor to the row at index `place`.

@@ -1,23 +1,29 @@
 """Patches for bugs and slow code in Textual that subclasses can't fix.
 
-Without them, Textual 8.2.8 ignores or misreads keys with modifiers that some terminals send, and
-ends with an error if an `OptionList` gets narrower than the padding of its options.
+Without them, Textual 8.2.8 ignores or misreads keys with modifiers that some terminals send, ends
+with an error if an `OptionList` gets narrower than the padding of its options, calls what a stopped
+timer was to call if the call already waits behind other messages, and never calls what a timer was
+to call if the machine is so busy that the timer is late from the start.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.css.model import RuleSet
 from textual.geometry import Size
+from textual.message_pump import MessagePump
+from textual.timer import Timer, TimerCallback
 from textual.widgets import OptionList  # noqa: TID251 (its own class is what is mended)
 
 _move_page = OptionList._move_page
 _update_lines = OptionList._update_lines
 _get_content_height = OptionList.get_content_height
+_set_timer = MessagePump.set_timer
 
 
 _keys_of_sequence = XTermParser._sequence_to_key_events
@@ -69,12 +75,27 @@ def _get_height_of_a_cell_or_more(
     return _get_content_height(self, container, viewport, max(width, _around(self) + 1))
 
 
+def _set_timer_that_can_be_stopped(
+    self: MessagePump, delay: float, callback: TimerCallback | None = None, **options: Any
+) -> Timer:
+    """Return a timer that calls `callback` however late it is, unless it is stopped before."""
+
+    def call() -> object:
+        is_stopped = timer._task is None
+        return None if callback is None or is_stopped else callback()
+
+    timer = _set_timer(self, delay, call, **options)
+    timer._skip = False
+    return timer
+
+
 def apply_fixes() -> None:
     """Patch Textual's classes; calling this more than once is harmless."""
     XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]
     OptionList.get_content_height = _get_height_of_a_cell_or_more  # type: ignore[method-assign]
+    MessagePump.set_timer = _set_timer_that_can_be_stopped  # type: ignore[method-assign]
     # Textual hashes all CSS rules whenever it styles a widget. This hash is equally good, and it
     # needs no Python call.
     RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -62,3 +62,19 @@ async def test_rows_keep_their_lines_when_others_come_above(scrolled: int, seen:
         assert rows.chosen == 20
         assert rows.in_sight(rows.cursor) is seen
         assert rows.scroll_offset.y == top + 2
+
+
+async def test_the_keys_of_a_list_are_offered_as_soon_as_it_has_rows_and_no_longer() -> None:
+    app, offered = Numbers(), list[bool]()
+    app.register_theme(DARK)
+    app.theme = DARK.name
+    async with app.run_test() as pilot:
+        app.rows.focus()
+        await pilot.pause()
+        app.screen.bindings_updated_signal.subscribe(
+            app.rows, lambda screen: offered.append("down" in screen.active_bindings)
+        )
+        for numbers in ([1], [2], []):
+            app.rows.show(numbers)
+            await pilot.pause()
+    assert offered == [True, False]

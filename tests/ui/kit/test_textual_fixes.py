@@ -1,6 +1,8 @@
-"""Textual's lists in windows that leave them nothing."""
+"""What Textual does where it would fail without our patches."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 from textual import events
@@ -48,3 +50,21 @@ def test_a_terminal_may_send_modified_keys_in_any_form(sequence: str, key: str) 
     parser = XTermParser()
     keys = [event.key for event in parser.feed(sequence) if isinstance(event, events.Key)]
     assert keys == [key]
+
+
+async def test_a_stopped_timer_calls_nothing_even_if_its_call_already_waits() -> None:
+    apply_fixes()
+    app, calls = App[None](), list[str]()
+
+    async def stop_late() -> None:
+        timer = app.set_timer(0, lambda: calls.append("stopped"))
+        while not app._next_callbacks:
+            await asyncio.sleep(0)
+        timer.stop()
+        app.set_timer(0, lambda: calls.append("not stopped"))
+
+    async with app.run_test() as pilot:
+        app.call_next(stop_late)
+        while not calls:
+            await pilot.pause()
+    assert calls == ["not stopped"]
