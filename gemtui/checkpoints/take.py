@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -152,17 +152,21 @@ class Taker:
                 self._store.index.set_current(listing.index)
             self._store.set_tree(changed, listing.names)
             if checkpoint and reason is Reason.PROMPT and TOO_MANY not in listing.notes:
-                self._store.set_uncovered(checkpoint.id, encode_uncovered(self.uncovered()))
+                self._store.set_uncovered(checkpoint.id, encode_uncovered(self._uncovered()))
             spare = self._index_again(began) if renews_index else []
         for old_index in spare:
             old_index.unlink(missing_ok=True)
         return checkpoint
 
     def uncovered(self) -> Uncovered:
-        """Return what the project contains that its checkpoints don't cover."""
-        return find_uncovered(
-            self._root, self._store.known_paths(), folders_inside(self._root, self._without)
-        )
+        """Return what the project contains that no checkpoint covers, nor would the next one."""
+        index = self._store.index.current()
+        listing = list_files(self._root, self._store.git, index, without=self._without)
+        return self._uncovered(listing.names | listing.ignored)
+
+    def _uncovered(self, listed: Collection[bytes] = ()) -> Uncovered:
+        covered = self._store.known_paths().union(listed)
+        return find_uncovered(self._root, covered, folders_inside(self._root, self._without))
 
     def _folders_changed(self, changed_files: Tree) -> dict[bytes, tuple[FileState, FileState]]:
         """Record the current modes of all folders; return those changed, before and after.

@@ -46,7 +46,7 @@ from gemtui.runs.gate.questions import QUIET, Asked, Conversation
 from gemtui.runs.listing import prune_runs
 from gemtui.runs.undo.undo import Undone, redo_project, undo_session
 from gemtui.runs.worktrees import require_new
-from gemtui.text import clean_line, command_line, counted, or_list, visible, visible_line
+from gemtui.text import clean, clean_line, command_line, counted, or_list, visible, visible_line
 from gemtui.transcript.diffs import diff_lines
 from gemtui.transcript.displays import hunks
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
@@ -229,7 +229,7 @@ class SpokenShow(Show):
 
         All but the first begin with blanks, so that none of them can pass for a line of gemtui.
         """
-        *lines, self._line = (self._line + text).split("\n")
+        *lines, self._line = (self._line + clean(text)).split("\n")
         for line in lines:
             if line.strip():
                 lead = "  " if self._is_answering else "Gemini: "

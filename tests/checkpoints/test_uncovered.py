@@ -38,8 +38,14 @@ def session(tmp_path: Path) -> Session:
     return session
 
 
-def undone(session: Session, work: Callable[[Path], object], *, shell: bool = True) -> FilesUndone:
-    """The result of undoing what a call did."""
+def undone(
+    session: Session,
+    work: Callable[[Path], object],
+    *,
+    shell: bool = True,
+    person: Callable[[Path], object] = lambda root: None,
+) -> FilesUndone:
+    """The result of undoing what a call did; `person`: what the person did afterwards."""
     with session.opened() as project:
         project.taker.take(Reason.PROMPT, run="r", session="s")
     began = time.time()
@@ -48,6 +54,7 @@ def undone(session: Session, work: Callable[[Path], object], *, shell: bool = Tr
     call = WritingCall(run="r", session="s", use="1", tool="t", path=path, began=began)
     with session.opened() as project:
         project.taker.take(Reason.CALL, run="r", session="s", calls=lambda: [call])
+    person(session.root)
     with session.opened() as project:
         return project.undo(UndoTarget(session="s", prompt=1, since=began))
 
@@ -92,6 +99,13 @@ def test_an_undo_is_complete_if_nothing_else_has_changed(
     before = tree_of(session.root)
     done = undone(session, work)
     assert (done.complete, tree_of(session.root)) == (True, before)
+
+
+@pytest.mark.parametrize("folder", ["", "new/deep/"])
+def test_a_file_of_the_persons_own_is_not_told_as_ignored(session: Session, folder: str) -> None:
+    mine = f"{folder}mine".encode()
+    done = undone(session, edit("src/a"), person=lambda root: put(root, mine, b"one"))
+    assert (done.complete, done.notes) == (True, ("nested repositories are not covered",))
 
 
 def test_a_file_tool_s_call_can_not_have_changed_what_is_not_covered(session: Session) -> None:

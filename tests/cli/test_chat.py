@@ -76,7 +76,7 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
     file.write_text(STEPS)
     stopped = Gate()
     turns = [
-        answer(text("There are\tthree steps.\n  Shall I add one?")),
+        answer(text("There are\tthree steps.\nShall I add one?")),
         answer(EDIT),
         answer(shell("rm -rf steps.txt")),
         answer(text("I added a step.")),

@@ -140,6 +140,7 @@ def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
     assert shown(second) == {}
     owners(project)
     (project / "2.txt").write_text("made\nmine\n")
+    (project / "mine.txt").write_text("mine\n")
     assert shown(first) == {"1.txt": [("shell", "make")]}
     assert shown(second) == {"2.txt": [("shell", "make"), ("person", None)]}
     assert review_of(subject_of(second)).complete
