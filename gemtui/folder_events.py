@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from struct import Struct
 
-from gemtui.system import OWN, refuse_on_windows
+from gemtui.system import OWN, Unported, require
 
 _CHANGED = 0x2 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 """Entries that are written, moved, created or deleted, and the folder itself deleted or moved."""
@@ -31,7 +31,7 @@ class FolderEvents:
     def __init__(self, more: int = 0) -> None:
         self._mask = _CHANGED | more
         self._folders: dict[int, Path] = {}
-        refuse_on_windows("inotify")
+        require(Unported.WATCH)
         self._libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(self._libc, "inotify_init1"):
             raise OSError("not Linux")

@@ -1,7 +1,6 @@
 """What differs between operating systems: flags for opening files, signals, locks, modes.
 
-On Windows, gemtui reads sessions and edits policies; what it can't do there yet is refused with
-`NOT_ON_WINDOWS`. Nothing here has been tried on Windows itself.
+What gemtui can't do on Windows yet is in `Unported`. Nothing here has been tried on Windows itself.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from time import sleep
 
@@ -42,8 +42,32 @@ else:
     TELL = signal.SIGUSR1
     """The signal with which one process of gemtui tells another something."""
 
-NOT_ON_WINDOWS = "does not work on Windows yet: use gemtui in WSL"
-"""The end of the sentence with which gemtui refuses what it can't do on Windows."""
+
+class Unported(StrEnum):
+    """What gemtui can't do on Windows yet, as the subject of the sentence that says so."""
+
+    ASK = "“Ask me”"
+    """Gemini CLI would take a hook that fails, as ours would, for a yes."""
+    EXTENSION = "gemtui's extension"
+    SUSPEND = "ctrl+z"
+    RUN = "a run"
+    UNDO = "undo"
+    WATCH = "watching a folder"
+    WORKTREES = "a run in a worktree"
+
+
+def why_not(what: Unported) -> str:
+    """Return why gemtui can't do this on this system, in a sentence; "" if it can."""
+    if sys.platform == "win32":
+        return f"{what} does not work on Windows yet: use gemtui in WSL"
+    return ""
+
+
+def require(what: Unported) -> None:
+    """Raise OSError, with the sentence of `why_not`, if gemtui can't do this on this system."""
+    if reason := why_not(what):
+        raise OSError(reason)
+
 
 _MOVE_AGAIN = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.4, 0.4, 0.4)
 
@@ -105,12 +129,6 @@ def user() -> int:
     if sys.platform == "win32":
         return -1
     return os.geteuid()
-
-
-def refuse_on_windows(what: str) -> None:
-    """Raise OSError on Windows, with a sentence about `what` doesn't work there."""
-    if sys.platform == "win32":
-        raise OSError(f"{what} {NOT_ON_WINDOWS}")
 
 
 def kill_group(pid: int) -> None:

@@ -11,15 +11,21 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import gemtui
-from gemtui import AgentOptions, GateError, GeminiAdapter, system
+from gemtui import AgentOptions, GeminiAdapter, GemtuiError, system
 from gemtui.agent.detect import detect_cli
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.extension.install import install_extension
-from gemtui.runs.gate import checks
+from gemtui.extension.status import HookState, extension_state
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.gate.checks import check_gate
+from gemtui.runs.worktrees import enter_worktree
+from gemtui.ui.app import GemtuiApp
+from gemtui.ui.run.next_run import in_mode, switched
 
 
 def test_every_module_can_be_imported() -> None:
@@ -72,20 +78,32 @@ def test_what_is_printed_is_the_same_as_on_linux(monkeypatch: pytest.MonkeyPatch
         (lambda folder: GeminiAdapter().start("Hello", AgentOptions(cwd=folder)), "a run"),
         (ProjectFiles, "undo"),
         (lambda _: install_extension(detect_cli()), "gemtui's extension"),
+        (lambda folder: enter_worktree("Go", AgentOptions(worktree=True, cwd=folder)), "a run in"),
+        (lambda _: check_gate(AgentOptions(ask=True), {}, version="0.61.0"), "“Ask me”"),
     ],
 )
 def test_what_does_not_work_there_says_so(
     act: Callable[[Path], object], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(system, "sys", SimpleNamespace(platform="win32"))
-    with pytest.raises(OSError, match=f"{what} does not work on Windows yet: use gemtui in WSL"):
+    with pytest.raises(
+        (OSError, GemtuiError), match=f"{what}.* does not work on Windows yet: use gemtui in WSL"
+    ):
         act(tmp_path)
 
 
 @pytest.mark.usefixtures("home")
-def test_a_run_that_asks_is_refused_because_its_hooks_would_fail_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(checks, "sys", SimpleNamespace(platform="win32"))
-    with pytest.raises(GateError, match="“Ask me” does not work on Windows yet: use gemtui in WSL"):
-        checks.check_gate(AgentOptions(ask=True), {}, version="0.61.0")
+def test_what_does_not_work_there_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "sys", SimpleNamespace(platform="win32"))
+    extension = extension_state()
+    assert (extension.state, extension.installed) == (HookState.UNSUPPORTED, False)
+    assert extension.problem == system.why_not(system.Unported.EXTENSION)
+    assert not in_mode(AgentOptions(), ApprovalMode.DEFAULT, can_ask=False).ask
+    messages: list[str] = []
+    app: Any = SimpleNamespace(show_message=messages.append)
+    assert switched(app, AgentOptions(), Path()) == AgentOptions()
+    GemtuiApp.action_suspend_process(app)
+    assert [message.partition(" does")[0] for message in messages] == [
+        "a run in a worktree",
+        "ctrl+z",
+    ]

@@ -641,7 +641,7 @@ def guarded(work: Callable[[], object]) -> bool:
     Raises OSError if no process can be started.
     """
     if sys.platform == "win32":
-        raise OSError(f"a run {system.NOT_ON_WINDOWS}")
+        raise OSError(system.why_not(system.Unported.RUN))
     process_tree.adopt_strays()
     pid = os.fork()
     if pid == 0:

@@ -56,7 +56,7 @@ class ProjectFiles:
     """The files under one folder, which is kept open. Use this as a context manager."""
 
     def __init__(self, root: Path) -> None:
-        system.refuse_on_windows("undo")
+        system.require(system.Unported.UNDO)
         self.root = root
         self._handle = os.open(root, os.O_RDONLY | system.FOLDER_ONLY | system.OWN)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.session_choice import index_of_user, marks_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
-from gemtui.extension.status import HookState, extension_state
+from gemtui.extension.status import INSTALL, HookState, extension_state
 from gemtui.jsonout import fields
 from gemtui.paths import runs_dir
 from gemtui.runs.ending import RunState
@@ -20,6 +20,7 @@ from gemtui.runs.listing import list_runs
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, named
+from gemtui.system import Unported, why_not
 from gemtui.text import clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")
@@ -76,7 +77,8 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
     if state is not HookState.READY:
         note(
             f"gemtui's extension is {state.value.replace('_', ' ')}, so only runs and sessions "
-            "written in the last minute are listed; to see more: gemtui extension install"
+            "written in the last minute are listed; to see more: "
+            f"{why_not(Unported.EXTENSION) or INSTALL}"
         )
     elif not live and not as_json:
         note("no active sessions")

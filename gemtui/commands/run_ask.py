@@ -82,7 +82,7 @@ class AskingTerminal(Struct, frozen=True):
                 )
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         if sys.platform == "win32":
-            raise click.UsageError(f"--ask with --json {system.NOT_ON_WINDOWS}")
+            raise click.UsageError(system.why_not(system.Unported.ASK))
         try:
             terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | system.OWN)
         except OSError:

@@ -55,6 +55,7 @@ from gemtui.runs.listing import find_run
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import Flag, Summary, id_start, named
+from gemtui.system import Unported, why_not
 from gemtui.text import clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
@@ -120,7 +121,8 @@ def on(as_json: bool) -> None:
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
     note(f"the vault takes up {size(held.own_bytes)}")
     if extension_state(os.environ).state is not HookState.READY:
-        note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
+        how = why_not(Unported.EXTENSION) or INSTALL
+        note(f"sessions are saved while gemtui runs; to save them after every turn: {how}")
 
 
 @vault.command()
@@ -211,7 +213,8 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     else:
         yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
-        yield "", f"to save after every turn, install the extension: {INSTALL}"
+        how = why_not(Unported.EXTENSION) or f"install the extension: {INSTALL}"
+        yield "", f"to save after every turn, {how}"
     kept = []
     for session in found.kept:
         damage = ": damaged in its place" if is_damaged_in_store(session) else ""

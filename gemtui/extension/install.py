@@ -51,7 +51,7 @@ def install_extension(
     keeps it as it is. Returns the extension's state for a session in the current folder. Raises
     CliNotFound, ExtensionError, OSError.
     """
-    system.refuse_on_windows("gemtui's extension")
+    system.require(system.Unported.EXTENSION)
     before = extension_state(environ)
     if before.state is HookState.FOREIGN:
         raise ExtensionError(str(before.problem))

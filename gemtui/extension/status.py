@@ -20,6 +20,7 @@ from gemtui.files import is_folder, resolved
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import fields
 from gemtui.paths import current_folder, extension_dir, gemini_home
+from gemtui.system import Unported, why_not
 
 INSTALL = "gemtui extension install"
 
@@ -31,6 +32,8 @@ class HookState(StrEnum):
     """
 
     READY = "ready"
+    UNSUPPORTED = "unsupported"
+    """Gemini CLI can't run the hooks on this system."""
     MISSING = "missing"
     """The extension is not installed."""
     FOREIGN = "foreign"
@@ -63,7 +66,7 @@ class ExtensionState(Struct, frozen=True, kw_only=True):
     @property
     def installed(self) -> bool:
         """Whether the extension is registered with the CLI, in whatever state it is."""
-        return self.state not in (HookState.MISSING, HookState.FOREIGN)
+        return self.state not in (HookState.UNSUPPORTED, HookState.MISSING, HookState.FOREIGN)
 
     @property
     def is_installed_here(self) -> bool:
@@ -126,6 +129,8 @@ def _problems(
     environ: Mapping[str, str], cwd: Path, settings: CliSettings, link: Path, source: Path | None
 ) -> Iterator[tuple[HookState, str]]:
     """Yield everything that keeps the hooks from running, most fundamental first."""
+    if reason := why_not(Unported.EXTENSION):
+        yield HookState.UNSUPPORTED, reason
     if source is None:
         yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return

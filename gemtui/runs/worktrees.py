@@ -44,6 +44,7 @@ from gemtui.runs.git_worktree import GitRepository, copy_settings
 from gemtui.runs.listing import Run, list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import require_idle, state_text
+from gemtui.system import Unported, why_not
 from gemtui.text import counted
 from gemtui.transcript.diffs import NoPatch, file_patch
 from gemtui.transcript.displays import content_diff
@@ -85,6 +86,8 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     if not options.worktree:
         return None
     require_new(options)
+    if reason := why_not(Unported.WORKTREES):
+        raise WorktreeError(reason)
     made, notes = make_worktree(folder, prompt)
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))

@@ -28,6 +28,7 @@ from gemtui.files import write_new
 from gemtui.paths import config_file, make_own_folder
 from gemtui.processes import FOLDER, python
 from gemtui.sessions.catalog.summary import Summary, named
+from gemtui.system import Unported, why_not
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
@@ -342,7 +343,9 @@ class GemtuiApp(ThemedApp):
 
     def action_suspend_process(self) -> None:
         """Suspend the app and return to the shell until `fg`."""
-        if self._job is not None:
+        if reason := why_not(Unported.SUSPEND):
+            self.show_message(reason)
+        elif self._job is not None:
             self._job.suspend()
 
     async def action_sessions(self) -> None:

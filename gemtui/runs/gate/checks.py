@@ -6,7 +6,6 @@ runs do, but it would deny more calls and never ask. If in doubt, such a run is 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from gemtui.extension.content import NAME
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.system import NOT_ON_WINDOWS
+from gemtui.system import Unported, why_not
 
 OLDEST = (0, 61)
 """The first version of Gemini CLI whose hooks are known to suffice for approvals."""
@@ -51,8 +50,8 @@ def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: st
 def _problems(
     options: AgentOptions, environ: Mapping[str, str], version: str | None
 ) -> Iterator[str]:
-    if sys.platform == "win32":  # there, Gemini CLI takes a hook that fails for a yes
-        yield f"“Ask me” {NOT_ON_WINDOWS}"
+    if reason := why_not(Unported.ASK):
+        yield reason
     oldest, too_old = ".".join(map(str, OLDEST)), is_older(version, OLDEST)
     if too_old is None:
         yield f"the version of this Gemini CLI is unknown: {oldest} or newer is required"

@@ -19,7 +19,7 @@ from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
-from gemtui.system import NOT_ON_WINDOWS
+from gemtui.system import Unported, why_not
 
 LARGEST = 64_000_000
 """The largest event, in bytes; larger ones get no answer."""
@@ -88,7 +88,7 @@ class GateServer:
 
 def _local_socket() -> socket.socket:
     if sys.platform == "win32":
-        raise OSError(f"“Ask me” {NOT_ON_WINDOWS}")
+        raise OSError(why_not(Unported.ASK))
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
 

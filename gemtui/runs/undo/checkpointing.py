@@ -40,6 +40,7 @@ from gemtui.errors import ConfigError, GemtuiError
 from gemtui.files import make_private, read_if_present, resolved, stat_if_present, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
+from gemtui.system import Unported, why_not
 from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, kind_of, may_write
@@ -164,10 +165,12 @@ def written_name(root: Path, arguments: Mapping[str, Any]) -> bytes | None:
 
 
 def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
-    """Return the object that takes a run's checkpoints; None if they are disabled.
+    """Return the object that takes a run's checkpoints; None if they are disabled or impossible.
 
     If the settings can't be read, checkpoints are taken.
     """
+    if why_not(Unported.UNDO):
+        return None
     try:
         config = load_config(config_file())
     except ConfigError:

@@ -22,6 +22,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.edit import store
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.before_run import before_run_report
+from gemtui.system import Unported, why_not
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.run.labels import ASK, remembered_text
 from gemtui.ui.run.live_run import LiveRun
@@ -56,6 +57,9 @@ def switched(app: AppBase, options: AgentOptions, home: Path) -> AgentOptions:
         return options
     if options.worktree:
         app.show_message("The next run will work in the folder itself, not in a worktree.")
+    elif reason := why_not(Unported.WORKTREES):
+        app.show_message(reason)
+        return options
     else:
         app.show_message(
             "The next run will work in a new git worktree. Type /worktrees to list them."
@@ -309,7 +313,8 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
     In the default mode, the run asks in any case. In the other modes, it asks if `can_ask` is true:
     that is, if the extension works.
     """
-    return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
+    asks = can_ask or (mode is ApprovalMode.DEFAULT and not why_not(Unported.ASK))
+    return replace(options, approval_mode=mode, ask=asks)
 
 
 def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:

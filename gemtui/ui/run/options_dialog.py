@@ -32,6 +32,7 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.before_run import before_run_report
+from gemtui.system import Unported, why_not
 from gemtui.text import clean_line, short_path, visible_line
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
@@ -41,7 +42,10 @@ from gemtui.ui.rules.form import completes, split_names, tool_hint
 
 AS_IT_IS = ""
 """The value of a drop-down list's entry that keeps Gemini CLI's default."""
-_OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
+_LEFT_OUT = ("ask", "away") if why_not(Unported.ASK) else ()
+_OPTIONS: Mapping[str, RunOption] = {
+    option.name: option for option in run_options() if option.label and option.name not in _LEFT_OUT
+}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
     _REMEMBER: "except yolo, trust and allowed tools; not used by `gemtui run`"

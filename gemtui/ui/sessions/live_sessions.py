@@ -154,8 +154,11 @@ class LiveSessions(SessionsPart):
 def _none_waits() -> str:
     from gemtui.extension.status import HookState, extension_state
 
-    if extension_state().state is HookState.READY:
+    extension = extension_state()
+    if extension.state is HookState.READY:
         return "No session is waiting for you."
+    if extension.state is HookState.UNSUPPORTED:
+        return f"Can't tell which sessions need you: {extension.problem}."
     return "Can't tell which sessions need you: install the extension (Extension in ^p)."
 
 
