@@ -311,15 +311,23 @@ def _session(options: AgentOptions, cli: Capabilities, session_id: str | None) -
 def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine) -> dict[str, str]:
     """Map the names of the policy files written for this run to their contents.
 
-    `ruled`: the rules that come from the options. Those that deny or ask go into the first file and
-    those that allow into the last one, because the first rule wins a tie.
+    `ruled`: the rules that come from the options.
     """
-    allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
-    others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     policies = (*filter(path_exists, machine.user_policies), *options.policies)
     environ = {**machine.environ, **options.environment}
     if denies_options(options, ruled, policies, machine.settings, environ):
-        others.append(DENY_OPTION)
+        ruled = [*ruled, DENY_OPTION]
+    return rule_files(ruled)
+
+
+def rule_files(ruled: Sequence[Rule]) -> dict[str, str]:
+    """Map the names of the policy files that hold a run's own rules to their contents.
+
+    Rules that deny or ask go into the first file and those that allow into the last one, because
+    the first rule wins a tie.
+    """
+    allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
+    others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     pairs = ((DENIES, others), (ALLOWS, allows))
     return {name: rules_to_toml(part) for name, part in pairs if part}
 

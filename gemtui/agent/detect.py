@@ -176,7 +176,7 @@ _WINDOWS_PLACES = (
     ("USERPROFILE", "scoop/persist/nodejs/bin"),
 )
 """Where the CLI is on Windows: a variable that names a folder, and the folder in it."""
-_VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
+_VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)(?: \(Claude Code\))?$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 _CHECK_AGAIN = 1.0
 _IDLE = 0.03
@@ -277,19 +277,20 @@ def version_of(
     cache: Path | None,
     environ: Mapping[str, str] = os.environ,
     limit: float = ANSWER_LIMIT,
+    name: str = _VERSION_FILE,
 ) -> CliAnswer:
     """Return the version of the CLI at `cli`, cached until its file changes.
 
-    `cache`: gemtui's cache folder; None disables caching. `limit`: seconds to wait, extended to
-    LONGEST while the CLI is using the CPU. Never raises: a failure is reported in the answer's
-    `problem`.
+    `cache`: gemtui's cache folder; None disables caching. `name`: the cache's file. `limit`:
+    seconds to wait, extended to LONGEST while the CLI is using the CPU. Never raises: a failure is
+    reported in the answer's `problem`.
     """
 
     def ask() -> CliAnswer:
         answer = _ask(cli, "--version", environ, limit)
         return answer if answer.text is None else _version(cli, answer.text)
 
-    return _once(cli, cache, _VERSION_FILE, ask)
+    return _once(cli, cache, name, ask)
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:

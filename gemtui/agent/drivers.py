@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from gemtui.agent.claude import ClaudeDriver
 from gemtui.agent.driver import Driver
 from gemtui.agent.gemini import GeminiDriver
 from gemtui.agents import Agent
 
-_DRIVERS: Mapping[Agent, Callable[[], Driver]] = {Agent.GEMINI: GeminiDriver}
+_DRIVERS: Mapping[Agent, Callable[[], Driver]] = {
+    Agent.GEMINI: GeminiDriver,
+    Agent.CLAUDE: ClaudeDriver,
+}
 
 
 def driver_of(agent: Agent) -> Driver:

@@ -419,6 +419,7 @@ class AgentOptions:
         agents=RUNNABLE,
     )
     approval_mode: ModeOption = ModeOption(
+        agents=RUNNABLE,
         help="What tools may do without asking; plan: read only; yolo: everything.",
         flags=("--approval-mode",),
         group=_TOOLS,
@@ -461,10 +462,12 @@ class AgentOptions:
         agents=RUNNABLE,
     )
     permissions: LevelsOption = LevelsOption(
+        agents=RUNNABLE,
         help="What groups of tools may do.",
         levels=(
             LevelOption(
                 name="file_write",
+                agents=RUNNABLE,
                 help="Whether tools may write and edit files.",
                 flags=("--file-write",),
                 group=_TOOLS,
@@ -474,6 +477,7 @@ class AgentOptions:
             ),
             LevelOption(
                 name="shell_execute",
+                agents=RUNNABLE,
                 help="Whether tools may run shell commands.",
                 flags=("--shell",),
                 group=_TOOLS,
@@ -485,6 +489,7 @@ class AgentOptions:
             ),
             LevelOption(
                 name="network_access",
+                agents=RUNNABLE,
                 help="Whether tools may search the web and fetch pages.",
                 flags=("--network",),
                 group=_TOOLS,
@@ -495,6 +500,7 @@ class AgentOptions:
         ),
     )
     policies: PathsOption = PathsOption(
+        agents=RUNNABLE,
         help="A policy file, or the name of one of gemtui's policies; repeatable.",
         flags=("--policy",),
         metavar="NAME|FILE",

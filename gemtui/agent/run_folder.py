@@ -106,6 +106,8 @@ class About(TypedDict, total=False):
 
     agent: str
     """The name of the agent (`Agent`); Gemini CLI if missing."""
+    keep: float
+    """How many seconds the agent waits for a prompt after an answer, if it can."""
     prompt: str
     model: str | None
     policies: list[str]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import AfterRun, RunGate, RunKeeper, main
+from gemtui.agents import Agent
 
 if TYPE_CHECKING:
     from gemtui.runs.budget import RunBudget
@@ -73,14 +74,18 @@ class Keepers:
 def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     """Return the gate that asks the user to approve a run's tool calls.
 
-    Returns None if the run doesn't ask for approval.
+    Returns None if the run doesn't ask for approval, and Gemini CLI itself denies what needs one.
     """
+    budget = budget_of(folder, request)
+    more = {} if budget is None else {"may_prompt": budget.may_prompt}
+    if request.agent is Agent.CLAUDE:
+        from gemtui.runs.gate.claude_gate import ClaudeGate
+
+        return ClaudeGate(folder, request, **more)
     if not request.about.get("ask"):
         return None
     from gemtui.runs.gate.gemini_gate import GeminiGate
 
-    budget = budget_of(folder, request)
-    more = {} if budget is None else {"may_prompt": budget.may_prompt}
     return GeminiGate(folder, request, **more)
 
 

@@ -1,0 +1,166 @@
+"""The driver of Claude Code (assets/agents.md#the-gate-of-claude-code)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gemtui.agent.claude_settings import starts_of, trusts
+from gemtui.agent.claude_stream import ClaudeStream
+from gemtui.agent.command import (
+    Command,
+    Machine,
+    policy_warnings,
+    rule_files,
+)
+from gemtui.agent.detect import (
+    Capabilities,
+    Cli,
+    Detected,
+    FoundBy,
+    is_older,
+    version_of,
+)
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import PROMPT_TOO_LARGE, Request, is_too_large
+from gemtui.agents import WORDS, Agent
+from gemtui.errors import OptionError
+from gemtui.paths import cache_dir, current_folder
+from gemtui.policy.file.levels import rules
+from gemtui.processes import find_program
+
+OLDEST = (2, 1)
+"""The first version whose hooks are known to be asked before every call."""
+PACKAGE = "npm install -g @anthropic-ai/claude-code"
+NO_HOOKS = (
+    "hooks of Claude Code's settings and plugins don't run, because they could change a call after "
+    "your answer; nor do the commands in its skills"
+)
+LEFT_OUT = (
+    "Claude Code does not trust this folder, so the project's settings, CLAUDE.md, skills, agents "
+    "and MCP servers are left out: to use them, start claude here once and trust the folder"
+)
+_SETTINGS = {"disableAllHooks": True, "disableSkillShellExecution": True}
+_STREAM = (
+    "--print",
+    "--verbose",
+    "--input-format=stream-json",
+    "--output-format=stream-json",
+    "--include-partial-messages",
+    "--replay-user-messages",
+)
+_GATE = (
+    "--permission-prompt-tool=stdio",
+    "--permission-mode=default",
+    f"--settings={json.dumps(_SETTINGS)}",
+    "--disallowedTools=AskUserQuestion",
+)
+_UNTRUSTED = ("--setting-sources=user", "--strict-mcp-config")
+_ADDED = "--add-dir="
+_VERSION_FILE = "claude-version.json"
+_ALL = Capabilities(flags=frozenset(("resume", "session-id", "model", "add-dir")))
+
+
+def added_folders(argv: Iterable[str]) -> Iterator[Path]:
+    """Yield the folders that a command adds to the working folder."""
+    for word in argv:
+        if word.startswith(_ADDED):
+            yield Path(word.removeprefix(_ADDED))
+
+
+class ClaudeDriver:
+    """Starts Claude Code and reads its output; see `gemtui/agent/driver.py: Driver`."""
+
+    agent = Agent.CLAUDE
+    not_found = f"Claude Code is not on PATH; install it with: {PACKAGE}"
+    newest = _ALL
+    newest_version = "2.1.332"
+
+    def find(self, environ: Mapping[str, str]) -> Cli | None:
+        """Return the program on this machine, without starting it; None if there is none."""
+        path = find_program(WORDS[self.agent].command, environ)
+        return None if path is None else Cli(path=Path(path), found_by=FoundBy.PATH)
+
+    def version(self, cli: Path, environ: Mapping[str, str]) -> str | None:
+        """Return the program's version; None if it doesn't answer."""
+        return version_of(cli, cache=cache_dir(), environ=environ, name=_VERSION_FILE).text
+
+    def detect(self, environ: Mapping[str, str], cli: Path | None) -> Detected:
+        """Return the program, its version and features."""
+        caller = None if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
+        found = caller or self.find(environ)
+        if found is None:
+            nothing = Capabilities(flags=frozenset())
+            return Detected(cli=None, version=None, capabilities=nothing, problem=self.not_found)
+        version = self.version(found.path, environ)
+        problem = None
+        if is_older(version, OLDEST) is not False:
+            oldest = ".".join(map(str, OLDEST))
+            problem = f"Claude Code {version or 'of an unknown version'}: {oldest} is required"
+        return Detected(cli=found, version=version, capabilities=_ALL, problem=problem)
+
+    def machine(
+        self,
+        cli: Path,
+        capabilities: Capabilities,
+        version: str | None,  # noqa: ARG002
+        *,
+        environ: Mapping[str, str],
+        cwd: Path,  # noqa: ARG002
+        runs: Path,  # noqa: ARG002
+    ) -> Machine:
+        """Return everything that a command depends on, apart from the options."""
+        return Machine(cli=cli, capabilities=capabilities, environ=environ)
+
+    def command(
+        self,
+        prompt: str,
+        options: AgentOptions,
+        machine: Machine,
+        *,
+        folder: Path,  # noqa: ARG002
+        session_id: str | None,
+    ) -> Command:
+        """Return the command that runs `prompt` with `options`."""
+        options.check()
+        if is_too_large(prompt):
+            raise OptionError(PROMPT_TOO_LARGE)
+        cwd = (options.cwd or current_folder()).absolute()
+        trusted = trusts(cwd, {**machine.environ, **options.environment})
+        argv = [str(machine.cli), *_STREAM, *_GATE]
+        argv += [] if trusted else _UNTRUSTED
+        argv += [f"--model={options.model}"] if options.model else []
+        argv += [f"{_ADDED}{path}" for path in options.include_directories]
+        named = f"--resume={options.resume}" if options.resume else f"--session-id={session_id}"
+        return Command(
+            argv=(*argv, named),
+            environ=dict(options.environment),
+            files=rule_files(rules(options.tools)),
+            secrets=(),
+            stdin=True,
+            pipe=True,
+            session_id=options.resume or session_id,
+            notes=(
+                NO_HOOKS,
+                *(_told(cwd) if trusted else [LEFT_OUT]),
+                *policy_warnings(options.policies, options.approval_mode),
+            ),
+            ask=options.asks,
+        )
+
+    def stream(self, request: Request, hides: Callable[[str], bool]) -> ClaudeStream:
+        """Return what converts a run's output to events."""
+        about = request.about
+        return ClaudeStream(
+            cwd=request.cwd,
+            model=about.get("model"),
+            session_id=about.get("session_id"),
+            resumed=about.get("resume"),
+            asks=bool(about.get("ask")),
+            hides=hides,
+        )
+
+
+def _told(folder: Path) -> Sequence[str]:
+    return [f"{setting} in {path}: {follows}" for path, setting, follows in starts_of(folder)]
