@@ -10,6 +10,7 @@ from typing import Any
 import click
 import orjson
 
+from gemtui.agents import Agent
 from gemtui.commands.output import (
     columns,
     json_to_stdout,
@@ -33,7 +34,8 @@ from gemtui.jsonout import encode, fields
 from gemtui.paths import folder_here, gemini_home, typed_path
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.file.policy import of
-from gemtui.policy.model.rules import Call, Decision, Reference, Rule
+from gemtui.policy.model.foreign import spelled
+from gemtui.policy.model.rules import Decision, RecordedCall, Reference, Rule
 from gemtui.policy.suggest.replay import (
     EXAMPLES,
     POWERSHELL,
@@ -43,7 +45,7 @@ from gemtui.policy.suggest.replay import (
     RuleCount,
 )
 from gemtui.policy.suggest.suggest import Evidence, Suggestion, Suggestions
-from gemtui.policy.words import rule_source, rule_words
+from gemtui.policy.words import rule_source, rule_words, translated_words
 from gemtui.runs.effective_policy import EffectivePolicy
 from gemtui.text import HOLDS_CONTROLS, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls
@@ -66,6 +68,12 @@ _CUT = 1000
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that makes the call.")
 @click.option(
+    "--agent",
+    type=click.Choice([agent.value for agent in Agent]),
+    default=Agent.GEMINI.value,
+    help="Whose call it is, with the tool and arguments as this agent names them.",
+)
+@click.option(
     "--include-directory",
     "include_directories",
     metavar="DIR",
@@ -75,7 +83,13 @@ _CUT = 1000
 )
 @json_option
 def explain(
-    *, tool: str, args: str, subagent: str | None, as_json: bool, situation: Situation
+    *,
+    tool: str,
+    args: str,
+    subagent: str | None,
+    agent: str,
+    as_json: bool,
+    situation: Situation,
 ) -> int:
     """Show how a tool call would be decided, and by which rule.
 
@@ -83,7 +97,7 @@ def explain(
     and settings therefore apply, too, and the answer lists their files. Exit code 1 if Gemini CLI
     would ignore one of the files, or a rule in it, or if no tool can have this name.
     """
-    call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
+    call = spelled(Agent(agent), _tool(tool), _arguments(args), subagent or None)
     stands = situation.load_policy(folder_here())
     answer = situation.engine(stands).explain(call)
     if as_json:
@@ -124,7 +138,8 @@ def _arguments(text: str) -> Mapping[str, Any]:
 def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
     decisions = ("decision", "headless", "interactive")
     return {
-        **fields(answer.call, "tool", "args", "subagent"),
+        **fields(answer.call, "agent", "tool", "args", "subagent"),
+        "own": answer.call.own or None,
         **fields(answer, "mode", "offered", "because", "message", "tool_refuses"),
         **(fields(answer, *decisions) if answer.possible else dict.fromkeys(decisions)),
         "rule": rule_dict(answer.rule),
@@ -151,6 +166,8 @@ def _explanation(
         f"{call.tool} {arguments}" + (f" by {call.subagent}" if call.subagent else "")
     )
     facts = [("situation", situation.words), *_decision_facts(answer, situation)]
+    if call.is_foreign:
+        facts.insert(0, ("translated", translated_words(call.agent, call.own, call.tool)))
     if answer.message:
         facts.append(("message", answer.message))
     if answer.tool_refuses:
@@ -239,14 +256,7 @@ def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation
     by_rule = []
     for share in counts.by_rule:
         tool_refuses = share.decision is ReplayDecision.TOOL_REFUSES
-        examples = [
-            {
-                "session": recorded.session,
-                "tool": recorded.call.tool,
-                "args": shortened_args(recorded.call.args),
-            }
-            for recorded in share.examples
-        ]
+        examples = [recorded_json(recorded) for recorded in share.examples]
         by_rule.append(
             {
                 "rule": rule_dict(share.rule),
@@ -264,6 +274,9 @@ def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation
         "by_subagents": read.by_subagents,
         "deny": counts.deny + counts.tool_refuses,
         "unknown_tools": dict(counts.unknown),
+        "translated": [
+            {**each._asdict(), "calls": calls} for each, calls in counts.translated.items()
+        ],
         "by_rule": by_rule,
     }
 
@@ -278,8 +291,22 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
     return fields(rule, "source", "index", "tier", "priority", "effective")
 
 
-def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's arguments for a report, with long strings cut and marked by `…`."""
+def recorded_json(recorded: RecordedCall) -> dict[str, Any]:
+    """Return a recorded call for a report, as rules see it.
+
+    `own` is the name by which another agent than Gemini CLI calls the tool; null for Gemini CLI.
+    """
+    call = recorded.call
+    return {
+        "session": recorded.session,
+        **fields(call, "agent", "tool"),
+        "own": call.own or None,
+        "args": _shortened(call.args),
+    }
+
+
+def _shortened(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments with long strings cut and marked by `…`."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()
@@ -321,6 +348,11 @@ def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) ->
     if counts.unknown:
         names = (f"{name} {count:,}" for name, count in counts.unknown.items())
         yield clean_line(f"tools that the current Gemini CLI does not have: {', '.join(names)}")
+    if counts.translated:
+        names = (
+            f"{translated_words(*each)} {count:,}" for each, count in counts.translated.items()
+        )
+        yield clean_line(f"translated for the rules: {', '.join(names)}")
     for share in counts.by_rule:
         yield ""
         yield visible_line(f"{share.calls:,} {_WORDS[share.decision]} {_by(share)}")

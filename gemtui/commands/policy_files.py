@@ -16,7 +16,7 @@ from msgspec import Struct
 from gemtui.agent.trust import folder_settings
 from gemtui.agents import Agent
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
-from gemtui.commands.policy_calls import reference_lines, rule_dict, shortened_args
+from gemtui.commands.policy_calls import recorded_json, reference_lines, rule_dict
 from gemtui.commands.policy_options import (
     CallSelection,
     SelectedCalls,
@@ -33,7 +33,7 @@ from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.store import OpenedPolicy, Origin, PolicyFile, list_policies, open_policy
-from gemtui.policy.engine.decide import Engine
+from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
 from gemtui.policy.file.policy_files import ENDING, policies_dir, policy_files
@@ -268,8 +268,10 @@ def check(
     for --replay. Exit code 1 if there are errors, or if --replay finds
     a successful call that would now be denied.
     """
+    setup = Setup()
     if not policies:
         loaded = effective_policy(workspace=folder_here())
+        setup = replace(setup, gemini_only=loaded.setup.gemini_only)
         paths = [*loaded.files, *loaded.admin]
     else:
         paths = [_path(name) for name in policies]
@@ -280,7 +282,9 @@ def check(
         *_example_findings(examples),
         *_saved_findings(paths),
     )
-    past = None if since is None else _replayed(paths, which, since, mode)
+    past = None
+    if since is not None:
+        past = _replayed(which, since, Engine(Policy.load(paths), mode=mode, setup=setup))
     if as_json:
         report = {
             "findings": [_finding(finding) for finding in findings],
@@ -417,6 +421,7 @@ def _example_json(each: _FileExample) -> dict[str, Any]:
         "file": str(each.file),
         **fields(example, "line", "mode"),
         **fields(each.tried, "decision", "passes"),
+        "agent": example.agent,
         "tool": example.tool or None,
         "args": dict(example.args),
         "expected": None if example.problem else example.expected.value,
@@ -453,13 +458,10 @@ class _Replayed(Struct, frozen=True, kw_only=True):
     undated: int
 
 
-def _replayed(
-    paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
-) -> _Replayed:
-    """Decide the calls that succeeded since a time, by these policy files alone.
+def _replayed(which: CallSelection, since: datetime, engine: Engine) -> _Replayed:
+    """Decide the calls that succeeded since a time.
 
-    Settings are ignored. The run is assumed to be headless and in this mode. Raises
-    SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     selected = which.read()
     recent = tuple(
@@ -468,7 +470,6 @@ def _replayed(
         if session.updated is None or session.updated >= since
     )
     read = replace(selected, sessions=recent)
-    engine = Engine(Policy.load(paths), mode=mode)
     counts: Counter[ReplayDecision] = Counter()
     denied: list[_DeniedCall] = []
     gone = undated = 0
@@ -477,16 +478,18 @@ def _replayed(
             continue
         if recorded.time is None:
             undated += 1
-        elif recorded.time >= since and not tool_may_exist(recorded.call.tool):
+        elif recorded.time < since:
+            continue
+        elif not recorded.call.is_foreign and not tool_may_exist(recorded.call.tool):
             gone += 1
-        elif recorded.time >= since:
+        else:
             decision, rule = replayed(recorded, engine)
             counts[decision] += 1
             if decision in _DENIED:
                 denied.append(_DeniedCall(recorded=recorded, decision=decision, rule=rule))
     return _Replayed(
         since=since,
-        mode=mode,
+        mode=engine.mode,
         read=read,
         calls=counts.total(),
         counts=counts,
@@ -507,9 +510,7 @@ def _replay_json(found: _Replayed) -> dict[str, Any]:
         "not_checked": found.counts[ReplayDecision.NOT_CHECKED],
         "denied": [
             {
-                "session": call.recorded.session,
-                "tool": call.recorded.call.tool,
-                "args": shortened_args(call.recorded.call.args),
+                **recorded_json(call.recorded),
                 "decision": call.decision.value,
                 "rule": rule_dict(call.rule),
             }

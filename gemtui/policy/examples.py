@@ -2,9 +2,11 @@
 
     # example: allow run_shell_command {"command": "npm test"}
     # example: deny run_shell_command {"command": "git push"} in yolo
+    # example: ask Bash {"command": "git push"} for claude
 
 Gemini CLI treats these lines as comments. gemtui decides an example as in a headless run, by the
-rules of its file and the built-in ones, in mode default unless the example names another mode.
+rules of its file and the built-in ones, in mode default unless the example names another mode. The
+call is one of Gemini CLI unless the example names another agent.
 """
 
 from __future__ import annotations
@@ -17,15 +19,18 @@ from typing import Any
 
 import orjson
 
+from gemtui.agents import Agent
 from gemtui.errors import OptionError
 from gemtui.jsonin import loads
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.foreign import spelled
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.text import or_list
 
 _LINE = re.compile(r"#\s*example:(.*)", re.IGNORECASE)
-_FORM = re.compile(r"\s*(\w+)\s+(\S+)\s*(\{.*\})?\s*(?:\bin\s+(\w+))?\s*")
+_FORM = re.compile(r"\s*(\w+)\s+(\S+)\s*(\{.*\})?\s*(?:\bin\s+(\w+))?\s*(?:\bfor\s+(\w+))?\s*")
 _DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK_USER, "deny": Decision.DENY}
 _WORDS = {decision: word for word, decision in _DECISIONS.items()}
 FORM = '# example: allow run_shell_command {"command": "npm test"}'
@@ -43,6 +48,7 @@ class Example:
     tool: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     mode: ApprovalMode = ApprovalMode.DEFAULT
+    agent: Agent = Agent.GEMINI
     line: int = 0
     problem: str = ""
 
@@ -51,7 +57,8 @@ class Example:
         """The example as a line of the file."""
         args = f" {json.dumps(dict(self.args), ensure_ascii=False)}" if self.args else ""
         mode = "" if self.mode is ApprovalMode.DEFAULT else f" in {self.mode.value}"
-        return f"# example: {_WORDS[self.expected]} {self.tool}{args}{mode}"
+        agent = "" if self.agent is Agent.GEMINI else f" for {self.agent.value}"
+        return f"# example: {_WORDS[self.expected]} {self.tool}{args}{mode}{agent}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +102,17 @@ def _example(text: str, line: int) -> Example:
         return Example(line=line, problem=f"its arguments are not valid JSON ({error.msg})")
     except OptionError as error:
         return Example(line=line, problem=str(error))
-    return Example(expected=_DECISIONS[match[1]], tool=match[2], args=args, mode=mode, line=line)
+    if match[5] and match[5] not in list(Agent):
+        names = or_list([agent.value for agent in Agent])
+        return Example(line=line, problem=f"gemtui knows no agent {match[5]}: write {names}")
+    return Example(
+        expected=_DECISIONS[match[1]],
+        tool=match[2],
+        args=args,
+        mode=mode,
+        agent=Agent(match[5] or Agent.GEMINI),
+        line=line,
+    )
 
 
 def with_example(text: str, example: Example) -> str:
@@ -121,6 +138,6 @@ def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ..
             tried.append(Tried(example=example))
             continue
         engine = engines.setdefault(example.mode, Engine(policy, mode=example.mode))
-        outcome = engine.outcome(Call(example.tool, example.args))
+        outcome = engine.outcome(spelled(example.agent, example.tool, example.args))
         tried.append(Tried(example=example, decision=outcome.decision, rule=outcome.rule))
     return tuple(tried)

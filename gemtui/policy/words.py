@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
+from gemtui.agents import WORDS, Agent
 from gemtui.policy.match.command_patterns import allowed_command, mentioned_words
 from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.model.rules import GEMTUI, Decision, Rule, Tier
@@ -107,6 +108,15 @@ def rule_source(rule: Rule) -> Clean:
         return Clean("built-in")
     name = visible_line(PurePath(rule.source).name[:LONG]) or Clean("the policy")
     return Clean(f"rule {rule.index} of {name}") if rule.index else name
+
+
+def translated_words(agent: Agent, own: str, tool: str) -> str:
+    """Return the words for a tool of another agent and what rules see: "Claude Code's Bash as …".
+
+    `own`: the tool's own name. `tool`: the name that rules use.
+    """
+    same = "" if tool == own else f" as {tool}"
+    return visible_line(f"{WORDS[agent].program}'s {own[:LONG]}{same}")
 
 
 def rule_place(rule: Rule) -> Clean:

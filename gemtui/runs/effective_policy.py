@@ -77,10 +77,12 @@ def effective_policy(
     """
     read = _settings(settings, workspace, environ)
     cwd = workspace or current_folder()
-    own = () if alone and policies else filter(path_exists, read.user_policies(cwd))
+    own = () if alone and policies else tuple(filter(path_exists, read.user_policies(cwd)))
     files = [*own, *policies]
     admins = admin_policy_files(admin or read.admin_policies(cwd))
-    policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
+    for_gemini, chosen = Policy.load(own), Policy.load(policies)
+    of_admin = Policy.load(admins, tier=Tier.ADMIN)
+    policy = for_gemini + chosen + of_admin
     problems = () if settings is not None else settings_problems(environ, workspace)
     setup = Setup(
         settings=read.merged,
@@ -89,6 +91,7 @@ def effective_policy(
         include_directories=tuple(include_directories),
         home=read.home,
         stopped=next(iter(problems), None),
+        gemini_only=_files_of(for_gemini + of_admin) - _files_of(chosen),
     )
     return EffectivePolicy(
         policy=policy,
@@ -98,6 +101,11 @@ def effective_policy(
         settings=read,
         problems=problems,
     )
+
+
+def _files_of(policy: Policy) -> frozenset[str]:
+    rules = (*policy.rules, *(checker.rule for checker in policy.checkers))
+    return frozenset(rule.source for rule in rules)
 
 
 def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, str]) -> CliSettings:

@@ -14,6 +14,8 @@ from tests.cli.conftest import Gemtui, has, put, start, values
 from tests.cli.shapes import fits
 from tests.rows import each_row
 from tests.sessions import logs, stores
+from tests.sessions.agents import Line, claude_calls
+from tests.sessions.stores import uuid
 
 WORK = """
 [[rule]]
@@ -326,9 +328,8 @@ def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
     has(refused, rule=None, decision="deny", calls=1)
     denied = next(each for each in said["by_rule"] if each["rule"] and each["rule"]["index"] == 2)
     assert denied["decision"] == "deny"
-    assert denied["examples"] == [
-        {"session": "11111111-a", "tool": "run_shell_command", "args": {"command": "git push"}}
-    ]
+    (example,) = denied["examples"]
+    has(example, session="11111111-a", agent="gemini", own=None, args={"command": "git push"})
     longest = max(
         len(text)
         for each in said["by_rule"]
@@ -336,6 +337,86 @@ def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
         for text in example["args"].values()
     )
     assert longest == 1001
+
+
+@pytest.fixture
+def claude(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of Claude Code with four commands and a read, all of which succeeded."""
+    monkeypatch.setenv("HOME", str(home))
+    commands = ("git status", "git push", "rm x", "npm test")
+    calls: list[tuple[str, Line, Line]] = [("Bash", {"command": each}, {}) for each in commands]
+    claude_calls(home, uuid(7), tmp_path, *calls, ("Read", {"file_path": "a.txt"}, {}))
+
+
+@pytest.mark.usefixtures("claude")
+def test_a_policy_decides_what_claude_code_did_and_says_what_is_translated(
+    gemtui: Gemtui, work: Path
+) -> None:
+    replay = ("policy", "replay", work, "--everywhere")
+
+    counts = gemtui.json(*replay)
+
+    fits(counts, "Replayed")
+    has(counts, calls=5, allow=2, ask_user=2, deny=1, unknown_tools={}, tool_refuses=0)
+    assert counts["translated"] == [
+        {"agent": "claude", "own": "Bash", "tool": "run_shell_command", "calls": 4},
+        {"agent": "claude", "own": "Read", "tool": "read_file", "calls": 1},
+    ]
+    denied = next(each for each in counts["by_rule"] if each["decision"] == "deny")
+    has(denied["examples"][0], agent="claude", own="Bash", args={"command": "git push"})
+    gemtui(*replay).shows(
+        "translated for the rules: Claude Code's Bash as run_shell_command 4, "
+        "Claude Code's Read as read_file 1",
+        "Bash  git push",
+    )
+
+
+@pytest.mark.usefixtures("claude")
+def test_rules_are_suggested_for_what_claude_code_did(gemtui: Gemtui) -> None:
+    found = gemtui.json("policy suggest --everywhere")
+
+    (suggestion,) = found["suggestions"]
+    has(suggestion, about="run_shell_command npm test", calls=1)
+    has(suggestion["examples"][0], tool="Bash", argument="npm test")
+    assert (found["allowed"], len(found["left_out"])) == (2, 2)
+
+
+@pytest.mark.usefixtures("claude")
+def test_policies_of_gemini_cli_itself_decide_nothing_for_claude_code(
+    home: Path, gemtui: Gemtui
+) -> None:
+    own = home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    own.write_text(WORK)
+
+    has(gemtui.json("policy replay --everywhere"), allow=2, ask_user=3, deny=0)
+    has(gemtui.json("policy replay --everywhere", own), allow=2, ask_user=2, deny=1)
+
+
+@pytest.mark.usefixtures("claude")
+def test_check_tests_what_claude_code_did_with_success(gemtui: Gemtui, work: Path) -> None:
+    answer = gemtui("policy check --everywhere --replay 2020-01-01 --json", work)
+
+    assert answer.code == 1
+    has(answer.json["replay"], succeeded=5, deny=1, gone_tools=0)
+    has(answer.json["replay"]["denied"][0], agent="claude", own="Bash")
+
+
+def test_a_call_of_claude_code_is_explained_by_what_it_is_translated_to(
+    gemtui: Gemtui, work: Path
+) -> None:
+    words = ("policy", "explain", work, "--agent", "claude", "--tool", "Bash", "--args")
+    push, fetch = '{"command": "git push"}', '{"url": "https://x.org", "prompt": "?"}'
+
+    answer = gemtui.json(*words, push)
+    asked = gemtui.json(*words[:-3], "--tool", "WebFetch", "--args", fetch)
+
+    fits(answer, "Explained")
+    has(answer, agent="claude", own="Bash", tool="run_shell_command", decision="deny")
+    has(
+        asked, tool="web_fetch", args={"prompt": "https://x.org"}, decision="ask_user", offered=True
+    )
+    gemtui(*words, push).shows("translated   Claude Code's Bash as run_shell_command")
 
 
 def test_check_finds_calls_that_succeeded_and_would_be_denied(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gemtui.agents import Agent
 from gemtui.policy.examples import Example, examples_of, try_examples, with_example
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Decision
@@ -49,3 +50,20 @@ def test_examples_pass_fail_or_cannot_be_read() -> None:
     assert [each.passes for each in tried] == [True, False, False, False, False]
     assert [bool(each.example.problem) for each in tried] == [False, False, True, True, True]
     assert tried[1].decision is Decision.ALLOW
+
+
+def test_an_example_may_be_a_call_of_another_agent() -> None:
+    text = (
+        '# example: allow Bash {"command": "git push"} for claude\n'
+        '# example: ask Bash {"command": "make"} in default for claude\n'
+        '# example: deny Bash {"command": "git push"}\n'
+        '# example: allow Bash {"command": "git push"} for nobody\n'
+    )
+    examples = examples_of(text)
+
+    tried = try_examples(examples, Policy.parse(RULE))
+
+    assert [each.passes for each in tried] == [True, True, True, False]
+    assert [each.agent for each in examples[:3]] == [Agent.CLAUDE, Agent.CLAUDE, Agent.GEMINI]
+    assert examples[3].problem == "gemtui knows no agent nobody: write gemini, qwen or claude"
+    assert text.startswith(examples[0].text)

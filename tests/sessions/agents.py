@@ -46,30 +46,35 @@ def claude_session(home: Path, id: str, *, before: Iterable[Line] = (), **texts:
 
 def claude_write(home: Path, id: str, file: Path, content: str) -> Path:
     """Write a session of Claude Code that created a file."""
-    around = {"sessionId": id, "cwd": str(file.parent), "timestamp": logs.at(2)}
     args = {"file_path": str(file), "content": content}
-    call = {"type": "tool_use", "id": "c", "name": "Write", "input": args}
-    reply = {"type": "tool_result", "tool_use_id": "c", "content": "created"}
     result = {"type": "create", "filePath": str(file), "content": content, "structuredPatch": []}
-    first, *_ = claude_lines(id)[1:]
-    lines = [
-        first | around,
-        {
-            "parentUuid": "u1",
-            "type": "assistant",
-            "uuid": "a1",
-            "message": {"id": "m", "model": "claude-opus-5", "content": [call]},
-            **around,
-        },
-        {
-            "parentUuid": "a1",
-            "type": "user",
-            "uuid": "r1",
-            "message": {"role": "user", "content": [reply]},
-            "toolUseResult": result | {"originalFile": None},
-            **around,
-        },
-    ]
+    return claude_calls(home, id, file.parent, ("Write", args, result | {"originalFile": None}))
+
+
+def claude_calls(home: Path, id: str, folder: Path, *calls: tuple[str, Line, Line]) -> Path:
+    """Write a session of Claude Code with successful calls: the tool, its arguments, details."""
+    around = {"sessionId": id, "cwd": str(folder), "timestamp": logs.at(2)}
+    lines = [claude_lines(id)[1] | around]
+    for at, (tool, args, result) in enumerate(calls):
+        call = {"type": "tool_use", "id": f"c{at}", "name": tool, "input": args}
+        reply = {"type": "tool_result", "tool_use_id": f"c{at}", "content": "done"}
+        lines += [
+            {
+                "parentUuid": "u1",
+                "type": "assistant",
+                "uuid": f"a{at}",
+                "message": {"id": f"m{at}", "model": "claude-opus-5", "content": [call]},
+                **around,
+            },
+            {
+                "parentUuid": f"a{at}",
+                "type": "user",
+                "uuid": f"r{at}",
+                "message": {"role": "user", "content": [reply]},
+                "toolUseResult": result,
+                **around,
+            },
+        ]
     return logs.write(home / ".claude/projects/-work-app" / f"{id}.jsonl", lines)
 
 

@@ -57,15 +57,16 @@ class Engine:
     @cached_property
     def _foreign(self) -> ForeignEvaluator:
         """The evaluator for other agents, for which Gemini CLI's rules and settings don't hold."""
-        setup = Setup(
-            workspace=self._setup.workspace, include_directories=self._setup.include_directories
-        )
+        made_of, policy = self._setup, self._policy
+        rules = (rule for rule in policy.rules if rule.source not in made_of.gemini_only)
         return ForeignEvaluator(
-            (*self._policy.rules, *FOREIGN),
-            self._policy.checkers,
+            (*rules, *FOREIGN),
+            (each for each in policy.checkers if each.rule.source not in made_of.gemini_only),
             mode=self.mode,
             interactive=self.interactive,
-            setup=setup,
+            setup=Setup(
+                workspace=made_of.workspace, include_directories=made_of.include_directories
+            ),
             stopped=None,
         )
 

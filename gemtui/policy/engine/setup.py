@@ -40,6 +40,7 @@ class Setup:
     * `include_directories`: the values of `--include-directories`.
     * `home`: the CLI's folder, to which `~` in the settings' paths refers; None means the user's.
     * `stopped`: why the CLI doesn't start on this machine; None if it starts.
+    * `gemini_only`: the files whose rules hold for calls of Gemini CLI alone, as in `Rule.source`.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Setup:
     include_directories: tuple[Path, ...] = ()
     home: Path | None = None
     stopped: str | None = None
+    gemini_only: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

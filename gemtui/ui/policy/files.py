@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,7 +64,7 @@ def policy_context(opened: OpenedPolicy | None, folder: Path) -> PolicyContext:
     return PolicyContext(
         before=Policy.load(files[:at]),
         after=Policy.load(files[at + 1 :]) + admin,
-        setup=found.setup,
+        setup=replace(found.setup, gemini_only=found.setup.gemini_only - {str(files[at])}),
         problems=found.problems,
     )
 

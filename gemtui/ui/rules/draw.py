@@ -23,7 +23,14 @@ from gemtui.policy.model.rules import (
     Severity,
     Tier,
 )
-from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
+from gemtui.policy.words import (
+    LONG,
+    condition_words,
+    decision_word,
+    rule_source,
+    tools_words,
+    translated_words,
+)
 from gemtui.sessions.catalog.summary import Summary, project_name
 from gemtui.text import command_line, counted, ellipsis, relative, visible_line
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -140,6 +147,10 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     if rule is not None:
         yield from _under(summary(rule), look, role=Role.MUTED)
     yield from _under(flat(found.because[: LONG * 4]), look)
+    call = found.call
+    if call.is_foreign:
+        words = translated_words(call.agent, call.own, call.tool)
+        yield from _under(f"Translated for the rules: {words}", look, role=Role.MUTED)
     yield BLANK
     if found.possible:
         for name, decision in (("headless", found.headless), ("interactive", found.interactive)):

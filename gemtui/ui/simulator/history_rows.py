@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gemtui.policy.model.rules import Decision, Reference
 from gemtui.policy.suggest.replay import POWERSHELL, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion, Suggestions
-from gemtui.policy.words import LONG, condition_words, rule_source, tools_words
+from gemtui.policy.words import LONG, condition_words, rule_source, tools_words, translated_words
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import command_line, counted, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, flat, prefixed, wrap
@@ -81,6 +81,11 @@ def history_rows(counts: ReplayCounts, suggestions: Suggestions | None) -> list[
         more = "unknown to this Gemini CLI, but counted above"
         rows += [_GAP, RowHeading("Tools of other versions", more)]
         rows += [Missing(name, calls) for name, calls in sorted(counts.unknown.items())]
+    if counts.translated:
+        rows += [_GAP, RowHeading("Calls of other agents", "as rules see them; counted above")]
+        rows += [
+            Missing(translated_words(*each), calls) for each, calls in counts.translated.items()
+        ]
     return rows
 
 

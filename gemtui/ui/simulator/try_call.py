@@ -112,7 +112,11 @@ class CallForm(Vertical):
             return self._taken[0]
         name = self._tool.value.strip()
         args = _read(self._args.text)
-        return None if isinstance(args, str) or not name else Call(tool=name, args=args)
+        if isinstance(args, str) or not name:
+            return None
+        if self._taken is not None:
+            return replace(self._taken[0], args=args)
+        return Call(tool=name, args=args)
 
     @property
     def is_blank(self) -> bool:
@@ -290,7 +294,8 @@ def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[E
     The example expects the decision of the document's own rules. Blocking: call this on a
     background thread.
     """
-    asked = Example(tool=call.tool, args=call.args, mode=mode)
+    tool = call.own if call.server else call.tool  # an agent's own name tells the server
+    asked = Example(tool=tool, args=call.args, mode=mode, agent=call.agent)
     (tried,) = try_examples([asked], document.policy)
     example = replace(asked, expected=tried.decision or Decision.DENY)
     made = Document.parse(with_example(document.text, example), source=document.source)

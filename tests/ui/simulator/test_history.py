@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import TextArea
 
 from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.catalog.summary import Summary
@@ -18,6 +19,9 @@ from gemtui.ui.simulator import call_scan
 from gemtui.ui.simulator.call_scan import CallHistory
 from gemtui.ui.simulator.calls import PickCallScreen
 from gemtui.ui.simulator.history import PolicyHistoryScreen
+from gemtui.ui.simulator.try_call import TryScreen
+from tests.sessions.agents import claude_calls
+from tests.sessions.stores import uuid
 from tests.ui.histories import EVIL, Trier, call, trier
 from tests.ui.people import BOTH, NARROW
 
@@ -268,3 +272,39 @@ async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
         assert harmless()
         await me.does("/ 'evil enter", "Call details", "Arguments of", "evil")
         assert harmless()
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code has made one call in the project of the history."""
+    for name in ("HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    claude_calls(tmp_path, uuid(9), tmp_path / "tide", ("Bash", {"command": "rm -rf dist"}, {}))
+
+
+@pytest.mark.usefixtures("claude")
+async def test_calls_of_another_agent_are_translated_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    async with trier(PolicyHistoryScreen, tmp_path, BOTH) as me:
+        await me.sees("9 calls in 3 sessions", "By rule")
+        await me.does("end", "Calls of other agents")
+        await me.sees("1  Claude Code's Bash as run_shell_command")
+        await me.does("home down down enter", "3 calls", "rm -rf build", "rm -rf dist")
+        await me.does("/ 'dist down", "1 of 3 calls")
+        await me.does("enter", "Call details", "⊘ deny  by rule 1", "Nothing is removed here.")
+        await me.sees("Translated for the rules: Claude Code's Bash as run_shell_command")
+
+
+@pytest.mark.usefixtures("claude")
+async def test_arguments_of_another_agents_call_stay_its_own_while_they_are_edited(
+    tmp_path: Path,
+) -> None:
+    async with trier(TryScreen, tmp_path, BOTH) as me:
+        await me.does("ctrl+l", "Choose a recorded call", "rm -rf dist")
+        await me.does("/ 'dist down", "1 of ")
+        await me.does("enter", "⊘ deny  by rule 1")
+        me.app.screen.query_one(TextArea).text = '{"command": "make"}'
+        await me.sees(
+            "Claude Code's Bash as run_shell_command", "No rule matches, so you are asked"
+        )
