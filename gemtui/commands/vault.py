@@ -231,10 +231,8 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         session, when = found.first
         yield "then", f"{_about(session, marks, now)}: {deletion_date_text(when)};"
     if found.hits or found.first is not None:
-        yield (
-            "",
-            f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json",
-        )
+        settings = short_path(gemini_home() / "settings.json")
+        yield "", f"to prevent that, set {SETTING} = false in {settings}"
 
 
 _NOTHING = "no sessions that Gemini CLI has deleted"

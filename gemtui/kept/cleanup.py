@@ -5,6 +5,7 @@ See assets/gemini-cli.md#clean-up.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -194,12 +195,11 @@ def _doomed_files(
     unreadable: Container[str],
 ) -> Iterator[tuple[str, Why, str | None, Retention]]:
     """Yield the name, the reason, the twin and the retention settings of each doomed file."""
-    vault = f"{vault_dir()}/"
+    vault = f"{vault_dir()}{os.sep}"
     folders: dict[str, list[StoredFile]] = {}
     for file in files:
         if _is_cleaned(file, vault):
-            folder, _, _ = file.name.rpartition("/")
-            folders.setdefault(folder, []).append(file)
+            folders.setdefault(os.path.split(file.name)[0], []).append(file)
     rule_of = cache(retention_of)
     for group in folders.values():
         project = next((file.project for file in group if file.project), None)
@@ -233,8 +233,8 @@ def _is_cleaned(file: StoredFile, vault: str) -> bool:
     by a project's hash, as in old versions. `vault`: what the paths of files in the vault begin
     with.
     """
-    folder, _, name = file.name.rpartition("/")
-    if not (folder.endswith("/chats") and name.startswith("session-")):
+    folder, name = os.path.split(file.name)
+    if not (os.path.split(folder)[1] == "chats" and name.startswith("session-")):
         return False
     if file.kept or is_hash(file.project_key) or folder.startswith(vault):
         return False
@@ -285,7 +285,7 @@ def short_id(path: str) -> str:
 
     The clean-up compares these ids.
     """
-    _, _, name = path.rpartition("/")
+    name = os.path.split(path)[1]
     match = _SHORT_ID.search(name) if name.startswith("session-") else None
     return "" if match is None else match[1]
 
@@ -300,7 +300,7 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
         not rule.enabled
         or rule.age is None
         or last_use is None
-        or not _is_cleaned(StoredFile.of(session), f"{vault_dir()}/")
+        or not _is_cleaned(StoredFile.of(session), f"{vault_dir()}{os.sep}")
     ):
         return None
     return last_use + rule.age if rule.age < _EVER else None
