@@ -54,8 +54,11 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, target
 
 _MOST_CHANGES = 10
 """How many changed lines of a file are said if nobody was asked about them."""
+_PASTED = 0.1
+"""How many seconds after a line the next one arrives if both were pasted."""
 _HELP = (
     "Write what Gemini should do, and press enter.",
+    "For a prompt of several lines, end each but the last with a backslash, or paste them.",
     "undo: revert the files and the conversation to before your last prompt.",
     "redo: reverse the last undo.",
     "new: start a new conversation.",
@@ -119,6 +122,16 @@ class LineTerminal(AskingTerminal, frozen=True):
     def write(self, lines: Iterator[str] | tuple[str, ...], *, end: str = "\n") -> None:
         """Print lines as an `AskingTerminal` does, with spaces in place of tabs."""
         super().write(tuple(line.replace("\t", "    ") for line in lines), end=end)
+
+    async def lines(self) -> list[str]:
+        """Wait for a line, and return it and those pasted with it; [] at the end of input."""
+        lines = list[str]()
+        while not lines or await self.has_more(_PASTED):
+            line = await self.line()
+            if line is None:
+                break
+            lines.append(line)
+        return lines
 
     def size(self) -> os.terminal_size:
         """Return a size in which every call has room, since a reader of lines needs no pages."""
@@ -372,7 +385,7 @@ class Chat:
         """Send what the user types, or do what a word says, until the end of input or `quit`."""
         folder = self._options.cwd or current_folder()
         self._say(f"A conversation with Gemini in {folder}. Type help for help, quit to end.")
-        while (typed := await self._typed("You:")) is not None:
+        while (typed := await self._typed()) is not None:
             match typed.strip().lower():
                 case "":
                     pass
@@ -394,9 +407,28 @@ class Chat:
     def _say(self, *lines: str) -> None:
         self._terminal.write(tuple(map(visible_line, lines)))
 
-    async def _typed(self, question: str) -> str | None:
+    async def _typed(self) -> str | None:
+        """Return what the user types or pastes, with several lines as one text; None at the end."""
+        lines = await self._lines("You:")
+        is_pasted = len(lines) > 1
+        while lines and (is_pasted or lines[-1].endswith("\\")):
+            if is_pasted:
+                question = f"{len(lines)} lines. Write more, or press enter to send:"
+            else:
+                question = "Next line:"
+                lines[-1] = lines[-1][:-1]
+            more = await self._lines(question)
+            if not more:
+                return None
+            if is_pasted and more == [""]:
+                break
+            lines += more
+            is_pasted = is_pasted or len(more) > 1
+        return "\n".join(lines) if lines else None
+
+    async def _lines(self, question: str) -> list[str]:
         self._terminal.write((question,), end=" ")
-        return await self._terminal.line()
+        return await self._terminal.lines()
 
     async def _send(self, prompt: str) -> None:
         """Run a prompt, and continue its session with the next one."""

@@ -121,8 +121,7 @@ class AskingTerminal(Struct, frozen=True):
         The terminal itself discards it, so a line doesn't count even if this process was too slow
         to read it in time. A line without its end is discarded as well.
         """
-        await asyncio.sleep(seconds)
-        typed = bool(select.select([self.reading], [], [], 0)[0])
+        typed = await self.has_more(seconds)
         if sys.platform != "win32":
             import termios
 
@@ -131,6 +130,11 @@ class AskingTerminal(Struct, frozen=True):
             except termios.error:  # the terminal was closed
                 return False
         return typed
+
+    async def has_more(self, seconds: float) -> bool:
+        """Wait, and return whether a line of input, or its end, is there to be read."""
+        await asyncio.sleep(seconds)
+        return bool(select.select([self.reading], [], [], 0)[0])
 
     async def line(self) -> str | None:
         """Wait for one line of input and return it; None at the end of input."""

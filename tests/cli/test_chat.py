@@ -85,7 +85,9 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
     ]
     with ModelServer(turns) as model, Talk(on_loopback, model, "default") as talk:
         talk.hears("A conversation with Gemini in", "Type help", "You: ")
-        talk.says("What is here?")
+        talk.says("What is\\")
+        talk.hears("Next line: ")
+        talk.says("here?")
         talk.hears("Gemini: There are    three steps.\n  Shall I add one?\nDone.\nYou: ")
         talk.says("Add one")
         talk.hears("Gemini asks to write steps.txt:\nadded line 3:  and half\n")
@@ -102,8 +104,12 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
         talk.replies("Do this? Answer yes or no: ", "yes")
         talk.hears("restored: steps.txt\n", "Done.\nYou: ")
         assert file.read_text() == STEPS
-        talk.says("Leave it")
-        talk.hears("Gemini: As you like.\nDone.\nYou: ")
+        talk.says("Leave it\rundo\r")
+        talk.hears("3 lines. Write more, or press enter to send: ")
+        talk.says("as it is")
+        talk.hears("4 lines. Write more, or press enter to send: ")
+        talk.says("")
+        talk.hears("Gemini: As you like.\n", "Done.\nYou: ")
         resumed = str(model.requests[-1].body)
         talk.says("Wait")
         stopped.reached.wait()
@@ -113,7 +119,8 @@ def test_a_first_task_with_a_question_a_refusal_and_an_undo_is_only_lines(
         talk.hears("Stopping.\n", "You: ")
         talk.says("quit")
         assert talk.wait() == 0
-    assert "What is here?" in resumed
+    assert "What is\\nhere?" in resumed
+    assert "Leave it\\nundo\\n\\nas it is" in resumed
     assert "Add one" not in resumed
     assert not re.findall(r"[^\n -~]", talk.spoken)
 
