@@ -22,7 +22,7 @@ from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.stats.kept import KeptStats
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums
+from gemtui.stats.report import OWN_COUNT, Stats, Sums
 from gemtui.text import clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
@@ -144,6 +144,8 @@ def _totals(total: Sums) -> Iterator[str]:
     yield f"{counted(total.files, 'file')} written"
     if total.priced:
         yield f"about {total.dollars}"
+    if total.own_cost is not None:
+        yield f"{total.own_dollars} {OWN_COUNT}"
 
 
 def _by_tokens(groups: Mapping[str, Sums]) -> dict[str, Sums]:

@@ -58,7 +58,8 @@ class ToolCallCount(Struct, frozen=True, array_like=True, gc=False):
 class SlotActivity(Struct, frozen=True, array_like=True, gc=False):
     """The activity in one session file within one time slot.
 
-    `prompts`: how many there are. `writes`: the paths of the files written.
+    `prompts`: how many there are. `writes`: the paths of the files written. `own_cost`: the agent's
+    own count for the whole file, in US dollars, in the file's last slot; None in any other.
     """
 
     slot: int
@@ -66,6 +67,7 @@ class SlotActivity(Struct, frozen=True, array_like=True, gc=False):
     answers: tuple[Answers, ...] = ()
     calls: tuple[ToolCallCount, ...] = ()
     writes: tuple[str, ...] = ()
+    own_cost: float | None = None
 
 
 FileActivity = tuple[SlotActivity, ...]
@@ -73,7 +75,7 @@ FileActivity = tuple[SlotActivity, ...]
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=9,
+    version=10,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )

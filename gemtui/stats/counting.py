@@ -52,6 +52,7 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
         path = written_path(raw, status)
         if path:
             writes[slot][path] = None
+    slots = sorted({*prompts, *answers, *calls})
     return tuple(
         SlotActivity(
             slot=slot,
@@ -59,8 +60,9 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
             answers=tuple(answers[slot]),
             calls=tuple(ToolCallCount(*key, count) for key, count in calls[slot].items()),
             writes=tuple(writes[slot]),
+            own_cost=log.own_cost if slot == slots[-1] else None,
         )
-        for slot in sorted({*prompts, *answers, *calls})
+        for slot in slots
     )
 
 

@@ -32,6 +32,9 @@ from gemtui.stats.prices import Prices
 from gemtui.stats.reading import activities
 from gemtui.transcript.usage import Usage, usage_sum
 
+OWN_COUNT = "by the agents' own count, for sessions that have one"
+"""The words for `Sums.own_cost`."""
+
 K = TypeVar("K")
 _UNKNOWN = Usage()
 UNKNOWN_MODEL = "(unknown)"
@@ -70,6 +73,8 @@ class Sums(Struct):
     * `cost`: in US dollars, for all answers whose model has a price.
     * `priced`: whether any answer has a known cost.
     * `unpriced`: the models without a price.
+    * `own_cost`: the agents' own counts for the sessions that end here, in US dollars; None if they
+      keep none.
     """
 
     sessions: int = 0
@@ -83,6 +88,7 @@ class Sums(Struct):
     cost: float = 0.0
     priced: bool = False
     unpriced: set[str] = field(default_factory=set)
+    own_cost: float | None = None
 
     def add_answers(self, answers: Collection[PricedAnswers]) -> None:
         """Add answers to sums that have none."""
@@ -107,6 +113,11 @@ class Sums(Struct):
         return f"${self.cost:,.2f}{'+' if self.unpriced or self.unknown else ''}"
 
     @property
+    def own_dollars(self) -> str:
+        """The agents' own count for display; "" if they keep none."""
+        return "" if self.own_cost is None else f"${self.own_cost:,.2f}"
+
+    @property
     def failures(self) -> dict[str, int]:
         """How many calls failed, by result."""
         failed = _failed()
@@ -127,6 +138,7 @@ class Sums(Struct):
             "tool_calls": self.calls.total(),
             "files_written": self.files,
             "cost": round(self.cost, 6) if self.priced else None,
+            "own_cost": None if self.own_cost is None else round(self.own_cost, 6),
             "models_without_price": sorted(self.unpriced),
         }
 
@@ -174,6 +186,7 @@ class _Part(NamedTuple):
     answers: Sequence[PricedAnswers]
     calls: Sequence[ToolCallCount]
     files: Sequence[str]
+    own_cost: float | None
 
 
 class Group(NamedTuple):
@@ -240,13 +253,13 @@ class Tally:
         files = [_file(session.project, path) for path in part.writes]
         kept = (one.usage.total for one in part.answers if not one.dropped)
         self.tokens += sum(tokens or 0 for tokens in kept)
-        whole = _Part(session.id, prompts, answers, part.calls, files)
+        whole = _Part(session.id, prompts, answers, part.calls, files, part.own_cost)
         self._projects[session.group].append(whole)
         self._slots[part.slot].append(whole)
         for priced in answers:
-            self._models[priced.model].append(_Part(session.id, 0, (priced,), (), ()))
+            self._models[priced.model].append(_Part(session.id, 0, (priced,), (), (), None))
         for call in part.calls:
-            self._tools[call.tool].append(_Part(session.id, 0, (), (call,), ()))
+            self._tools[call.tool].append(_Part(session.id, 0, (), (call,), (), None))
 
     def groups(self) -> Groups:
         """Return the sums over all sessions that have been added, by group."""
@@ -329,10 +342,11 @@ def _sums_by(groups: Mapping[K, Sequence[_Part]]) -> dict[K, Group]:
 
 
 def _sums(parts: Sequence[_Part]) -> Group:
-    sessions, prompts, answers, calls, files = zip(*parts, strict=True)
+    sessions, prompts, answers, calls, files, own_costs = zip(*parts, strict=True)
     ids, paths = frozenset(sessions), frozenset(chain(*files))
     sums = Sums(sessions=len(ids), prompts=sum(prompts), files=len(paths))
     sums.add_answers(list(chain(*answers)))
+    sums.own_cost = _known_sum(own_costs)
     for call in chain(*calls):
         sums.calls[call.ended] += call.count
     return Group(sums, ids, paths)
@@ -360,8 +374,14 @@ def _total(groups: Sequence[Group]) -> Group:
         cost=sum([sums.cost for sums in all_sums]),
         priced=any(sums.priced for sums in all_sums),
         unpriced=set().union(*[sums.unpriced for sums in all_sums]),
+        own_cost=_known_sum([sums.own_cost for sums in all_sums]),
     )
     return Group(total, ids, paths)
+
+
+def _known_sum(costs: Iterable[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
 
 
 @lru_cache(maxsize=65536)

@@ -229,13 +229,29 @@ def test_a_session_has_its_title_and_cost(claude_recordings: Mapping[str, Record
     (state,) = [line for line in path.read_text().splitlines() if "cost-state" in line][-1:]
     assert header["summary"] == TITLE
     assert header["cost"] == json.loads(state)["totalCostUSD"]
-    prices, messages = load_prices(), messages_of(path)
+    assert estimate(path) == pytest.approx(header["cost"])
+
+
+def estimate(*paths: Path) -> float:
+    """Return what the answers in session files cost at list prices."""
+    prices = load_prices()
+    messages = [message for path in paths for message in messages_of(path)]
     costs = [
         prices.cost(message.model or "", message.usage, long=False)
         for message in messages
         if message.usage is not None
     ]
-    assert sum(cost or 0 for cost in costs) == pytest.approx(header["cost"])
+    return sum(cost or 0 for cost in costs)
+
+
+def test_the_cost_of_a_session_contains_that_of_its_subagents(
+    claude_recordings: Mapping[str, Recording],
+) -> None:
+    path = claude_recordings["subagents"].path
+    subagents = list(path.with_suffix("").rglob("*.jsonl"))
+    with SessionLog.read(path) as log:
+        assert log.own_cost == pytest.approx(estimate(path, *subagents))
+    assert estimate(path) < estimate(path, *subagents)
 
 
 def test_a_subagent_has_a_session_of_its_own(claude_recordings: Mapping[str, Recording]) -> None:

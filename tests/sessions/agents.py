@@ -44,6 +44,11 @@ def claude_session(home: Path, id: str, *, before: Iterable[Line] = (), **texts:
     return logs.write(folder / f"{id}.jsonl", [*before, *claude_lines(id, **texts)])
 
 
+def claude_cost(dollars: float) -> Line:
+    """Return the line in which Claude Code says what a session has cost."""
+    return {"type": "cost-state", "totalCostUSD": dollars, "hasUnknownModelCost": False}
+
+
 def claude_write(home: Path, id: str, file: Path, content: str) -> Path:
     """Write a session of Claude Code that created a file."""
     args = {"file_path": str(file), "content": content}

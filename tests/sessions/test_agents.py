@@ -21,19 +21,24 @@ from gemtui.policy.model.rules import Call, CallStatus, Reference
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.undo import undo_session
+from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.listing import Heading, Listing, View
 from gemtui.sessions.catalog.query import parse_query, query_completions
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.session_log import CHUNK
-from gemtui.sessions.store.store import SessionKind, Store, StoreState
+from gemtui.sessions.store.store import Problem, SessionKind, Store, StoreState
 from gemtui.sessions.store.watch import watch
 from gemtui.stats.prices import load_prices
-from gemtui.stats.report import sums_since
+from gemtui.stats.reading import activities
+from gemtui.stats.report import Tally, sums_since
+from gemtui.ui.sessions.comparing import compared
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.agents import (
+    claude_cost,
+    claude_lines,
     claude_session,
     claude_subagent,
     claude_write,
@@ -282,3 +287,27 @@ def test_every_agent_has_its_words() -> None:
     assert set(WORDS) == set(CAN) == set(Agent)
     assert len({words.letter for words in WORDS.values()}) == len(Agent)
     assert not any(why_not(Agent.GEMINI, can) for can in Can)
+
+
+def test_the_cost_is_what_claude_code_has_counted_until_an_answer_follows(home: Path) -> None:
+    lines = claude_lines(uuid(2))
+    path = by_agent(home)[Agent.CLAUDE].path
+
+    def counted() -> tuple[float | None, float | None, str]:
+        session = by_agent(home)[Agent.CLAUDE]
+        tally = Tally(load_prices(), since=None, zone=None)
+        for each, activity in activities(
+            counted_sessions([session], None), home=home / ".gemini", cache=None
+        ):
+            assert not isinstance(activity, Problem)
+            tally.add(each, activity)
+        total = tally.stats().total
+        table = compared([session] * 2, None, home=home / ".gemini", cache=None)
+        shown = next(line.split()[1] for line in table if line.startswith("cost "))
+        return session.cost, total.to_dict()["own_cost"], shown
+
+    assert counted() == (None, None, "?")
+    logs.write(path, [*lines, claude_cost(0.5), claude_cost(0.75)])
+    assert counted() == (0.75, 0.75, "$0.75")
+    logs.write(path, [*lines, claude_cost(0.75), lines[-1] | {"uuid": "a2"}])
+    assert counted() == (None, None, "?")

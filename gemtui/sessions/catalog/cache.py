@@ -38,7 +38,7 @@ from gemtui.sqlite_file import (
     why,
 )
 
-VERSION = 23
+VERSION = 24
 """The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"

@@ -58,6 +58,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         files_written=_distinct(path for line in outlines for path in line.writes),
         calls=_calls(log),
         agent=log.agent,
+        cost=log.own_cost,
         flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,

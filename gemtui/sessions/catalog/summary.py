@@ -115,6 +115,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
       don't (assets/gemini-cli.md#clean-up).
     * `ended_badly`: whether calls in its last message failed, with nothing after them.
     * `agent`: the agent that wrote the file.
+    * `cost`: what it has cost by the agent's own count, in US dollars; None if it keeps none.
     * `calls`: what fields of a query can ask about the session's calls; of equal ones, only one.
     """
 
@@ -152,6 +153,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     ended_badly: bool = False
     calls: tuple[CallFields, ...] = ()
     agent: Agent = Agent.GEMINI
+    cost: float | None = None
 
     @property
     def name(self) -> str:
@@ -251,6 +253,7 @@ _JSON_FIELDS = (
     "tool_failures",
     "failed_calls",
     "tokens",
+    "cost",
 )
 """The fields of a summary that have the same name in its JSON."""
 

@@ -133,7 +133,7 @@ def _header(**changes: object) -> Part | None:
 
 def _cost(line: Part) -> Part | None:
     cost = line.get("totalCostUSD")
-    is_known = isinstance(cost, int | float) and not line.get("hasUnknownModelCost")
+    is_known = type(cost) in (int, float) and not line.get("hasUnknownModelCost")
     return _header(cost=cost) if is_known else None
 
 

@@ -65,6 +65,8 @@ class EnvelopeReplay:
         if record.get("prompt") is True:
             parent = self._skipped.get(parent, parent)
             self._replay.branch(self._first.get(parent, parent))
+        if "answer" in record:
+            self._replay.metadata.pop("cost", None)  # an earlier count lacks this answer
         if self._continues(id, string(record.get("answer")), record, Slot(offset, length)):
             return None
         return self._replay.feed(record, offset, length)

@@ -421,6 +421,17 @@ class SessionLog:
         """The session's header, including all changes by later `$set` lines."""
         return self._replay.metadata
 
+    @property
+    def own_cost(self) -> float | None:
+        """What the session has cost by the agent's own count, in US dollars.
+
+        None if the agent keeps none, or if the count doesn't include the last answer
+        (assets/agents.md#claude-code).
+        """
+        cost = self.metadata.get("cost")
+        counts = self.complete and self.agent is not Agent.GEMINI
+        return float(cost) if counts and isinstance(cost, int | float) else None
+
     def is_inherited(self, time: datetime | None) -> bool:
         """Return whether a time is before this session was forked from another.
 

@@ -58,7 +58,7 @@ def _facts(sessions: Sequence[Summary], sums: Sequence[Sums]) -> Iterator[tuple[
     yield "failed", [f"{session.failed_calls:,}" for session in sessions]
     totals = [session.tokens.total for session in sessions]
     yield "tokens", ["?" if total is None else f"{total:,}" for total in totals]
-    yield "cost", [total.dollars or "?" for total in sums]
+    yield "cost", [total.own_dollars or total.dollars or "?" for total in sums]
 
 
 def _prompts(session: Summary) -> Sequence[str]:

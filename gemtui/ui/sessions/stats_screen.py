@@ -18,7 +18,7 @@ from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.stats.kept import KeptStats
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Stats, Sums
+from gemtui.stats.report import OWN_COUNT, Stats, Sums
 from gemtui.text import cells, clean_line, counted, ellipsis, short_path
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
@@ -224,6 +224,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
         (counted(total.calls.total(), "tool call"), _failures(total)),
         (counted(total.files, "file") + " written", ""),
         (f"about {total.dollars}" if total.priced else "", "an estimate"),
+        (total.own_dollars, OWN_COUNT),
     )
     for first, rest in facts:
         if first:
