@@ -23,6 +23,7 @@ import msgspec
 
 from gemtui.agent.output import READ_PAUSE
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.effect import CallContext, Effect
 from gemtui.files import read_small, stat_if_possible
 from gemtui.jsonfile import read_as, read_object, write_once
@@ -121,6 +122,16 @@ class ApprovalRequest:
     def __post_init__(self) -> None:
         if not self.requested:
             object.__setattr__(self, "requested", self.arguments)
+
+    @property
+    def agent(self) -> Agent:
+        """Whose call it is."""
+        return Agent.GEMINI if self.context is None else self.context.agent
+
+    @property
+    def asker(self) -> str:
+        """The words for who asks."""
+        return "A subagent" if self.subagent else WORDS[self.agent].speaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

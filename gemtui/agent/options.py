@@ -717,6 +717,11 @@ def _declared() -> tuple[RunOption, ...]:
     return tuple(vars(AgentOptions)[field.name] for field in fields(AgentOptions))
 
 
+def has_modes(options: AgentOptions) -> bool:
+    """Return whether the agent that the options name has approval modes."""
+    return options.agent in vars(AgentOptions)["approval_mode"].agents
+
+
 def option_value(options: AgentOptions, name: str) -> Any:
     """Return the value of the option, or the permission level, that has this name."""
     return getattr(options.permissions if name in CAPABILITIES else options, name, None)

@@ -392,9 +392,10 @@ class _AnsweredElsewhere(Exception):
 def question_lines(asked: Asked, project: Path) -> Iterator[str]:
     """Yield the lines about a call: who asks, warnings, and then all that it would do."""
     request, proposal, cautions = asked.question.request, asked.runs, asked.cautions
-    who = "A subagent asks" if request.subagent else "Gemini asks"
     yield ""
-    yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
+    yield visible_line(
+        f"? {request.asker} asks: {request.tool_name} {proposal.place(project)}".rstrip()
+    )
     if len(cautions) > _FEW:
         yield f"  ! {counted(len(cautions), 'warning')}:"
     for caution in cautions:

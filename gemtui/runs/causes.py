@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from gemtui.agent.stream import signal_of
+from gemtui.agents import WORDS, Agent, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +52,10 @@ class _CauseRow(Struct, frozen=True, forbid_unknown_fields=True, rename={"shared
 
 
 class _CausesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    shared: Mapping[str, tuple[str, ...]]
-    messages: Sequence[_CauseRow]
-    codes: Mapping[int, _CauseRow]
-    http: Mapping[int, _CauseRow]
+    shared: Mapping[str, tuple[str, ...]] = {}
+    messages: Sequence[_CauseRow] = ()
+    codes: Mapping[int, _CauseRow] = {}
+    http: Mapping[int, _CauseRow] = {}
 
     def cause(self, row: _CauseRow) -> Cause:
         """Return the cause in a row."""
@@ -66,12 +67,14 @@ class _CausesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def other(self, headline: str, shared: str) -> Cause:
         """Return a cause that has no row, with a shared list of fixes."""
-        return Cause(headline=headline, ways_out=self.shared[shared])
+        return Cause(headline=headline, ways_out=self.shared.get(shared, ()))
 
 
 @cache
-def _table() -> _CausesFile:
-    """Return the table that is shipped with gemtui."""
+def _table(agent: Agent) -> _CausesFile:
+    """Return the table that is shipped with gemtui; an empty one except for Gemini CLI."""
+    if agent is not Agent.GEMINI:
+        return _CausesFile()
     text = Path(__file__).with_name("causes.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), _CausesFile, strict=False)
 
@@ -80,29 +83,29 @@ _HTTP_STATUS = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
 _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 
 
-def cause_of(message: str, stderr: str, code: int | None) -> Cause:
+def cause_of(message: str, stderr: str, code: int | None, agent: Agent = Agent.GEMINI) -> Cause:
     """Return why a run failed.
 
     `message`: the run's error message. `stderr`: what it wrote to stderr. `code`: the exit code, as
     in `Popen.returncode`; None if the run was not started.
     """
-    by_message = _by_words(message)
+    table, words = _table(agent), WORDS[agent]
+    by_message = _by_words(message, table)
     if by_message is not None:
         return by_message
     number = signal_of(code)
     if number:
-        killed = f"Gemini CLI was killed by something else ({_signal(number)})"
-        return _table().other(killed, "again")
+        killed = f"{words.program} was killed by something else ({_signal(number)})"
+        return table.other(killed, "again")
     status = _http(message, code)
     if _http(message, None) is None:
-        by_stderr = _by_words(stderr)
+        by_stderr = _by_words(stderr, table)
         if by_stderr is not None:
             return by_stderr
-    return _by_code(code) if status is None else _by_status(status)
+    return _by_code(code, table, words) if status is None else _by_status(status, table, words)
 
 
-def _by_words(text: str) -> Cause | None:
-    table = _table()
+def _by_words(text: str, table: _CausesFile) -> Cause | None:
     for row in table.messages:
         if re.search(row.pattern, text, re.IGNORECASE):
             return table.cause(row)
@@ -121,22 +124,20 @@ def _http(message: str, code: int | None) -> int | None:
     return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None
 
 
-def _by_status(status: int) -> Cause:
-    table = _table()
+def _by_status(status: int, table: _CausesFile, words: Words) -> Cause:
     if status >= 500:
-        return table.other(f"Gemini is overloaded or unavailable ({status})", "service")
+        return table.other(f"{words.speaker} is overloaded or unavailable ({status})", "service")
     if status in table.http:
         return table.cause(table.http[status])
-    return table.other(f"Gemini rejected the request ({status})", "later")
+    return table.other(f"{words.speaker} rejected the request ({status})", "later")
 
 
-def _by_code(code: int | None) -> Cause:
-    table = _table()
+def _by_code(code: int | None, table: _CausesFile, words: Words) -> Cause:
     if code is None:
-        return table.other("Gemini CLI could not be started", "start")
+        return table.other(f"{words.program} could not be started", "start")
     if code in table.codes:
         return table.cause(table.codes[code])
-    return table.other(f"Gemini CLI failed (exit code {code})", "report")
+    return table.other(f"{words.program} failed (exit code {code})", "report")
 
 
 def _signal(number: int) -> str:

@@ -38,6 +38,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.output import meaningful_lines
 from gemtui.agent.run_folder import Limit, Request, RunFolder
+from gemtui.agents import WORDS, Agent, Words
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
 from gemtui.files import changed_at, read_if_present, size_of
@@ -92,6 +93,8 @@ class RunProgress:
 
     def __init__(self, request: Request | None = None) -> None:
         self.request = request
+        self.agent = Agent.GEMINI if request is None else request.agent
+        self.words = WORDS[self.agent]
         self.done: Done | None = None
         self.ended: datetime | None = None
         """When the run ended."""
@@ -455,8 +458,8 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     if last is not None and last.code == Limit.BUDGET.code:
         return _over_budget(last)
     said = last.message if last else ""
-    cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
-    detail = [*_retries(stderr), *_refused_lines(progress)]
+    cause = cause_of(said, meaningful_lines(stderr), progress.exit_code, progress.agent)
+    detail = [*_retries(stderr, progress.words), *_refused_lines(progress)]
     if not cause.tells_all:
         detail.insert(0, plain_message(said) or _last_line(stderr))
     headline, ways_out, until = cause.headline, cause.ways_out, None
@@ -553,11 +556,13 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             by_mode=any(why in progress.by_mode for _, why in progress.refused),
         )
     if not warnings:
-        return RunOutcome(status=Status.OK, headline="Done", detail="\n".join(_retries(stderr)))
+        return RunOutcome(
+            status=Status.OK, headline="Done", detail="\n".join(_retries(stderr, progress.words))
+        )
     return RunOutcome(
         status=Status.WARNING,
         headline=f"Done, but {warnings[0]}",
-        detail="\n".join((*warnings[1:], *_retries(stderr))),
+        detail="\n".join((*warnings[1:], *_retries(stderr, progress.words))),
         ways_out=tuple(dict.fromkeys(filter(None, suggestions))),
     )
 
@@ -579,21 +584,23 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
 
     The suggestion is "" if there is none.
     """
+    words = progress.words
     for prompt in progress.loops:
         where = f" at the prompt “{prompt}”: its last call was not made" if prompt else ""
-        yield f"Gemini repeated itself and was stopped{where}", _REPEATED
+        yield f"{words.speaker} repeated itself and was stopped{where}", _REPEATED
     for dropped in progress.dropped:
         left_out = f"neither it nor what followed in that answer was done: {dropped.call}"
-        yield (
-            f"Gemini CLI took a call after “{dropped.prompt}” for a repetition, and {left_out}",
-            _REPEATED,
-        )
+        taken = f"{words.program} took a call after “{dropped.prompt}” for a repetition"
+        yield f"{taken}, and {left_out}", _REPEATED
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
         yield f"a hook stopped the run: {progress.stopped_by}", _HOOKS
     if progress.exit_code not in (0, None):
-        yield f"gemini exited with code {progress.exit_code}", "check what it printed on stderr"
+        yield (
+            f"{words.command} exited with code {progress.exit_code}",
+            "check what it printed on stderr",
+        )
     if not progress.answered:
         yield "there is no answer", "continue the session, or run it again"
     if "Approval mode overridden" in stderr:
@@ -654,10 +661,10 @@ def retry_words(stderr: str) -> str | None:
     return f"attempt {last[1]} failed{reason}, retrying{after}"
 
 
-def _retries(stderr: str) -> Iterator[str]:
+def _retries(stderr: str, words: Words) -> Iterator[str]:
     count = len(_ATTEMPT.findall(stderr))
     if count:
-        yield f"Gemini CLI retried {'once' if count == 1 else f'{count} times'}"
+        yield f"{words.program} retried {'once' if count == 1 else f'{count} times'}"
 
 
 def _last_line(stderr: str) -> str:
@@ -686,7 +693,7 @@ def _calls(count: int) -> str:
 
 
 _PLAIN_DETAIL = 300
-_NAMES = ("Gemini", "Google")
+_NAMES = ("Google", *(words.speaker for words in WORDS.values()))
 
 
 def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:

@@ -319,7 +319,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
     the model with a denial. `subagent`: whether a subagent made the call; the CLI's output doesn't
-    report such calls. `beyond`: None if the approval was for this call only.
+    report such calls. `beyond`: None if the approval was for this call only. `agent`: who asked.
     """
 
     consent: Consent
@@ -327,6 +327,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     subagent: bool = False
     beyond: Beyond | None = None
+    agent: Agent = Agent.GEMINI
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):

@@ -208,6 +208,7 @@ def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
         reason=reason,
         subagent=request.subagent,
         beyond=question.beyond,
+        agent=request.agent,
     )
     return answer, request.requested if changed is None else changed
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.agent.approval import ApprovalRequest
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.effect import CallContext, Effect, EffectKind, unwritable
 from gemtui.calls.effects import effect_of
 from gemtui.calls.later_files import describe_settings_change
@@ -48,6 +49,7 @@ class Proposal:
     * `diff`: for a file, the difference from the current file on disk.
     * `remarks`: notes about the call, one clause each.
     * `dangers`: the dangerous parts of a command.
+    * `agent`: whose call it is.
     """
 
     effect: Effect
@@ -63,16 +65,17 @@ class Proposal:
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
     """The whole file before an edit; None unless `text` is the whole file after it."""
+    agent: Agent = Agent.GEMINI
 
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield a title and value for each argument that is in neither `text` nor `diff`.
 
-        The title is the argument's name, or "Gemini says" for the model's own description of the
-        call.
+        The title is the argument's name, or, for the model's own description of the call, that the
+        agent says it.
         """
         for name, value in self.arguments.items():
             if name not in self._shown:
-                yield "Gemini says" if name in _WORDS else name, str(value)
+                yield f"{WORDS[self.agent].speaker} says" if name in _WORDS else name, str(value)
 
     def place(self, project: Path) -> str:
         """Return the path of the file that the call writes; "" if it writes none.
@@ -150,9 +153,10 @@ def proposal_of(
     """
     tool, args = request.tool_name, request.requested if arguments is None else arguments
     does = effect_of(tool, args, request.context or CallContext(project=cwd))
+    agent = request.agent
     fails = () if does.fails is None else (f"the tool would fail: {does.fails}",)
     if does.kind is EffectKind.FILE and does.path is not None:
-        return _file(does, args, cwd, fails)
+        return _file(does, args, cwd, fails, agent)
     if does.kind is EffectKind.COMMAND and does.command is not None:
         return Proposal(
             effect=does,
@@ -163,6 +167,7 @@ def proposal_of(
             name="command.sh",
             remarks=does.remarks,
             dangers=dangers(does.command, cwd, does.folder),
+            agent=agent,
         )
     return Proposal(
         effect=does,
@@ -172,6 +177,7 @@ def proposal_of(
         text=_as_json(args),
         name="arguments.json",
         remarks=fails,
+        agent=agent,
     )
 
 
@@ -184,14 +190,16 @@ def _as_json(args: Mapping[str, Any]) -> str:
     return json.dumps(args, indent=2) if holds_controls(text) else text
 
 
-def _file(does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ...]) -> Proposal:
+def _file(
+    does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ...], agent: Agent
+) -> Proposal:
     """Return how a call that writes a file is shown. `fails`: remarks about its failure."""
     assert does.path is not None
     before, after = does.before, does.after
     kind = kind_of(does.tool)
     text, edited_from = str(args[_NEW_TEXT[kind]]), None
     ends: tuple[str, ...] = ()
-    remarks = [*_about_place(does, args, cwd), *does.remarks, *fails]
+    remarks = [*_about_place(does, args, cwd, agent), *does.remarks, *fails]
     if after is None:  # unknown, so the call's own texts are shown
         old = args.get("old_string") if kind is ToolKind.EDIT else None
         diff = rebuilt_diff(does.path, old=old, new=text, is_new=False)
@@ -220,10 +228,11 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path, fails: tuple[str, ..
         line_ends=ends,
         remarks=tuple(remarks),
         before=edited_from,
+        agent=agent,
     )
 
 
-def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
+def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path, agent: Agent) -> Iterator[str]:
     """Yield notes about where the file is that a call writes."""
     assert does.path is not None
     named, real = str(args.get("file_path")), Path(does.path)
@@ -233,7 +242,7 @@ def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[s
     elif plain is not None and plain.is_symlink():
         yield f"a symbolic link to {real}"
     elif plain is None or real not in (plain, resolved(plain)):
-        yield f"Gemini CLI reads this path as {real}"
+        yield f"{WORDS[agent].program} reads this path as {real}"
     if does.is_new and does.fails is None:
         yield "a new file"
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.trust import folder_settings
+from gemtui.agents import WORDS
 from gemtui.calls.effect import SHELL
 from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
@@ -82,7 +83,8 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     if name in EDITS:
         if request.effect is not None and request.effect.names > 1:
             return SimilarCalls(words="it has other names (hard links), which change as well")
-        return _file(str(request.requested.get("file_path", "")), cwd)
+        path = str(request.requested.get("file_path", ""))
+        return _file(path, cwd, WORDS[request.agent].program)
     return _tool(request)
 
 
@@ -143,10 +145,10 @@ def _covered(opens: Mapping[str, str], exact: Iterable[str]) -> str:
     return "; ".join(clauses)
 
 
-def _file(path: str, cwd: Path) -> SimilarCalls:
+def _file(path: str, cwd: Path, program: str) -> SimilarCalls:
     """Return which writes are similar: all those to the same file, also through links."""
     if not is_verbatim(path):
-        return SimilarCalls(words="Gemini CLI would read its path as a different file")
+        return SimilarCalls(words=f"{program} would read its path as a different file")
     place = locate_in_project(path, cwd)
     if isinstance(place, str):
         return SimilarCalls(words=place)
@@ -168,10 +170,10 @@ _OPENS = {
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
     """Return which calls are similar: all calls to the same tool."""
-    tool = known_tool(request.tool_name)
+    program, tool = WORDS[request.agent].program, known_tool(request.tool_name)
     name = tool.name if tool else request.tool_name
     if not tool_may_exist(name):
-        return SimilarCalls(words="the current Gemini CLI has no such tool")
+        return SimilarCalls(words=f"the current {program} has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
         return SimilarCalls(words="it changes the approval mode")
     opens = _OPENS.get(name, "with any arguments")

@@ -19,10 +19,12 @@ from gemtui.agent.options import (
     OptionKind,
     RunOption,
     dollars_text,
+    has_modes,
     option_value,
     run_options,
     seconds_text,
 )
+from gemtui.agents import WORDS, Agent
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
@@ -120,7 +122,8 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
 def _work(run: LiveRun, glyphs: Glyphs) -> str:
     """Return what an active run is doing: starting, waiting for the model, or running."""
     if run.newest is None:
-        return f"starting Gemini CLI{glyphs.ellipsis}"
+        program = WORDS[run.run.request.agent].program
+        return f"starting {program}{glyphs.ellipsis}"
     return "waiting for the model" if _awaits_model(run) else "running"
 
 
@@ -277,9 +280,10 @@ def active_runs_text(folders: Sequence[Path]) -> str:
     )
 
 
-def cli_words(cli: Detected) -> Content:
-    """Return the version of Gemini CLI that runs use, as text for the header."""
-    version = f"gemini {cli.version}" if cli.version else "no Gemini CLI"
+def cli_words(cli: Detected, agent: Agent) -> Content:
+    """Return the version of the agent that the next run uses, as text for the header."""
+    words = WORDS[agent]
+    version = f"{words.command} {cli.version}" if cli.version else f"no {words.program}"
     return Content.styled(clean_line(version), "dim")
 
 
@@ -348,7 +352,7 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
     the run can ask the user; otherwise calls that need approval are denied, and it is called
     `default`.
     """
-    mode = options.approval_mode or usual
+    mode = options.approval_mode or (usual if has_modes(options) else ApprovalMode.DEFAULT)
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
 
 
@@ -369,8 +373,8 @@ def option_parts(
     `taken_away`: how many of the project's settings turn off confirmations.
     """
     needed = [Content(clean_line(f"model {options.model or 'auto'}"))]
-    of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
     word = mode_word(options, usual)
+    of_settings = options.approval_mode is None and word not in (ASK, ApprovalMode.DEFAULT)
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     danger = any(
         option.dangerous(options.approval_mode)
@@ -392,7 +396,8 @@ def remembered_text(options: AgentOptions) -> str:
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
     rest = unusual_options(options, but="ask" if word == ASK else "")
-    values = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
+    defaults = f"all {WORDS[options.agent].program} defaults"
+    values = ", ".join([*model, *mode, *rest]) or defaults
     return clean_line(f"Remembered for this folder: {values}")
 
 

@@ -13,8 +13,9 @@ from textual.worker import WorkerCancelled
 
 from gemtui.agent import folder_options
 from gemtui.agent.drivers import agents_to_choose
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, has_modes
 from gemtui.agent.trust import folder_settings
+from gemtui.agents import WORDS
 from gemtui.errors import reason_of
 from gemtui.extension.status import HookState, extension_state
 from gemtui.files import resolved
@@ -225,6 +226,10 @@ class NextRun(RunPart):
 
         Once a run has been started with this mode, the mode is remembered for the folder.
         """
+        if not has_modes(self.options):
+            message = f"{self.program} has no other modes in gemtui: it asks before its calls."
+            self.screen.gemtui.show_message(message)
+            return
         self._mode_chosen = True
         options = self.options
         if self.screen.gemtui.start.demo:
@@ -248,6 +253,11 @@ class NextRun(RunPart):
             await _keep_mode(self.screen.gemtui, self.options)
         self.options = replace(self.options, resume=None, trust=False)
 
+    @property
+    def program(self) -> str:
+        """The name of the program that the next run starts."""
+        return WORDS[self.options.agent].program
+
     @dialog
     async def action_options(self) -> None:
         await self.wait_loaded()
@@ -264,8 +274,11 @@ class NextRun(RunPart):
     def _choose(self, options: AgentOptions) -> None:
         """Use these options for the next run and for the queue of the run on screen.
 
+        A run of an agent that has just been chosen asks, if the agent has no other modes.
         In the demo, no run asks, because its stand-in for Gemini CLI has no hooks.
         """
+        if options.agent is not self.options.agent and not has_modes(options):
+            options = replace(options, ask=True)
         if options.ask and self.screen.gemtui.start.demo:
             options = replace(options, ask=False)
             self.screen.gemtui.show_message(DEMO_DOES_NOT_ASK)
@@ -290,7 +303,7 @@ def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool)
     such a run offers to install the extension.
     """
     mode = options.approval_mode or usual
-    if mode is ApprovalMode.DEFAULT and not options.ask:
+    if mode is ApprovalMode.DEFAULT and not options.ask and has_modes(options):
         return replace(options, approval_mode=mode, ask=True)
     return in_mode(options, _ORDER[(_ORDER.index(mode) + 1) % len(_ORDER)], can_ask=can_ask)
 
@@ -301,7 +314,7 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
     The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
     wanted = ApprovalMode.DEFAULT.value if name == ASK else name
-    for mode in _ORDER:
+    for mode in _ORDER if has_modes(options) else (ApprovalMode.DEFAULT,):
         if mode.value == wanted:
             return in_mode(options, mode, can_ask=can_ask)
     return None
@@ -311,8 +324,10 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
     """Return the options with this mode, asking the user where possible.
 
     In the default mode, the run asks in any case. In the other modes, it asks if `can_ask` is true:
-    that is, if the extension works.
+    that is, if the extension works. Runs of agents without modes ask.
     """
+    if not has_modes(options):
+        return replace(options, ask=True)
     asks = can_ask or (mode is ApprovalMode.DEFAULT and not why_not(Unported.ASK))
     return replace(options, approval_mode=mode, ask=asks)
 

@@ -23,6 +23,7 @@ from textual.errors import NoWidget
 from textual.message import Message
 from textual.style import Style
 
+from gemtui.agents import WORDS
 from gemtui.runs.gate.proposal import Caution, Form, Proposal
 from gemtui.runs.gate.questions import QUIET, Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import SimilarCalls
@@ -492,7 +493,7 @@ class QuestionPane(Vertical):
     def _say_title(self) -> None:
         at = [question.number for question in self.waiting].index(self._number or 0)
         request = self.waiting[at].request
-        who = "A subagent asks" if request.subagent else "Gemini asks"
+        who = f"{request.asker} asks"
         title = Content.styled(f" {glyphs_of(self.app).ask} {who} ", "bold reverse $text-warning")
         name = Content.styled(visible_line(request.tool_name[:200]), "bold")
         left = [title, name]
@@ -578,7 +579,9 @@ class QuestionPane(Vertical):
             if asked.form is Form.COMMAND
             else f"{asked.tool} with different arguments"
         )
-        return Content.styled(visible_line(f"Gemini asked for: {what}"), "dim")
+        return Content.styled(
+            visible_line(f"{WORDS[asked.agent].speaker} asked for: {what}"), "dim"
+        )
 
     def _say_keys(self) -> None:
         line = self.query_one("#question-keys", BarLine)

@@ -17,6 +17,7 @@ from gemtui.agent import trust
 from gemtui.agent.command import rerun_line
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.agent.run_folder import LARGEST_PROMPT
+from gemtui.agents import WORDS
 from gemtui.calls.paths import in_project
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
@@ -341,4 +342,5 @@ def _show_stderr(app: AppBase, run: LiveRun) -> None:
     if text.strip():
         show_text(app, "stderr", text, what="stderr")
     else:
-        app.show_message("Gemini CLI has written nothing to stderr.")
+        program = WORDS[run.run.request.agent].program
+        app.show_message(f"{program} has written nothing to stderr.")

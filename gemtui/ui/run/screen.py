@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -13,8 +14,10 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.signal import Signal
 
-from gemtui.agent.detect import Detected, detect_cli
+from gemtui.agent.detect import Detected
+from gemtui.agent.drivers import driver_of
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import Agent
 from gemtui.paths import prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
@@ -79,6 +82,8 @@ class RunScreen(RunPane):
         super().__init__()
         self._registry, self._changed = registry, changed
         self._cli: Detected | None = None
+        self._agent = Agent.GEMINI
+        """The agent that `_cli` is about."""
         self._drafts = PromptDrafts(registry)
         self._stood: tuple[Stage, bool, bool] | None = None
         """The state of the run when it was last painted.
@@ -139,7 +144,9 @@ class RunScreen(RunPane):
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
-        self._cli = await asyncio.to_thread(detect_cli)
+        self._agent = self.options.agent
+        driver = driver_of(self._agent)
+        self._cli = await asyncio.to_thread(driver.detect, os.environ, None)
         self._update_header()
         self._say_nothing_yet()
 
@@ -389,8 +396,8 @@ class RunScreen(RunPane):
     # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        looking = Content.styled("looking for Gemini CLI", "dim")
-        right = [looking if self._cli is None else cli_words(self._cli)]
+        looking = Content.styled(f"looking for {self.next_run.program}", "dim")
+        right = [looking if self._cli is None else cli_words(self._cli, self.options.agent)]
         first = BY_ID["prompt.leave"].footer() if self.focused is self.prompt else ""
         self.header.show_parts(self.gemtui.tabs("app.runs", first=first), right)
 
@@ -432,6 +439,8 @@ class RunScreen(RunPane):
 
     def show_options(self) -> None:
         """Show the next run's options, and what pressing enter in the prompt will do."""
+        if self.options.agent is not self._agent:
+            self._look_for_cli()
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.accepts_messages

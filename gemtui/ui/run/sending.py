@@ -94,7 +94,7 @@ class Sending(RunPart):
             case "model" if words:
                 self._next.use_model(words)
             case "model":
-                model = clean_line(self._next.options.model or "chosen by Gemini CLI")
+                model = clean_line(self._next.options.model or f"chosen by {self._next.program}")
                 app.show_message(f"Model: {model}. Type /model NAME to change it.")
             case "mode" if words:
                 if not self._next.use_mode(words):
@@ -191,7 +191,9 @@ class Sending(RunPart):
     def _says_starting(self) -> Iterator[None]:
         """Say in the status line that a run is being started, until it has started or failed."""
         screen, status = self.screen, self.screen.status
-        status.show_parts([Content(f"starting Gemini CLI{screen.gemtui.glyphs.ellipsis}")])
+        status.show_parts(
+            [Content(f"starting {self._next.program}{screen.gemtui.glyphs.ellipsis}")]
+        )
         try:
             yield
         finally:

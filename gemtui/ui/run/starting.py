@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import Agent
 from gemtui.errors import GateError, GemtuiError, message_of
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import Report, before_run_report
@@ -164,7 +165,8 @@ async def start_run(
     one. If the run can't ask the user for approval of its calls, the user chooses whether to run
     anyway. If the run isn't started, the reason is shown and None is returned.
     """
-    trust = options.trust or await trusted(app, options)
+    has_trust = options.agent is Agent.GEMINI
+    trust = options.trust or (await trusted(app, options) if has_trust else False)
     if trust is None:
         return None
     wanted = replace(options, trust=trust)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from gemtui.agents import WORDS
 from gemtui.calls.paths import asked_path
 from gemtui.text import HOLDS_CONTROLS, clean, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import (
@@ -438,9 +439,9 @@ def approval_words(call: ToolCall) -> str:
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
-    """Yield lines that show Gemini's original request if the user changed it.
+    """Yield lines that show the model's original request if the user changed it.
 
-    They show the original command or, for a file, the diff from Gemini's version to the user's.
+    They show the original command or, for a file, the diff from the model's version to the user's.
     """
     answer = call.answer
     if answer is None or answer.asked is None:
@@ -455,7 +456,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
         return
     difference = difference_from_original(call)
     what = (
-        "Gemini's call (−) and your edited call (+)"
+        f"{WORDS[answer.agent].speaker}'s call (−) and your edited call (+)"
         if difference
         else "ran with different arguments"
     )
