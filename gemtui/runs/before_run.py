@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent.claude_settings import starts_of, trusts
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SettingsFile
 from gemtui.agent.trust import folder_settings
+from gemtui.agents import Agent
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -86,6 +88,7 @@ class Report:
     changed: tuple[str, ...] = ()
     seen: bool = True
     replaced: Mapping[str, str] = field(default_factory=dict)
+    agent: Agent = Agent.GEMINI
 
     @property
     def is_news(self) -> bool:
@@ -143,7 +146,7 @@ class Report:
 
         Raises OSError.
         """
-        path = _kept(self.folder)
+        path = _kept(self.folder, self.agent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(
             path, (encode({**self.replaced, **_digests(self.notices)}), b"\n"), durable=True
@@ -161,18 +164,28 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
     notices = tuple(_notices(options, folder, environ))
     last: dict[str, Any] | None = None
     with suppress(OSError):
-        last = read_object(_kept(folder))
+        last = read_object(_kept(folder, options.agent))
     changed = () if last is None else tuple(_changed(last, notices))
     replaced: dict[str, str] = {}
     if last is not None and options.approval_mode is not None:
         replaced = {key: digest for key, digest in last.items() if key.startswith(f"{_MODE} in ")}
         changed = tuple(key for key in changed if key.removesuffix(_GONE) not in replaced)
-    return Report(folder, notices, changed, seen=last is not None, replaced=replaced)
+    return Report(
+        folder,
+        notices,
+        changed,
+        seen=last is not None,
+        replaced=replaced,
+        agent=options.agent,
+    )
 
 
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
+    if options.agent is Agent.CLAUDE:
+        yield from _of_claude(folder, environ)
+        return
     settings = folder_settings(folder, environ, for_run=True)
     unexpanded = folder_settings(folder, environ, for_run=True, expand=False)
     written = {file.path: file for file in unexpanded.files}
@@ -194,6 +207,13 @@ def _notices(
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
         yield from _variables(path, environ)
+
+
+def _of_claude(folder: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
+    """Yield what a project starts in Claude Code, which ignores it in folders without trust."""
+    if trusts(folder, environ):
+        for file, setting, follows in starts_of(folder):
+            yield _notice(setting, file, SettingKind.STARTS, follows, [*_contents([file])])
 
 
 def _contents(policies: Iterable[Path]) -> Iterator[str]:
@@ -286,6 +306,7 @@ def _digests(notices: tuple[RunNotice, ...]) -> dict[str, str]:
     return {notice.key: notice.digest for notice in notices}
 
 
-def _kept(folder: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+def _kept(folder: Path, agent: Agent) -> Path:
+    whose = b"" if agent is Agent.GEMINI else f"\0{agent}".encode()
+    name = hashlib.sha256(os.fsencode(folder) + whose).hexdigest()[:32]
     return state_dir() / "before-run" / f"{name}.json"
