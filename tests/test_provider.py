@@ -294,7 +294,7 @@ async def test_cancelling_ends_the_run(fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", "wait")
     task = asyncio.create_task(GeminiCliProvider().agenerate("Go"))
     while not any(run.folder.stdout.exists() for run in list_runs(runs_dir())):
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -107,7 +107,7 @@ async def test_a_run_on_a_full_disk_can_be_stopped(fake: Fake, disk: Path, tmp_p
         if event.type == "init":
             (folder,) = adapter.runs.iterdir()
             while os.statvfs(disk).f_bavail:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
             stop.set()
     assert isinstance(seen[-1].payload, Done)
     assert seen[-1].payload.status is DoneStatus.INTERRUPTED

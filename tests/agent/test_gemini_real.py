@@ -211,7 +211,7 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
         )
         async with asyncio.timeout(PATIENCE):
             while not mark.exists():
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
         assert len(process_tree.tagged(folder(gemini).id)) >= 3
         stop.set()
         events = await running
@@ -349,7 +349,7 @@ async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: Ge
                 "sleep" in each.name()
                 for each in process_tree.alive(process_tree.tagged(run.folder.id))
             ):
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
         processes = process_tree.tagged(run.folder.id)
         owner = run.folder.owner()
         assert owner is not None

@@ -85,7 +85,7 @@ def run_app(start, config):
     async def look():
         async with app.run_test(size=(120, 36)):
             while not app.sessions.sessions.rows.rows:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
             loaded.update(sys.modules)
 
     asyncio.run(look())

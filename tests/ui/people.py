@@ -45,8 +45,6 @@ are pressed.
 """
 _MOST_PAUSES = 50
 """After so many looks, the next ones are no rarer: what is waited for needs the processor too."""
-_LATE = 20.0
-"""Seconds until a picture that still differs from the accepted one has failed."""
 
 
 class _Text(SingleFileSnapshotExtension):
@@ -214,10 +212,10 @@ class Person:
         """Compare what is seen with what was accepted, waiting for late parts.
 
         Nothing tells when a thread or a program that a busy machine starves will draw again, so
-        what differs is looked at again until `_LATE` seconds have passed.
+        what differs is looked at again until `PATIENCE` has passed.
         """
         accepted, _ = snapshot._recall_data(snapshot.index)
-        end = monotonic() + _LATE
+        end = monotonic() + PATIENCE
         if snapshot.update_snapshots:
             await asyncio.sleep(1)  # nothing accepted tells what is late
         while True:

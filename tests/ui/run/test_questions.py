@@ -405,7 +405,7 @@ async def turns_until(holds: Callable[[], bool]) -> None:
     """Wait while a widget is held up, for which `until` would wait."""
     async with asyncio.timeout(PATIENCE):
         while not holds():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
 
 
 async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(

@@ -144,7 +144,7 @@ async def test_that_nothing_goes_on_is_told_first() -> None:
     told: list[tuple[LiveSession, ...]] = []
     following = asyncio.create_task(follow_live(told.append))
     while not told:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
     following.cancel()
     assert told == [()]
 
