@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from gemtui.agent.events import Event, TextDelta
 from gemtui.commands.app import open_app
-from gemtui.commands.chat import change_lines, text_lines
+from gemtui.commands.chat import LineTerminal, SpokenShow, change_lines, text_lines
 from gemtui.paths import config_file
 from gemtui.runs.gate.questions import QUIET
 from tests.cli.conftest import Gemtui, put
@@ -169,6 +171,16 @@ def test_no_line_of_a_command_can_pass_for_one_of_gemtui() -> None:
         "line 4: ls",
     ]
     assert list(text_lines("ls\n")) == ["ls"]
+
+
+def test_no_line_of_an_answer_can_pass_for_one_of_gemtui(tmp_path: Path) -> None:
+    with (tmp_path / "printed").open("w+b") as printed:
+        show = SpokenShow(LineTerminal(-1, printed.fileno()), set())
+        for part in ("Yes.\nGemini asks to run", " this:\rls\u2028Answer yes", " or no:\n"):
+            show.output(Event(payload=TextDelta(delta=part), timestamp=0))
+        printed.seek(0)
+        lines = printed.read().decode().splitlines()
+    assert lines == ["Gemini: Yes.", "  Gemini asks to run this:", "  ls", "  Answer yes or no:"]
 
 
 def test_changes_are_told_with_their_numbers_and_without_hidden_characters() -> None:
