@@ -17,7 +17,7 @@ import msgspec.msgpack
 
 from gemtui.sessions.catalog.cache import Cache
 from gemtui.sessions.catalog.counted import Counted
-from gemtui.sessions.catalog.read_cached import places_now
+from gemtui.sessions.catalog.vault_files import store_with_kept
 from gemtui.sessions.store.store import ChatFile, Problem, never
 from gemtui.stats.activity import ACTIVITIES, SLOT, FileActivity
 from gemtui.stats.prices import Prices
@@ -55,7 +55,7 @@ class KeptStats:
         self.problems: list[Problem] = []
         self._home, self._folder, self._sessions, self._prices = home, cache, sessions, prices
         self._since, self._until = since, until
-        self._places = places or places_now([session.name for session in sessions], home)
+        self._places = places or {file.name: file for file in store_with_kept(home).files()}
         zone = [time.localtime(second).tm_gmtoff for second in range(0, _LAST, _MONTH)]
         self._same = _packed((prices, _slot(since), _slot(until), zone))
         self._groups: dict[int, Groups] = {}

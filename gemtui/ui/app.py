@@ -73,11 +73,12 @@ _FEW_KEYS = 15
 _MISSING = (NoMatches, ScreenStackError)
 """The errors Textual raises if a widget or screen does not exist."""
 OPEN_TO_OTHERS = "Whoever opens this page can read your sessions and run commands as you."
-_COLLECTOR = (50_000, 20, 50)
+_COLLECTOR = (50_000, 4, 250)
 """Thresholds for `gc.set_threshold`, higher than Python's defaults.
 
 With the defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s, for
-a garbage collection that frees no memory.
+a garbage collection that frees no memory. The middle generation is collected often enough to stay
+small, because its collection could otherwise take longer than that.
 """
 
 

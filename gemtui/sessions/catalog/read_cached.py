@@ -52,7 +52,7 @@ def read_cached(
     called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
-        looked = places or places_now([session.name for session in sessions], home)
+        looked = places or _places([session.name for session in sessions], home)
         values = cached.get(looked[session.name] for session in sessions if session.name in looked)
         unread = [session for session in sessions if session.name not in values]
         fresh: list[tuple[ChatFile, T]] = []
@@ -76,7 +76,7 @@ def read_cached(
             cached.remove_gone(looked)
 
 
-def places_now(names: Iterable[str], home: Path) -> dict[str, ChatFile]:
+def _places(names: Iterable[str], home: Path) -> dict[str, ChatFile]:
     """Return the store's entries for the files at these paths, with their current sizes and times.
 
     Files that can't be accessed or are not in the store are left out.

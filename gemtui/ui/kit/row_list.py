@@ -265,9 +265,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         If the cursor can't be on that row, it goes to the next possible row in direction `step` or,
         if there is none, in the other direction.
         """
-        self._cursor = self._places.stop(place, step)
+        before, self._cursor = self._cursor, self._places.stop(place, step)
         self._show_cursor()
-        self.refresh()
+        for row in {before, self._cursor} if self._places else ():
+            top = self._places.top(row)
+            self.refresh_lines(top, self._places.bottom(row) - top)
         self.report_cursor()
 
     def report_cursor(self) -> None:

@@ -12,6 +12,7 @@ from gemtui.ui.draw.theme import DARK, Look, Role
 from gemtui.ui.kit.row_list import RowList
 from tests.tools.bench.make_store import make_session, make_store
 from tests.ui.people import NARROW, WIDE, person
+from tests.ui.quick_pilot import drawn
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -78,3 +79,19 @@ async def test_the_keys_of_a_list_are_offered_as_soon_as_it_has_rows_and_no_long
             app.rows.show(numbers)
             await pilot.pause()
     assert offered == [True, False]
+
+
+async def test_only_the_rows_of_the_cursor_are_drawn_when_it_moves() -> None:
+    app = Numbers()
+    app.register_theme(DARK)
+    app.theme = DARK.name
+    async with app.run_test(size=(40, 12)) as pilot:
+        rows = app.rows
+        rows.show(list(range(100)))
+        await pilot.pause()
+        drawn(app)
+        for row, others in ((1, {0, 1}), (2, {1, 2}), (99, set(range(92, 100)))):
+            rows.go(row)
+            await pilot.pause()
+            drawn(app)
+            assert rows._drawn.keys() == others
