@@ -58,6 +58,12 @@ _LETTERS = {
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 LOOK = 0.3
 """Seconds between checks for new questions, and for answers given elsewhere."""
+_LONGEST_LINE = 4096 if sys.platform == "linux" else 1024
+"""Bytes of a line, with its end, after which the system's terminals drop what is typed."""
+_CUT = (
+    f"Not read, because the terminal cuts lines after {_LONGEST_LINE - 1:,} bytes. "
+    "Type less, or put a long prompt into a file: gemtui run --prompt-file FILE"
+)
 NO_TERMINAL = "--ask needs a terminal; without --ask, calls that need approval are denied"
 
 
@@ -137,15 +143,23 @@ class AskingTerminal(Struct, frozen=True):
         return bool(select.select([self.reading], [], [], 0)[0])
 
     async def line(self) -> str | None:
-        """Wait for one line of input and return it; None at the end of input."""
+        """Wait for one line of input and return it; None at the end of input.
+
+        A line that the terminal may have cut is not returned: the user is told, and the next one is
+        awaited.
+        """
+        while len(typed := await self._read()) >= _LONGEST_LINE:
+            self.write((_CUT,))
+        return typed.decode("utf-8", "replace").rstrip("\r\n") if typed else None
+
+    async def _read(self) -> bytes:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self.reading, ready.set)
         try:
             await ready.wait()
             with suppress(OSError):
-                typed = os.read(self.reading, 65536)
-                return typed.decode("utf-8", "replace").rstrip("\r\n") if typed else None
-            return None
+                return os.read(self.reading, 65536)
+            return b""
         finally:
             loop.remove_reader(self.reading)
 

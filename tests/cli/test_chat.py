@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import sys
 from functools import partial
@@ -181,6 +182,20 @@ def test_no_line_of_an_answer_can_pass_for_one_of_gemtui(tmp_path: Path) -> None
         printed.seek(0)
         lines = printed.read().decode().splitlines()
     assert lines == ["Gemini: Yes.", "  Gemini asks to run this:", "  ls", "  Answer yes or no:"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cut sooner, and drop the end")
+async def test_a_line_that_the_terminal_has_cut_is_not_taken(tmp_path: Path) -> None:
+    typing, reading = pty.openpty()
+    with (tmp_path / "printed").open("w+b") as printed:
+        os.write(typing, b"a" * 5000 + b"\n" + b"b" * 4094 + b"\n")
+        line = await LineTerminal(reading, printed.fileno()).line()
+        printed.seek(0)
+        said = printed.read().decode()
+    for end in (typing, reading):
+        os.close(end)
+    assert line == "b" * 4094
+    assert said.startswith("Not read, because the terminal cuts lines after 4,095 bytes.")
 
 
 def test_changes_are_told_with_their_numbers_and_without_hidden_characters() -> None:
