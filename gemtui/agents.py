@@ -90,13 +90,23 @@ FOLDER_VARIABLES = {Agent.QWEN: "QWEN_RUNTIME_DIR", Agent.CLAUDE: "CLAUDE_CONFIG
 """The variable that moves an agent's folder; else it is named after the command."""
 
 
+_OLDER_FOLDERS = {Agent.CLAUDE: ".config/claude"}
+"""The folder that earlier versions of an agent used."""
+
+
 def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[AgentFolder, ...]:
-    """Return the folders of the agents besides Gemini CLI that have stored sessions here."""
+    """Return the folders of the agents besides Gemini CLI that have stored sessions here.
+
+    There may be several of one agent; a folder that is a link to another one is left out.
+    """
     base = Path(environ.get("HOME") or Path.home()).absolute()
-    roots = []
+    roots: dict[str, AgentFolder] = {}
     for agent, variable in FOLDER_VARIABLES.items():
+        names = [f".{WORDS[agent].command}", *filter(None, [_OLDER_FOLDERS.get(agent)])]
         chosen = environ.get(variable)
-        home = Path(chosen).absolute() if chosen else base / f".{WORDS[agent].command}"
-        if (home / "projects").is_dir():
-            roots.append(AgentFolder(agent, home))
-    return tuple(roots)
+        homes = [Path(chosen).absolute()] if chosen else [base / name for name in names]
+        for home in homes:
+            if (home / "projects").is_dir():
+                real = os.path.realpath(home / "projects")
+                roots.setdefault(real, AgentFolder(agent, home))
+    return tuple(roots.values())

@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.agents import WORDS, other_roots
+from gemtui.agents import WORDS, Agent, other_roots
 from gemtui.checkpoints.usage import PRUNE_CHECKPOINTS, checkpoints_usage
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
@@ -284,19 +284,23 @@ def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
 def _agents(environ: Mapping[str, str], files: Sequence[StoredFile]) -> Section:
     """Report the other agents whose sessions are read, and lines that gemtui doesn't know."""
     section = Section(name="agents", values={})
+    homes: dict[Agent, list[str]] = {}
     for agent, home in other_roots(environ):
+        homes.setdefault(agent, []).append(str(home))
+    for agent, folders in homes.items():
         of_agent = [file for file in files if agent_of_key(file.project_key) is agent]
         of_agent.sort(key=lambda file: file.last_use or 0, reverse=True)
         unknown = _unknown_lines(of_agent[:_LOOKED_INTO])
         sessions = sum(not file.why_hidden for file in of_agent)
         section.values[agent.value] = {
-            "home": str(home),
+            "home": folders[0],
+            "homes": folders,
             "sessions": sessions,
             "problems": dict(unknown),
         }
         section.lines.append(
-            f"{WORDS[agent].program} ({home}): {counted(sessions, 'session')}; gemtui reads them, "
-            "but can't continue, fork or delete them"
+            f"{WORDS[agent].program} ({', '.join(folders)}): {counted(sessions, 'session')}; "
+            "gemtui reads them, but can't continue, fork or delete them"
         )
         for what, count in unknown.most_common(_SHOWN_PROBLEMS):
             section.lines.append(f"{counted(count, 'line')} of the newest sessions: {what}")

@@ -99,6 +99,26 @@ def test_a_variable_moves_the_folder_of_an_agent(
     assert by_agent(home)[agent].path.is_relative_to(moved)
 
 
+def test_the_folder_of_older_versions_of_claude_code_is_read_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = home / ".config/claude"
+    older.parent.mkdir()
+    shutil.copytree(home / ".claude", older)
+    path = claude_session(home, uuid(8))
+    shutil.move(path, older / path.relative_to(home / ".claude"))
+
+    def of_claude() -> list[str]:
+        return sorted(each.id for each in sessions_of(home) if each.agent is Agent.CLAUDE)
+
+    assert of_claude() == [uuid(2), uuid(8)]
+    shutil.rmtree(home / ".claude")
+    (home / ".claude").symlink_to(older)
+    assert of_claude() == [uuid(2), uuid(8)]
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home))
+    assert of_claude() == []
+
+
 def test_a_subagent_belongs_to_its_session(home: Path) -> None:
     claude_subagent(home, uuid(2), "a1b2")
     qwen_subagent(home, uuid(3), "general-purpose-call_1")
