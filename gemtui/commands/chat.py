@@ -398,6 +398,8 @@ class Chat:
                 case "new":
                     self._options = replace(self._options, resume=None)
                     self._say("The next prompt starts a new conversation.")
+                case "stop":  # typed just when a run had ended
+                    self._say("Gemini is not working.")
                 case "quit" | "exit":
                     break
                 case _:

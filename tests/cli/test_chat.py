@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.events import Event, TextDelta
+from gemtui.agent.options import AgentOptions
 from gemtui.commands.app import open_app
-from gemtui.commands.chat import LineTerminal, SpokenShow, change_lines, text_lines
+from gemtui.commands.chat import Chat, LineTerminal, SpokenShow, change_lines, text_lines
 from gemtui.paths import config_file
+from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.questions import QUIET
 from tests.cli.conftest import Gemtui, put
 from tests.gated import put_hooks
@@ -196,6 +198,20 @@ async def test_a_line_that_the_terminal_has_cut_is_not_taken(tmp_path: Path) -> 
         os.close(end)
     assert line == "b" * 4094
     assert said.startswith("Not read, because the terminal cuts lines after 4,095 bytes.")
+
+
+async def test_stop_is_no_prompt_when_nothing_works_any_more(tmp_path: Path) -> None:
+    typed = [[], ["Stop"]]
+
+    class Typist(LineTerminal, frozen=True):
+        async def lines(self) -> list[str]:
+            return typed.pop()
+
+    with (tmp_path / "printed").open("w+b") as printed:
+        terminal = Typist(-1, printed.fileno())
+        assert await Chat(GeminiAdapter(), AgentOptions(), terminal).talk() == 0
+        printed.seek(0)
+        assert b"You: Gemini is not working.\nYou: " in printed.read()
 
 
 def test_changes_are_told_with_their_numbers_and_without_hidden_characters() -> None:
