@@ -101,12 +101,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name != "tantivy":
             raise
-        return _complain(
-            error,
-            1,
-            "the search needs the package tantivy, which is not published for Windows on ARM: use "
-            "Python for AMD64, which runs there too",
-        )
+        from gemtui.search import NO_ENGINE
+
+        return _complain(error, 1, NO_ENGINE)
     except (click.Abort, KeyboardInterrupt):
         return 130
     return code if isinstance(code, int) else 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -102,9 +103,10 @@ class SessionSearch(SessionsPart):
     async def _find_hits(self) -> None:
         screen, (text, project) = self.screen, self._asked
         reading, snapshot = screen.begin_reading("hits"), screen.store.snapshot
-        if not text or snapshot is None:
+        complaint = self._feed.complaint if text else ""
+        if not text or snapshot is None or complaint:
             self._hits.clear()
-            screen.sessions.show_hits((), "")
+            screen.sessions.show_hits((), complaint)
             screen.update_status()
             await asyncio.to_thread(self._feed.rest)
             return
@@ -147,9 +149,12 @@ class SessionSearch(SessionsPart):
     @dialog
     async def action_search(self) -> None:
         """Open the search screen with the words of the list's search, if there are any."""
+        screen = self.screen
+        if self._feed.complaint:
+            screen.gemtui.show_message(self._feed.complaint, problem=True)
+            return
         from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
 
-        screen = self.screen
         if (snapshot := screen.store.snapshot) is None:
             return
         search = self._feed.search()
@@ -280,6 +285,13 @@ class SearchFeed:
         self._indexer: Indexer | None = None
         self._begun = self._closed = False
 
+    @property
+    def complaint(self) -> str:
+        """Why nothing can be searched, as a sentence; "" if it can."""
+        from gemtui.search import NO_ENGINE, has_engine
+
+        return "" if has_engine() else f"{NO_ENGINE[0].upper()}{NO_ENGINE[1:]}."
+
     def search(self) -> Search:
         """Return the object that searches the store, creating it on first use."""
         from gemtui.search.file_list import index_folder
@@ -293,9 +305,9 @@ class SearchFeed:
     def keep_index(self) -> None:
         """Start the process that updates the index, unless it has already been started.
 
-        Without a cache folder, there is no index.
+        Without a cache folder or an engine, there is no index.
         """
-        if self._begun or self._closed or self._cache is None:
+        if self._begun or self._closed or self._cache is None or self.complaint:
             return
         self._begun = True
         loop = asyncio.get_running_loop()
@@ -337,9 +349,10 @@ class SearchFeed:
         """
         if self._search is not None:
             self._search.close()
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+        if sys.platform != "win32":
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+            if trim is not None:
+                trim(0)
 
     def close(self) -> None:
         """Close the search's files and end the indexing process, both in the background."""

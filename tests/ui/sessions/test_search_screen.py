@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -57,6 +58,17 @@ async def test_a_few_letters_lead_to_the_words_in_a_transcript_and_escape_back_t
         await me.press("F")
         screen = await me.on(SearchScreen)
         assert screen.query_one(Input).value == "leapszzz"
+
+
+async def test_without_its_engine_the_search_says_so_and_titles_are_found_all_the_same(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tantivy", None)
+    async with person(store, NARROW) as me:
+        await me.sees("first question")
+        await me.press("F")
+        await me.is_told("The search needs the package tantivy")
+        await me.does("/ 'haiku", "Write a haiku file", "inside sessions: The search")
 
 
 async def test_the_lists_search_finds_titles_and_below_them_hits_that_the_full_search_shares(
