@@ -82,7 +82,7 @@ def main(args: Sequence[str] | None = None) -> int:
     if os.environ.get("_GEMTUI_COMPLETE", "").startswith("powershell"):
         import gemtui.commands.help  # noqa: F401  (it has the class for PowerShell)
     try:
-        code = root.main(args, prog_name=PROGRAM, standalone_mode=False)
+        code = root.main(args, prog_name=PROGRAM, standalone_mode=False, windows_expand_args=False)
     except click.ClickException as error:
         return _complain(error, error.exit_code, _with_help(error))
     except GemtuiError as error:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 if sys.platform == "win32":
     import msvcrt
@@ -22,6 +23,7 @@ if sys.platform == "win32":
     AT_ONCE = NO_LINK = FOLDER_ONLY = 0
     ENDING = (signal.SIGTERM, signal.SIGBREAK, signal.SIGINT)
     KILL = signal.SIGTERM
+    DETACHED: dict[str, Any] = {"creationflags": 0x0800_0200}
     TELL = signal.SIGBREAK
     _LOCK_AGAIN = 0.05
 else:
@@ -39,6 +41,11 @@ else:
     """The signals that ask a program to end."""
     KILL = signal.SIGKILL
     """The signal that ends a process at once."""
+    DETACHED: dict[str, Any] = {"start_new_session": True}
+    """The options that start a process apart from this terminal and its signals.
+
+    On Windows, CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW.
+    """
     TELL = signal.SIGUSR1
     """The signal with which one process of gemtui tells another something."""
 
@@ -50,7 +57,6 @@ class Unported(StrEnum):
     """Gemini CLI would take a hook that fails, as ours would, for a yes."""
     EXTENSION = "gemtui's extension"
     SUSPEND = "ctrl+z"
-    RUN = "a run"
     UNDO = "undo"
     WATCH = "watching a folder"
     WORKTREES = "a run in a worktree"

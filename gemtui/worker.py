@@ -77,8 +77,15 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
+                words, environ = python(_PROGRAM, function, str(grace)), None
+                if sys.platform == "win32":
+                    # The Python of a virtual environment would start another process, which
+                    # couldn't take the connection.
+                    words[0] = getattr(sys, "_base_executable", sys.executable)
+                    environ = {**os.environ, "__PYVENV_LAUNCHER__": sys.executable}
                 self._process = subprocess.Popen(
-                    python(_PROGRAM, function, str(grace)),
+                    words,
+                    env=environ,
                     cwd=FOLDER,
                     stdin=subprocess.PIPE if sys.platform == "win32" else theirs.fileno(),
                     stdout=subprocess.DEVNULL,

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import io
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 import gemtui
-from gemtui import AgentOptions, GeminiAdapter, GemtuiError, system
+from gemtui import AgentOptions, GemtuiError, system
 from gemtui.agent.detect import detect_cli
+from gemtui.agent.process_tree import is_alive
+from gemtui.agent.run_folder import Abort, Request, RunFolder
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.extension.install import install_extension
 from gemtui.extension.status import HookState, extension_state
@@ -26,6 +31,9 @@ from gemtui.runs.gate.checks import check_gate
 from gemtui.runs.worktrees import enter_worktree
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.run.next_run import in_mode, switched
+from tests.agent.test_supervise import until
+from tests.fake_cli import CHILD
+from tests.patience import PATIENCE
 
 
 def test_every_module_can_be_imported() -> None:
@@ -75,7 +83,6 @@ def test_what_is_printed_is_the_same_as_on_linux(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("act", "what"),
     [
-        (lambda folder: GeminiAdapter().start("Hello", AgentOptions(cwd=folder)), "a run"),
         (ProjectFiles, "undo"),
         (lambda _: install_extension(detect_cli()), "gemtui's extension"),
         (lambda folder: enter_worktree("Go", AgentOptions(worktree=True, cwd=folder)), "a run in"),
@@ -107,3 +114,30 @@ def test_what_does_not_work_there_is_not_offered(monkeypatch: pytest.MonkeyPatch
         "a run in a worktree",
         "ctrl+z",
     ]
+
+
+SUPERVISOR = (
+    "import sys, tests.windows_like; from gemtui.agent.supervise import main; main(sys.argv[1:])"
+)
+
+
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_a_run_ends_with_what_it_started(is_aborted: bool, tmp_path: Path) -> None:
+    steps = ["orphan", "wait"] if is_aborted else ["print:Hello", "tmp:report"]
+    argv = (sys.executable, str(CHILD), *steps)
+    folder = RunFolder.create(tmp_path / "runs", "windows-run")
+    folder.write_request(
+        Request(id="windows-run", argv=argv, cwd=str(tmp_path), environ={}, grace=0.2)
+    )
+    words = [sys.executable, "-c", SUPERVISOR, str(folder.path)]
+    with subprocess.Popen(words, cwd=Path(__file__).parents[1]) as supervisor:
+        if is_aborted:
+            pid = int(until(lambda: folder.stdout.exists() and folder.stdout.read_text()))
+            orphan = psutil.Process(pid)
+            folder.abort(Abort.TERM)
+            supervisor.wait(PATIENCE)
+            assert not is_alive(orphan)
+    exit = folder.exit()
+    assert exit is not None
+    assert (exit.aborted, exit.killed, exit.problem) == (is_aborted, is_aborted, None)
+    assert not (folder.path / "tmp").exists()

@@ -18,12 +18,16 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import psutil
 
 MISSING = {
     "os": """fork forkpty killpg setsid getpgid getpgrp tcgetpgrp getuid geteuid getgid getegid
@@ -87,6 +91,34 @@ def _refuse_open_files(name: str) -> None:
 
 for method in ("replace", "rename", "unlink"):
     _refuse_open_files(method)
+
+
+class Popen(subprocess.Popen[bytes]):
+    """A process with options of Windows."""
+
+    def __init__(self, words: Any, *, creationflags: int = 0, **options: Any) -> None:
+        super().__init__(words, start_new_session=bool(creationflags), **options)
+
+
+class Job:
+    """A job object whose members are a process and its descendants."""
+
+    def start(self, words: Any, **options: Any) -> Popen:
+        child = Popen(words, **options)
+        self._members = {psutil.Process(child.pid)}
+        return child
+
+    def members(self) -> set[psutil.Process]:
+        for process in [*self._members]:
+            with suppress(psutil.Error):
+                self._members.update(process.children(recursive=True))
+        return {process for process in self._members if process.is_running()}
+
+    def end(self) -> None:
+        for process in self.members():
+            process.kill()
+
+
 os.environ["SYSTEMROOT"] = tempfile.mkdtemp(prefix="windows-like-")
 os.mkdir(os.path.join(os.environ["SYSTEMROOT"], "System32"))  # noqa: PTH102, PTH118
 NO_BITS = dict.fromkeys(("O_BINARY", "O_NOINHERIT"), 0)
@@ -96,6 +128,7 @@ SEEN: dict[str, ModuleType] = {
     "signal": Seen(signal, SIGBREAK=signal.SIGUSR2),
     "select": Seen(select),
     "socket": Seen(socket),
+    "subprocess": Seen(subprocess, Popen=Popen),
     "msvcrt": ModuleType("msvcrt"),
 }
 vars(SEEN["msvcrt"]).update(locking=_locking, LK_NBLCK=fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,4 +172,5 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+sys.modules["gemtui.agent.job"] = Seen(ModuleType("gemtui.agent.job"), Job=Job)
 sys.meta_path.insert(0, Finder())

@@ -38,7 +38,7 @@ from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError, 
 from gemtui.paths import current_folder, state_dir, typed_path
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, IndependentProcess, python
-from gemtui.system import Unported, require
+from gemtui.system import DETACHED
 
 ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
 """The code of the error event about an answer that came after another one."""
@@ -179,7 +179,6 @@ class UnguardedAdapter:
         same as without it. Call its `end` afterwards. May block for seconds. Raises CliNotFound or
         OptionError, and OSError if the run's folder can't be written.
         """
-        require(Unported.RUN)
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
@@ -424,7 +423,7 @@ def supervise(
             stdout=output,
             stderr=output,
             env=dict(environ),
-            start_new_session=True,
+            **DETACHED,
         )
     finally:
         os.close(output)

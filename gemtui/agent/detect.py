@@ -352,7 +352,7 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
                 stderr=subprocess.DEVNULL,
                 cwd=home,
                 env={**environ, "PATH": path, "GEMINI_CLI_HOME": home},
-                start_new_session=True,
+                **system.DETACHED,
             )
         except CliNotFound as error:
             return CliAnswer(problem=str(error))

@@ -63,6 +63,7 @@ async def tail(
                 await asyncio.sleep(0)
             if last:
                 return
+            file.seek(0, io.SEEK_CUR)  # Windows may remember that the file has ended
             yield b""
             await stirs.next(READ_PAUSE, _LONGEST_PAUSE)
 

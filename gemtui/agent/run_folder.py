@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -304,6 +305,9 @@ class RunFolder:
         folder because sockets are created in it, and a socket's path can't exceed about 100 bytes.
         Raises OSError.
         """
+        if sys.platform == "win32":  # where links need a privilege, and sockets have no path
+            (self.path / _TEMPORARY).mkdir()
+            return self.path / _TEMPORARY
         folder = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
         (self.path / _TEMPORARY).symlink_to(folder)
         return folder
@@ -315,12 +319,13 @@ class RunFolder:
         """
         link = self.path / _TEMPORARY
         with suppress(OSError):
-            folder = link.readlink()
-            if self._is_ours(folder):
+            folder = link if sys.platform == "win32" else link.readlink()
+            if sys.platform == "win32" or self._is_ours(folder):
                 for report in folder.glob(_REPORTS):
                     self._keep(report)
                 shutil.rmtree(folder, ignore_errors=True)
-            link.unlink()
+            if sys.platform != "win32":
+                link.unlink()
 
     @property
     def _prefix(self) -> str:

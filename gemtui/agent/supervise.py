@@ -5,11 +5,12 @@ outlives gemtui, which only reads the run's folder and can be closed and opened 
 run. The run ends when SIGTERM, SIGINT or SIGHUP is sent to the supervisor, or when the abort file
 appears.
 
-The supervisor's parent is the guardian, which ends the run if the supervisor is killed. A process
-can't react to its own SIGKILL, and a command can leave its parent, its session and its environment
-(`env -i setsid nohup ...`). Therefore, where the operating system supports it, the guardian is a
-child subreaper: every descendant that loses its parent becomes the guardian's child
-(`process_tree.adopt_strays`), and the guardian reaps it.
+On Windows, a job object holds the run's processes (`gemtui.agent.job`). Elsewhere, the supervisor's
+parent is the guardian, which ends the run if the supervisor is killed. A process can't react to its
+own SIGKILL, and a command can leave its parent, its session and its environment (`env -i setsid
+nohup ...`). Therefore, where the operating system supports it, the guardian is a child subreaper:
+every descendant that loses its parent becomes the guardian's child (`process_tree.adopt_strays`),
+and the guardian reaps it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ from gemtui.agents import WORDS
 from gemtui.errors import GemtuiError, message_of, reason_of
 from gemtui.files import is_folder, size_of
 
+if sys.platform == "win32":
+    from gemtui.agent.job import Job
+
 _SIGNALS = system.ENDING
 CHECK_PAUSE = 0.02
 """Seconds between two checks of the child, the abort file and the limits."""
@@ -58,6 +62,8 @@ _AFTER_KILL = 5.0
 _AFTER_INTERRUPT = 2.0
 """How many seconds an agent gets to end by itself once it has been told to give up."""
 _LOOK_FOR_PROMPT = 0.03
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP") if sys.platform == "win32" else ("TMPDIR",)
+"""The variables that name a program's folder for temporary files."""
 
 
 def pause(waited: float) -> float:
@@ -246,6 +252,8 @@ class Supervisor:
         self._looked = 0.0
         self._grew = (0, time.monotonic())
         self._turns = TurnWatch(folder.stdout, request.turn_limit)
+        if sys.platform == "win32":
+            self._job = Job()
 
     def run(self) -> None:
         """Start, watch and end the run; write the exit record whatever happens."""
@@ -265,8 +273,8 @@ class Supervisor:
         """Do the work of `run`; called in a child process of the guardian (`guarded`)."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.signal(system.TELL, signal.SIG_DFL)  # only the guardian gets it
         if sys.platform != "win32":
+            signal.signal(system.TELL, signal.SIG_DFL)  # only the guardian gets it
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve_space()
@@ -343,12 +351,15 @@ class Supervisor:
         request = self.request
         temporary = self.folder.make_temporary(request.environ.get("TMPDIR"))
         gate = {} if self._gate is None else self._gate.open(temporary)
-        ours = {**gate, "TMPDIR": str(temporary), RUN_TAG: request.id}
-        environ = {**os.environ, **request.environ, **ours}
+        folders = dict.fromkeys(_TEMPORARY, str(temporary))
+        environ = {**os.environ, **request.environ, **gate, **folders, RUN_TAG: request.id}
+        start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+        if sys.platform == "win32":
+            start = self._job.start
         out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
         try:
             with self._stdin() as prompt:
-                child = subprocess.Popen(
+                child = start(
                     request.argv,
                     bufsize=0,
                     cwd=request.cwd,
@@ -356,7 +367,7 @@ class Supervisor:
                     stdin=prompt,
                     stdout=out,
                     stderr=err,
-                    start_new_session=True,
+                    **system.DETACHED,
                 )
         finally:
             os.close(out)
@@ -533,6 +544,8 @@ class Supervisor:
         if left or child.poll() is None:
             self._killed = True
             process_tree.send(left, system.KILL)
+            if sys.platform == "win32":
+                self._job.end()
         self._ended_others = self._sweep(child, targets)
 
     def _targets(self, child: subprocess.Popen[bytes]) -> set[psutil.Process]:
@@ -541,6 +554,8 @@ class Supervisor:
 
     def _left(self) -> set[psutil.Process]:
         """Return the run's living processes except the CLI, as far as they can be found."""
+        if sys.platform == "win32":
+            return process_tree.alive(self._job.members())
         inherited = process_tree.inherited_processes(self._guardian)
         tagged = process_tree.tagged(self.request.id)
         return process_tree.alive(self._seen | inherited | tagged)
@@ -640,8 +655,13 @@ def guarded(work: Callable[[], object]) -> bool:
     the process has only one thread. From then on, this process ignores the signals that end a run.
     Raises OSError if no process can be started.
     """
-    if sys.platform == "win32":
-        raise OSError(system.why_not(system.Unported.RUN))
+    if sys.platform == "win32":  # if this process is killed, its job ends the run's processes
+        try:
+            work()
+        except Exception:
+            traceback.print_exc()
+            return False
+        return True
     process_tree.adopt_strays()
     pid = os.fork()
     if pid == 0:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -358,13 +359,16 @@ class _Stop:
         loop = asyncio.get_running_loop()
         ignored = {number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
         taken = [number for number in _SIGNALS if number not in ignored or number is signal.SIGTERM]
-        for number in taken:
-            loop.add_signal_handler(number, self._on_signal)
+
+        def end_soon(_number: int, _frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(self._on_signal)
+
+        before = {number: signal.signal(number, end_soon) for number in taken}
         try:
             yield
         finally:
-            for number in taken:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 # --- several runs at once ------------------------------------------------------------------------

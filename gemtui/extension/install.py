@@ -130,7 +130,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
                 stderr=subprocess.STDOUT,
                 cwd=Path.home() if is_folder(Path.home()) else FOLDER,
                 env={**environ, "PATH": path, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
-                start_new_session=True,
+                **system.DETACHED,
             )
         except OSError as error:
             raise CliNotFound(f"{program} can't be started: {reason_of(error)}") from error

@@ -30,6 +30,7 @@ from gemtui.files import is_folder
 from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import failed_commands_dir, make_own_folder
 from gemtui.processes import FOLDER, IndependentProcess, find_program, python
+from gemtui.system import DETACHED
 from gemtui.text import clean_line
 
 ON_ASK, ON_END = "on_ask", "on_end"
@@ -103,7 +104,7 @@ def start_command(
     """
     arguments = (str(run.path), setting, str(number), *program)
     words = python("-m", "gemtui.runs.gate.user_commands", *arguments)
-    return IndependentProcess(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
+    return IndependentProcess(words, cwd=FOLDER, stdin=subprocess.DEVNULL, **DETACHED)
 
 
 # --- failures ------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 stdin=stdin,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                start_new_session=True,
+                **DETACHED,
             )
         except OSError as error:
             return f"can't be started: {reason_of(error)}"

@@ -23,6 +23,7 @@ from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError, message_of
 from gemtui.files import write_new
 from gemtui.processes import FOLDER, IndependentProcess, find_program
+from gemtui.system import DETACHED
 from gemtui.text import clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
 from gemtui.transcript.displays import has_line_numbers
@@ -351,7 +352,7 @@ def open_content(name: str, content: bytes) -> None:
         stdout=nothing,
         stderr=nothing,
         cwd=FOLDER,
-        start_new_session=True,
+        **DETACHED,
     )
     try:
         code = started.wait(_PATIENCE)
