@@ -55,7 +55,13 @@ class Walk:
         self.terminal.shows(shows)
 
     def away(self, key: str, hides: str) -> None:
-        self.terminal.press(key)
+        """Press a key until a text is gone: on a slow machine, none acts at once in a dialog."""
+        for _ in range(10):
+            self.terminal.press(key)
+            while hides in self.terminal.text and self.terminal.read(SILENCE):
+                pass
+            if hides not in self.terminal.text:
+                return
         self.terminal.hides(hides)
 
     def to_the_end(self) -> None:

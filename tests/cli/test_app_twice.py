@@ -11,6 +11,7 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.paths import runs_dir
 from gemtui.runs.ending import RunState
+from gemtui.runs.gate.questions import QUIET
 from gemtui.runs.listing import list_runs
 from tests.fake_cli import INIT, FakeCli, says
 from tests.terminal import Terminal
@@ -41,6 +42,7 @@ def test_both_list_and_follow_a_run_and_either_stops_it(
         second.shows("enter starts a run")
         second.press("\x0c")
         second.shows("Runs", "tell me", "running")
+        second.read_for(2 * QUIET)
         second.press("\r")
         second.shows("The beginning.")
         gate.touch()

@@ -367,13 +367,16 @@ class OrdersKeys(App[None]):
     async def _act(self, event: events.Key | events.Paste) -> None:
         screen = self.screen
         if isinstance(screen, AnsweringScreen) and screen.quiet_since is not None:
-            if self.is_too_early(event.time) and not self._is_quit(event):
+            if self.is_too_early(event.time) and not self._declines(event):
                 screen.quiet_since = max(screen.quiet_since, event.time)
                 self._act_too_early(event)
                 return
             screen.quiet_since = None
         self._acted = Message().time
         await super().on_event(event)
+
+    def _declines(self, event: events.Key | events.Paste) -> bool:
+        return isinstance(event, events.Key) and event.key in ("escape", BY_ID["app.quit"].keys)
 
     def is_too_early(self, time: float) -> bool:
         """Return whether the top screen appeared unexpectedly and the user hasn't paused since.

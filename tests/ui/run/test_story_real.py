@@ -66,6 +66,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
             evening.shows("Commands")
             evening.press("extension", ENTER)
             evening.shows("Install the extension?")
+            evening.read_for(2 * QUIET)
             evening.press("y")
             evening.shows("Installed. Its hooks run")
             evening.press("2")
