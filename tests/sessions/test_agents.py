@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agents import CAN, WORDS, Agent, Can, why_not
+from gemtui.agents import CAN, WORDS, Agent, Can, other_roots, why_not
 from gemtui.errors import DeletionFailed, ForkFailed, RestoreFailed
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.deletion import plan_deletion
@@ -115,6 +115,7 @@ def test_the_folder_of_older_versions_of_claude_code_is_read_too(
     shutil.rmtree(home / ".claude")
     (home / ".claude").symlink_to(older)
     assert of_claude() == [uuid(2), uuid(8)]
+    assert [folder.agent for folder in other_roots()] == [Agent.QWEN, Agent.CLAUDE]
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home))
     assert of_claude() == []
 
@@ -122,6 +123,10 @@ def test_the_folder_of_older_versions_of_claude_code_is_read_too(
 def test_a_subagent_belongs_to_its_session(home: Path) -> None:
     claude_subagent(home, uuid(2), "a1b2")
     qwen_subagent(home, uuid(3), "general-purpose-call_1")
+
+    older = home / ".claude/projects/-work-app/agent-c3d4.jsonl"
+    around = {"isSidechain": True, "agentId": "c3d4"}
+    logs.write(older, [line | around for line in claude_lines(uuid(2))])
 
     subagents = [summary for summary in sessions_of(home) if summary.kind is SessionKind.SUBAGENT]
     assert {(subagent.id, subagent.parent, subagent.owner) for subagent in subagents} == {
@@ -307,6 +312,7 @@ def test_every_agent_has_its_words() -> None:
     assert set(WORDS) == set(CAN) == set(Agent)
     assert len({words.letter for words in WORDS.values()}) == len(Agent)
     assert not any(why_not(Agent.GEMINI, can) for can in Can)
+    assert why_not(Agent.QWEN, Can.RESUME, "x").endswith(" Run qwen --resume x instead.")
 
 
 def test_the_cost_is_what_claude_code_has_counted_until_an_answer_follows(home: Path) -> None:
