@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import ApprovalRequest
+from gemtui.agents import Agent
+from gemtui.calls.effect import CallContext
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
+from gemtui.policy.model.foreign import in_folder, spelled
 from gemtui.policy.model.rules import Call
 from gemtui.runs.gate.similar_calls import ALWAYS, Granted, SimilarCalls, keep_always, similar_calls
 from tests.rows import each_row, table
@@ -164,8 +167,8 @@ def test_a_file_is_this_very_file(project: Path, tmp_path: Path) -> None:
     granted.add(like.toml)
     assert granted.allows(edit("src/a.py"))
     assert granted.allows(edit(project / "src/a.py"))
-    for spelled in ("src/../src/a.py", "src/a%2epy", "@src/a.py", "src/a\0.py"):
-        assert granted.allows(edit(spelled)), spelled
+    for spelling in ("src/../src/a.py", "src/a%2epy", "@src/a.py", "src/a\0.py"):
+        assert granted.allows(edit(spelling)), spelling
     for other in (
         "src/b.py",
         "a.py",
@@ -238,3 +241,42 @@ def test_always_is_a_policy_of_ours_that_later_runs_read(home: Path, project: Pa
     later = Granted(project)
     later.load_always()
     assert later.allows(shell("git add b"))
+
+
+def by_claude(project: Path, tool: str, **args: Any) -> tuple[Granted, SimilarCalls]:
+    """What is granted once calls like this one of Claude Code are allowed."""
+    context = CallContext(project=project, agent=Agent.CLAUDE)
+    like = similar_calls(ApprovalRequest(tool_name=tool, arguments=args, context=context), project)
+    granted = Granted(project)
+    granted.add(like.toml)
+    return granted, like
+
+
+def of_claude(tool: str, **args: Any) -> Call:
+    return spelled(Agent.CLAUDE, tool, args)
+
+
+def test_calls_of_another_agent_are_alike_as_those_of_gemini_cli_are(project: Path) -> None:
+    test, npm = of_claude("Bash", command="npm test --silent"), shell("npm test")
+    granted, like = by_claude(project, "Bash", command="npm test")
+    assert like.words.startswith("npm test … (")
+    assert granted.allows(test)
+    assert granted.allows(npm)
+    assert not granted.allows(in_folder(test, str(project.parent)))
+    assert not granted.allows(of_claude("Bash", command="npm publish"))
+    unsandboxed = {"command": "npm test", "dangerouslyDisableSandbox": True}
+    assert not granted.allows(of_claude("Bash", **unsandboxed))
+    assert by_claude(project, "Bash", **unsandboxed)[1].rule is None
+
+    path = str(project / "a.txt")
+    granted, like = by_claude(project, "Write", file_path=path, content="x")
+    assert granted.allows(of_claude("Edit", file_path=path, old_string="x", new_string="y"))
+    assert not granted.allows(of_claude("Write", file_path=f"{path}t", content="x"))
+
+    granted, like = by_claude(project, "mcp__a_b__c")
+    assert like.words == "all calls of mcp__a_b__c: with any arguments"
+    assert granted.allows(of_claude("mcp__a_b__c", x=1))
+    assert not granted.allows(of_claude("mcp__a__b_c"))
+
+    assert by_claude(project, "WebFetch", url="u")[1].words.startswith("all calls of WebFetch: any")
+    assert by_claude(project, "SendMessage")[1].words == "rules have no name for this tool"

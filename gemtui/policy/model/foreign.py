@@ -70,6 +70,8 @@ _ARGUMENTS = {
 }
 """The arguments that have another name in Gemini CLI, by its tool."""
 
+UNSANDBOXED = "dangerouslyDisableSandbox"
+"""The argument by which a command runs outside of the agent's sandbox."""
 _USUAL_AGENT = "general-purpose"
 """The subagent that is meant if a call names none."""
 
@@ -85,7 +87,7 @@ def spelled(agent: Agent, tool: str, args: Mapping[str, Any], subagent: str | No
         return call
     call = replace(call, agent=agent, own=tool, server=_server(tool))
     if call.server is not None:
-        return replace(call, tool=rule_name(call.server, tool.split("__", 2)[2]))
+        return replace(call, tool=rule_name(call.server, tool_of_server(call)))
     known = _SHELL if tool in _COMMANDS and "command" in args else _TOOLS.get(tool, tool)
     names = _ARGUMENTS.get(known, {})
     translated = {name: value for name, value in args.items() if name not in names}
@@ -99,6 +101,11 @@ def _server(tool: str) -> str | None:
     """Return the MCP server of a tool such as `mcp__server__tool`; None for any other name."""
     parts = tool.split("__", 2)
     return parts[1] if parts[0] == "mcp" and len(parts) == 3 and all(parts) else None
+
+
+def tool_of_server(call: Call) -> str:
+    """Return the name that an MCP server gives its tool: `tool` of `mcp__server__tool`."""
+    return call.own.split("__", 2)[2]
 
 
 def in_folder(call: Call, folder: str) -> Call:

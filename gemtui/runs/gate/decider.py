@@ -18,7 +18,7 @@ from gemtui.files import resolved
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.engine.refusals import own_path
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.foreign import in_folder, spelled
+from gemtui.policy.model.foreign import UNSANDBOXED, in_folder, spelled
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Severity
 from gemtui.policy.words import rule_place
 from gemtui.runs.gate.policy import CallPolicy, Judgement, Way, denied, is_own
@@ -84,7 +84,7 @@ class AgentPolicy(CallPolicy):
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
         if self.mode is ApprovalMode.YOLO:
             return None
-        if call.args.get("dangerouslyDisableSandbox"):
+        if call.args.get(UNSANDBOXED):
             return "The command would run outside of the agent's sandbox."
         is_known = effect is not None and effect.path is not None
         if call.tool in (WRITE, EDIT) and not is_known:

@@ -33,6 +33,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
+from gemtui.policy.model.foreign import UNSANDBOXED, spelled, tool_of_server
 from gemtui.policy.model.mcp_names import is_name_of_server
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
@@ -67,7 +68,13 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     If more than one MCP server may provide the tool, no calls count as similar. `cwd`: the run's
     folder.
     """
-    name = request.tool_name
+    call = spelled(request.agent, request.tool_name, request.requested)
+    name = call.tool
+    if call.args.get(UNSANDBOXED):
+        return SimilarCalls(words="it runs outside of the agent's sandbox")
+    if call.server is not None:
+        rule = _allow((tool_of_server(call),), mcp_name=call.server)
+        return SimilarCalls(words=f"all calls of {call.own}: with any arguments", rule=rule)
     if name.startswith("mcp_"):
         # Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the
         # tool `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
@@ -79,13 +86,13 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
             )
     if name == SHELL:
         folder = None if request.effect is None else request.effect.folder
-        return _command(str(request.requested.get("command", "")), cwd, folder)
+        return _command(str(call.args.get("command", "")), cwd, folder)
     if name in EDITS:
         if request.effect is not None and request.effect.names > 1:
             return SimilarCalls(words="it has other names (hard links), which change as well")
-        path = str(request.requested.get("file_path", ""))
+        path = str(call.args.get("file_path", ""))
         return _file(path, cwd, WORDS[request.agent].program)
-    return _tool(request)
+    return _tool(call)
 
 
 def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
@@ -168,16 +175,17 @@ _OPENS = {
 }
 
 
-def _tool(request: ApprovalRequest) -> SimilarCalls:
+def _tool(call: Call) -> SimilarCalls:
     """Return which calls are similar: all calls to the same tool."""
-    program, tool = WORDS[request.agent].program, known_tool(request.tool_name)
-    name = tool.name if tool else request.tool_name
+    tool = known_tool(call.tool)
+    name = tool.name if tool else call.tool
     if not tool_may_exist(name):
-        return SimilarCalls(words=f"the current {program} has no such tool")
+        why = "rules have no name for this tool" if call.is_foreign else ""
+        return SimilarCalls(words=why or "the current Gemini CLI has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
         return SimilarCalls(words="it changes the approval mode")
     opens = _OPENS.get(name, "with any arguments")
-    return SimilarCalls(words=f"all calls of {name}: {opens}", rule=_allow((name,)))
+    return SimilarCalls(words=f"all calls of {call.own or name}: {opens}", rule=_allow((name,)))
 
 
 def _allow(tools: tuple[str, ...], **fields: object) -> Rule:
@@ -290,9 +298,11 @@ class Granted:
         """Return a call's arguments, with the path of a written file made real.
 
         Returns None if the real path can't be determined, or if a command would run outside the
-        run's folder.
+        run's folder or the agent's sandbox.
         """
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
+        if call.args.get(UNSANDBOXED):
+            return None
         if call.tool in EDITS and isinstance(path, str):
             try:
                 return {**call.args, "file_path": tool_path(path, str(self._workspace))}
