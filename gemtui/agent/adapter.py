@@ -306,6 +306,7 @@ class UnguardedAdapter:
         options: AgentOptions,
         *,
         id: str | None = None,
+        about: About | None = None,
         ready: ReadyCli | None = None,
     ) -> AgentRun:
         """Start a run on a background thread, like `start`, which raises the same errors.
@@ -315,7 +316,8 @@ class UnguardedAdapter:
         nothing waits for it.
         """
         thread = ThreadPoolExecutor(1)
-        starting = thread.submit(partial(self.start, prompt, options, id=id, ready=ready))
+        start = partial(self.start, prompt, options, id=id, about=about, ready=ready)
+        starting = thread.submit(start)
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:

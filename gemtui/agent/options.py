@@ -79,7 +79,8 @@ class RunOption:
     * `group`, `label`, `hint`: the group, label and hint in the dialog, where the hint replaces
       `help`. An option without a label is not in the dialog.
     * `tick`: the label of a switch's checkbox.
-    * `empty`: what an empty field means.
+    * `empty`: what an empty field means. `{program}` stands for the agent's program, there and in
+      `choices`.
     * `choices`: a label for each value of a choice; the key "" is the label for no value.
     * `needs`: the switch without which the option has no effect.
     * `brief`: the text for the option in a summary of the next run, with `{}` for the value; "" if
@@ -376,7 +377,7 @@ class AgentOptions:
         metavar="M",
         label="Model",
         hint="auto, pro, flash, or a full name",
-        empty="Gemini CLI's own choice",
+        empty="{program}'s own choice",
         agents=RUNNABLE,
     )
     cwd: PathOption = PathOption(
@@ -426,7 +427,7 @@ class AgentOptions:
         label="Mode",
         hint="what tools may do without asking; the rest is denied or asked about",
         choices={
-            "": "Gemini CLI's default",
+            "": "{program}'s default",
             ApprovalMode.DEFAULT: "default: writes and commands need approval",
             ApprovalMode.AUTO_EDIT: "auto_edit: file edits are allowed",
             ApprovalMode.PLAN: "plan: read-only, no changes",
@@ -507,7 +508,7 @@ class AgentOptions:
         group=_TOOLS,
         label="Policy",
         hint="policy files; edit them in pane 3",
-        empty="only Gemini CLI's own policies",
+        empty="only {program}'s own policies",
         brief="policy {}",
     )
     only_tools: AllOrNamesOption = AllOrNamesOption(
@@ -715,11 +716,6 @@ def run_options() -> tuple[RunOption, ...]:
 @cache
 def _declared() -> tuple[RunOption, ...]:
     return tuple(vars(AgentOptions)[field.name] for field in fields(AgentOptions))
-
-
-def has_modes(options: AgentOptions) -> bool:
-    """Return whether the agent that the options name has approval modes."""
-    return options.agent in vars(AgentOptions)["approval_mode"].agents
 
 
 def option_value(options: AgentOptions, name: str) -> Any:

@@ -237,6 +237,8 @@ class Supervisor:
         self._gate = gate_of(folder, request)
         self._link = cast(Link, self._gate) if request.pipe else None
         self._kept_until: float | None = None
+        self._was_kept = False
+        """Whether the agent had nothing to do when its end was requested."""
         self._budget = budget_of(folder, request)
         self._problem: str | None = None
         self._stood = 0.0
@@ -417,6 +419,7 @@ class Supervisor:
             self._look(child.pid)
             self._look_at_gate()
             if self._problem is not None or self._how() is not None:
+                self._was_kept = self._kept_until is not None
                 break
             self._keep()
             time.sleep(pause(now - began))
@@ -620,7 +623,7 @@ class Supervisor:
                 code=code,
                 started=started,
                 ended=datetime.now(UTC),
-                aborted=self._how() is not None,
+                aborted=self._how() is not None and not self._was_kept,
                 killed=self._killed,
                 limit=self._limit,
                 limit_words=self._limit_words,

@@ -113,7 +113,7 @@ def test_an_agent_that_is_kept_may_end_by_itself_when_the_run_is_ended(tmp_path:
         assert until(folder.kept_until) > time.time()
         folder.abort(Abort.TERM)
         record = ended(folder)
-    assert (record.code, record.aborted, record.killed) == (0, True, False)
+    assert (record.code, record.aborted, record.killed) == (0, False, False)
     assert folder.stdout.read_text() == "hello, stop"
     assert folder.kept_until() is None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.trust import folder_settings
-from gemtui.agents import WORDS
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.effect import SHELL
 from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
@@ -180,8 +180,9 @@ def _tool(call: Call) -> SimilarCalls:
     tool = known_tool(call.tool)
     name = tool.name if tool else call.tool
     if not tool_may_exist(name):
-        why = "rules have no name for this tool" if call.is_foreign else ""
-        return SimilarCalls(words=why or "the current Gemini CLI has no such tool")
+        if call.is_foreign:
+            return SimilarCalls(words="rules have no name for this tool")
+        return SimilarCalls(words=f"the current {WORDS[Agent.GEMINI].program} has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
         return SimilarCalls(words="it changes the approval mode")
     opens = _OPENS.get(name, "with any arguments")

@@ -19,7 +19,6 @@ from gemtui.agent.options import (
     OptionKind,
     RunOption,
     dollars_text,
-    has_modes,
     option_value,
     run_options,
     seconds_text,
@@ -83,6 +82,8 @@ def run_glyph(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the symbol for a run's current state."""
     if run.waiting:
         return glyphs.ask
+    if run.kept_until is not None:
+        return glyphs.ok
     return glyphs.running if run.outcome is None else status_glyph(run.outcome.status, glyphs)
 
 
@@ -113,6 +114,10 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
+    if run.kept_until is not None:
+        until = run.kept_until.astimezone().strftime("%H:%M")
+        text = f"{glyphs.ok} waits for your next prompt until {until}"
+        return Content.styled(text, "$text-success")
     words, role = _work(run, glyphs), "accent"
     if run.outcome is not None:
         words, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
@@ -170,16 +175,16 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     no output, the counts of failed and denied tool calls, the turns, the messages not read yet, and
     the queued prompts.
     """
-    elapsed = "" if run.waiting else f" {clock(run.elapsed(now))}"
+    elapsed = "" if run.waiting or run.kept_until else f" {clock(run.elapsed(now))}"
     yield Content.assemble(run_state(run, glyphs), elapsed)
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
-    elif run.alive and run.seconds_since_event() >= WARN_AFTER and not _is_calling(run):
+    elif run.works and run.seconds_since_event() >= WARN_AFTER and not _is_calling(run):
         parts = (
             f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         )
         yield Content.styled(parts, "$text-warning")
-    elif run.alive and run.seconds_since_event() >= _SILENT and not _is_expected_silence(run):
+    elif run.works and run.seconds_since_event() >= _SILENT and not _is_expected_silence(run):
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
@@ -219,7 +224,8 @@ def ending_text(run: LiveRun, glyphs: Glyphs) -> Content | None:
     lines += [f"{counted(run.misread, 'output line')} not understood"] if run.misread else []
     heading = f"{run_glyph(run, glyphs)} {clean_line(outcome.headline)}"
     styled = Content.styled(heading, f"bold $text-{END_COLOURS[outcome.status]}")
-    offers = [_offer(_is_default(run), glyphs)] if outcome.by_mode else []
+    agent = run.run.request.agent
+    offers = [_offer(_is_default(run), glyphs, agent)] if outcome.by_mode else []
     others = [Content(clean(line)) for line in (*lines, *run.notes)]
     return Content("\n").join([styled, *offers, *others])
 
@@ -229,13 +235,14 @@ def _is_default(run: LiveRun) -> bool:
     return run.run.request.about.get("approval_mode") in (None, ApprovalMode.DEFAULT)
 
 
-def _offer(is_default: bool, glyphs: Glyphs) -> Content:
+def _offer(is_default: bool, glyphs: Glyphs, agent: Agent) -> Content:
     """Return words on how to be asked before calls.
 
     `is_default`: whether the mode is that before `ask`.
     """
     key = BY_ID["prompt.mode"].footer(ascii=glyphs.ascii) if is_default else f"/mode {ASK}"
-    words = " asks you before each change, with gemtui's extension."
+    how = ", with gemtui's extension" if agent is Agent.GEMINI else ""
+    words = f" asks you before each change{how}."
     return Content.assemble((key, "bold $text-accent"), words)
 
 
@@ -263,7 +270,7 @@ def no_run(
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
         if offers_extension:
-            lines += [_offer(True, glyphs), Content("")]
+            lines += [_offer(True, glyphs, Agent.GEMINI), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
 
@@ -308,9 +315,10 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> str:
     """
     if run is not None and run.accepts_messages:
         return "prompt: enter queues it for the next turn, ctrl+s sends it now"
-    if run is not None and run.alive:
+    if run is not None and run.works:
         return "prompt: enter queues it until the run ends"
-    session = resume or (run.session if run is not None and run.can_continue else None)
+    goes_on = run is not None and (run.can_continue or run.kept_until is not None)
+    session = resume or (run.session if run is not None and goes_on else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")
     return "prompt: enter starts a run"
@@ -352,7 +360,7 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
     the run can ask the user; otherwise calls that need approval are denied, and it is called
     `default`.
     """
-    mode = options.approval_mode or (usual if has_modes(options) else ApprovalMode.DEFAULT)
+    mode = options.approval_mode or usual
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
 
 

@@ -204,6 +204,10 @@ class LiveRun:
         self.first_checkpoint = ""
         """The first checkpoint's progress while the run waits for it, or else ""."""
         self.pid: int | None = None
+        self.options: AgentOptions | None = None
+        """The options that it was started with; None if another gemtui process started it."""
+        self.kept_until: datetime | None = None
+        """Until when the agent waits for another prompt; None while it works."""
         self.newest: Payload | None = None
         """The payload of the newest event; None as long as Gemini CLI starts."""
         self.misread = 0
@@ -264,6 +268,11 @@ class LiveRun:
     def alive(self) -> bool:
         """Whether the run is still active."""
         return self.stage is not Stage.ENDED
+
+    @property
+    def works(self) -> bool:
+        """Whether the run is active, and the agent has something to do."""
+        return self.alive and self.kept_until is None
 
     @property
     def status(self) -> DoneStatus | None:
@@ -341,7 +350,7 @@ class LiveRun:
         self.outcome = self.progress.outcome(stderr)
         if not self.past:
             await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, stderr)
-        self.stage = Stage.ENDED
+        self.stage, self.kept_until = Stage.ENDED, None
         self.stirred()
 
     def _take(self, event: AgentEvent) -> None:
@@ -414,10 +423,23 @@ class LiveRun:
                 while True:
                     await self.refresh_questions()
                     await self._listen()
+                    await self._look_whether_kept()
                     self.stirred()
                     await stirs.next(LOOK, LONGEST)
         finally:
             gone.set()
+
+    async def _look_whether_kept(self) -> None:
+        until = await asyncio.to_thread(self.run.folder.kept_until)
+        kept = None if until is None else datetime.fromtimestamp(until, UTC)
+        if kept != self.kept_until:
+            self.kept_until = kept
+            self._asked += 1
+
+    def would_take(self, options: AgentOptions) -> bool:
+        """Return whether the agent is kept and can take a prompt for a run with these options."""
+        same = self.options is not None and to_dict(self.options) == to_dict(options)
+        return self.kept_until is not None and same
 
     async def refresh_questions(self) -> None:
         """Reload the run's questions and their answers."""
@@ -450,7 +472,7 @@ class LiveRun:
     @property
     def accepts_messages(self) -> bool:
         """Whether messages can be sent to the run now, that is, while it is working."""
-        return self.alive and self.run.asks
+        return self.works and self.run.asks
 
     async def send_message(self, text: str) -> None:
         """Send a message, which the model reads together with its next tool result.

@@ -312,6 +312,15 @@ class RunMode:
         return begun or any(run.resumes == session for run in self._starting)
 
     async def may_leave(self) -> bool:
+        """Return whether gemtui may quit; if so, end the agents that only wait for a prompt."""
+        may_leave = await self._may_leave()
+        if may_leave:
+            for run in self.alive:
+                if run.ours and not run.works:
+                    run.stop()
+        return may_leave
+
+    async def _may_leave(self) -> bool:
         """Return whether gemtui may quit, asking about active runs that it started.
 
         The user can stay, leave the runs running, or stop them. The demo doesn't ask, because its
@@ -360,7 +369,7 @@ class RunMode:
     @property
     def _ours(self) -> list[LiveRun]:
         """The active runs that this gemtui process started."""
-        return [run for run in self.alive if run.ours]
+        return [run for run in self.alive if run.ours and run.works]
 
 
 def _left(runs: Sequence[LiveRun], asks: Sequence[LiveRun]) -> str:

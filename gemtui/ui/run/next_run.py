@@ -13,9 +13,9 @@ from textual.worker import WorkerCancelled
 
 from gemtui.agent import folder_options
 from gemtui.agent.drivers import agents_to_choose
-from gemtui.agent.options import AgentOptions, has_modes
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
-from gemtui.agents import WORDS
+from gemtui.agents import WORDS, Agent
 from gemtui.errors import reason_of
 from gemtui.extension.status import HookState, extension_state
 from gemtui.files import resolved
@@ -92,14 +92,14 @@ class NextRun(RunPart):
         self.options = AgentOptions(cwd=self.home)
         self._left: dict[Path, AgentOptions] = {}
         """The options chosen in each project that the pane has left; its worktrees share them."""
-        self.usual = ApprovalMode.DEFAULT
+        self._usual = ApprovalMode.DEFAULT
         self.taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
         """Whether the options are those remembered for the folder, without changes."""
         self._can_ask = False
         """Whether runs in this folder can ask the user, because gemtui's extension works."""
-        self.offers_extension = False
+        self._lacks_extension = False
         """Whether runs can't ask, but could if gemtui's extension were installed."""
         self._chosen = False
         """Whether the user has chosen options; if not, runs ask wherever they can."""
@@ -170,8 +170,8 @@ class NextRun(RunPart):
         with suppress(OSError):
             report = await asyncio.to_thread(before_run_report, AgentOptions(cwd=self.folder))
             self.taken_away = report.taken_away
-        self.usual, self._can_ask = settings.default_run_mode, extension.state is HookState.READY
-        self.offers_extension = extension.state is HookState.MISSING
+        self._usual, self._can_ask = settings.default_run_mode, extension.state is HookState.READY
+        self._lacks_extension = extension.state is HookState.MISSING
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)
         self.screen.show_options()
@@ -215,7 +215,7 @@ class NextRun(RunPart):
 
     def use_mode(self, name: str) -> bool:
         """Use the mode with this name for the next run; return False for an unknown name."""
-        chosen = mode_named(self.options, name, can_ask=self._can_ask)
+        chosen = mode_named(self.options, name, can_ask=self._asks)
         if chosen is not None:
             self._mode_chosen = True
             self._choose(chosen)
@@ -226,19 +226,15 @@ class NextRun(RunPart):
 
         Once a run has been started with this mode, the mode is remembered for the folder.
         """
-        if not has_modes(self.options):
-            message = f"{self.program} has no other modes in gemtui: it asks before its calls."
-            self.screen.gemtui.show_message(message)
-            return
         self._mode_chosen = True
         options = self.options
         if self.screen.gemtui.start.demo:
             options = replace(options, ask=True)  # the mode after `ask` follows
-        self._choose(with_next_mode(options, self.usual, can_ask=self._can_ask))
+        self._choose(with_next_mode(options, self.usual, can_ask=self._asks))
 
     def carry_out(self) -> None:
         """Switch to the options for a run that carries out the plan of the previous one."""
-        self._choose(options_for_plan(self.options, can_ask=self._can_ask))
+        self._choose(options_for_plan(self.options, can_ask=self._asks))
 
     async def run_begun(self, *, asks: bool) -> None:
         """Update the options after a run has been started with them.
@@ -252,6 +248,25 @@ class NextRun(RunPart):
             self._mode_chosen = False
             await _keep_mode(self.screen.gemtui, self.options)
         self.options = replace(self.options, resume=None, trust=False)
+
+    @property
+    def _is_gemini(self) -> bool:
+        return self.options.agent is Agent.GEMINI
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the next run can ask; for Gemini CLI, that takes gemtui's extension."""
+        return self._can_ask or not self._is_gemini
+
+    @property
+    def offers_extension(self) -> bool:
+        """Whether gemtui's extension would let the next run ask, but is not installed."""
+        return self._lacks_extension and self._is_gemini
+
+    @property
+    def usual(self) -> ApprovalMode:
+        """The mode that applies if the options set none."""
+        return self._usual if self._is_gemini else ApprovalMode.DEFAULT
 
     @property
     def program(self) -> str:
@@ -274,10 +289,10 @@ class NextRun(RunPart):
     def _choose(self, options: AgentOptions) -> None:
         """Use these options for the next run and for the queue of the run on screen.
 
-        A run of an agent that has just been chosen asks, if the agent has no other modes.
+        A run of another agent that has just been chosen asks.
         In the demo, no run asks, because its stand-in for Gemini CLI has no hooks.
         """
-        if options.agent is not self.options.agent and not has_modes(options):
+        if options.agent not in (self.options.agent, Agent.GEMINI):
             options = replace(options, ask=True)
         if options.ask and self.screen.gemtui.start.demo:
             options = replace(options, ask=False)
@@ -303,7 +318,7 @@ def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool)
     such a run offers to install the extension.
     """
     mode = options.approval_mode or usual
-    if mode is ApprovalMode.DEFAULT and not options.ask and has_modes(options):
+    if mode is ApprovalMode.DEFAULT and not options.ask:
         return replace(options, approval_mode=mode, ask=True)
     return in_mode(options, _ORDER[(_ORDER.index(mode) + 1) % len(_ORDER)], can_ask=can_ask)
 
@@ -314,7 +329,7 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
     The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
     wanted = ApprovalMode.DEFAULT.value if name == ASK else name
-    for mode in _ORDER if has_modes(options) else (ApprovalMode.DEFAULT,):
+    for mode in _ORDER:
         if mode.value == wanted:
             return in_mode(options, mode, can_ask=can_ask)
     return None
@@ -324,10 +339,8 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
     """Return the options with this mode, asking the user where possible.
 
     In the default mode, the run asks in any case. In the other modes, it asks if `can_ask` is true:
-    that is, if the extension works. Runs of agents without modes ask.
+    that is, if the extension works.
     """
-    if not has_modes(options):
-        return replace(options, ask=True)
     asks = can_ask or (mode is ApprovalMode.DEFAULT and not why_not(Unported.ASK))
     return replace(options, approval_mode=mode, ask=asks)
 

@@ -85,7 +85,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             del self._offered["agent"]
         self._texts = texts_of(options)
         self._policies = {
-            AS_IT_IS: _OPTIONS["policies"].empty,
+            AS_IT_IS: self._named(_OPTIONS["policies"].empty),
             **{str(file.path): clean_line(file.name) for file in policies},
         }
         if options.policies:
@@ -118,17 +118,21 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         if option.kind is OptionKind.SWITCH:
             return Tick(option.tick, value, id=name)
         if option.kind is OptionKind.CHOICE:
-            choices = self._agents if name == "agent" else option.choices
+            choices = {value: self._named(text) for value, text in option.choices.items()}
+            choices = self._agents if name == "agent" else choices
             return Select(choices, value=str(value or AS_IT_IS), id=name)
         if name == "policies":
             return Select(self._policies, value=_paths(value), id=name)
         tools = option.kind is OptionKind.NAMES
         return Input(
             self._texts[name],
-            placeholder=option.empty,
+            placeholder=self._named(option.empty),
             id=name,
             complete=completes([tool.name for tool in TOOLS]) if tools else None,
         )
+
+    def _named(self, text: str, agent: Agent | None = None) -> str:
+        return text.format(program=WORDS[agent or self._options.agent].program)
 
     def on_mount(self) -> None:
         self._say_needs()
@@ -138,6 +142,8 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     @on(Select.Changed, "#agent")
     def _say_needs(self) -> None:
         agent = self._agent()
+        for field in self.query(Input):
+            field.placeholder = self._named(_OPTIONS[field.id or ""].empty, agent)
         for option in self._offered.values():
             lacks = bool(option.needs) and not self._ticked(option.needs)
             self.query_one(f"#{option.name}").disabled = lacks or agent not in option.agents

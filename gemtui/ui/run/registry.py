@@ -17,8 +17,9 @@ from gemtui.agent.folder_options import to_dict
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import queue_again, send_next, settle, went_on
 from gemtui.agent.ready import ReadyCli
-from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.run_folder import About, RunFolder
 from gemtui.agent.trust import FolderTrust, trust_of
+from gemtui.agents import Agent
 from gemtui.errors import GemtuiError, OptionError, message_of
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import before_run_report
@@ -29,6 +30,8 @@ from gemtui.runs.listing import Run, list_runs, prune_runs
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
+KEEP = 600.0
+"""How many seconds an agent that can wait for the next prompt does so."""
 _STEP = 30.0
 """Seconds between checks of the time while a run waits for its quota."""
 Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
@@ -135,13 +138,18 @@ class RunRegistry:
         async with self._readying:
             ready, self._ready = self._ready, None
         try:
-            run = await self.adapter.begin(prompt, options, id=id, ready=None if id else ready)
+            keeps: About = {} if options.agent is Agent.GEMINI else {"keep": KEEP}
+            run = await self.adapter.begin(
+                prompt, options, id=id, about=keeps, ready=None if id else ready
+            )
         finally:
             if ready is not None:
                 await asyncio.to_thread(ready.end)
         if options.wait_for_quota:
             await asyncio.to_thread(run.queue.keep_options, to_dict(options))
-        return self._add(LiveRun(run, prompt, began=began, home=self._home, before=before))
+        live = LiveRun(run, prompt, began=began, home=self._home, before=before)
+        live.options = options
+        return self._add(live)
 
     async def find(self) -> tuple[Run, ...]:
         """Return all recorded runs, newest first."""
@@ -287,6 +295,8 @@ def _unattended(options: AgentOptions) -> AgentOptions:
         raise OptionError(
             "settings or .env files have changed since you last saw them", option="cwd"
         )
+    if options.agent is not Agent.GEMINI:
+        return options
     trust = trust_of(options.cwd)
     if options.trust or trust is FolderTrust.CLI:
         return options

@@ -85,7 +85,7 @@ class RunScreen(RunPane):
         self._agent = Agent.GEMINI
         """The agent that `_cli` is about."""
         self._drafts = PromptDrafts(registry)
-        self._stood: tuple[Stage, bool, bool] | None = None
+        self._stood: tuple[Stage, bool, bool, bool] | None = None
         """The state of the run when it was last painted.
 
         It consists of the stage, whether prompts are queued, and whether the stored session has
@@ -238,7 +238,7 @@ class RunScreen(RunPane):
         self._report_checkpoints(run)
         if self.panes.paint():
             self._busy = self._frame
-            stood = run.stage, bool(run.queue_state.prompts), run.told is not None
+            stood = run.stage, run.works, bool(run.queue_state.prompts), run.told is not None
             if self._stood != stood:
                 self._stood = stood
                 self.refresh_bindings()

@@ -68,16 +68,28 @@ class Sending(RunPart):
             self._obey(*own)
         elif (run := self.screen.run_shown) is None or run.over:
             self._go_on(text)
-        else:
+        elif run.works or run.would_take(self._next.options):
             prompt.sent(text)
             self._tell_run(run, text, now=False)
+        else:
+            prompt.sent(text)
+            self._end_and_send(run, text)
+
+    @background("telling")
+    async def _end_and_send(self, run: LiveRun, text: str) -> None:
+        """End an agent that waits with other options, so that a new run takes the prompt."""
+        await asyncio.to_thread(run.run.abort)
+        await run.run.wait()
+        self._tell_run(run, text, now=False)
 
     def send_now(self, text: str) -> None:
         """Send a message to the active run, or explain that the run accepts none."""
         run = self.screen.run_shown
         if run is None:
             return
-        if run.accepts_messages:
+        if run.kept_until is not None:
+            self.submit(text)
+        elif run.accepts_messages:
             self.screen.prompt.sent(text)
             self._tell_run(run, text, now=True)
         else:
@@ -128,7 +140,8 @@ class Sending(RunPart):
                 )
             else:
                 self.screen.show_options()
-                app.show_message(SAID_NOW if now else QUEUED)
+                if run.works:
+                    app.show_message(SAID_NOW if now else QUEUED)
                 await self._send_what_waits(run)
 
     # --- starting runs -------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import shutil
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -97,6 +98,24 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         assert "waiting" not in me.text
         runs = list_runs(runs_dir())
         assert {(each.folder.request().about or {}).get("resume") for each in runs} == {None, "s1"}  # type: ignore[union-attr]
+
+
+async def test_a_prompt_for_an_agent_that_is_kept_is_sent_to_it_at_once(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END, size=BOTH) as me:
+        run = me.pane.run_shown
+        assert run is not None
+        run.run.folder.keep_until(time.time() + 600)
+        await me.sees("✓ waits for your next prompt until", "prompt: enter continues session s1")
+        await me.queue("one")
+        await me.sees("1 queued")
+        assert "Queued" not in me.text
+        run.run.folder.keep_until(None)
+        await me.sees("1 queued", "running")
+        gate.touch()
+        await me.all_done("go", "one")
 
 
 async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
