@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from gemtui.agent.claude_settings import starts_of, trusts
+from gemtui.agent.claude_settings import trusts
 from gemtui.agent.claude_stream import ClaudeStream
 from gemtui.agent.command import (
     Command,
@@ -143,7 +143,7 @@ class ClaudeDriver:
             session_id=options.resume or session_id,
             notes=(
                 NO_HOOKS,
-                *(_told(cwd) if trusted else [LEFT_OUT]),
+                *(() if trusted else (LEFT_OUT,)),
                 *policy_warnings(options.policies, options.approval_mode),
             ),
             ask=options.asks,
@@ -160,7 +160,3 @@ class ClaudeDriver:
             asks=bool(about.get("ask")),
             hides=hides,
         )
-
-
-def _told(folder: Path) -> Sequence[str]:
-    return [f"{setting} in {path}: {follows}" for path, setting, follows in starts_of(folder)]

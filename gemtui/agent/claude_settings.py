@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import reason_of
@@ -61,13 +62,31 @@ def trusts(folder: Path, environ: Mapping[str, str]) -> bool:
     )
 
 
+def variables(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that Claude Code's settings add to a run in this folder.
+
+    Settings that can't be read add none.
+    """
+    home = claude_home(environ)
+    places = [home / "settings.json", *(_own(folder) if trusts(folder, environ) else ())]
+    added: dict[str, str] = {}
+    for path in places:
+        with suppress(OSError):
+            env = mapping(read_object(path).get("env"))
+            added |= {name: str(value) for name, value in env.items()}
+    return added
+
+
+def _own(folder: Path) -> tuple[Path, ...]:
+    return tuple(folder / ".claude" / name for name in ("settings.json", "settings.local.json"))
+
+
 def starts_of(folder: Path) -> Iterator[tuple[Path, str, str]]:
     """Yield what the files of a project may start: a file, a setting, and what follows.
 
     A file that can't be read counts, because Claude Code may read it.
     """
-    for name in ("settings.json", "settings.local.json"):
-        path = folder / ".claude" / name
+    for path in _own(folder):
         try:
             settings = read_object(path)
         except FileNotFoundError:

@@ -8,6 +8,7 @@ in this module denies the call.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from gemtui.agent.approval import PASSED, ApprovalRequest
 from gemtui.agent.claude import added_folders
+from gemtui.agent.claude_settings import variables
 from gemtui.agent.command import ALLOWS, DENIES
 from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
@@ -93,7 +95,7 @@ class ClaudeGate:
         self._stdin: IO[bytes] | None = None
         self._writing = threading.Lock()
         self._closed = threading.Event()
-        self._began = False
+        self._began = self._is_over = False
         self._connected = time.monotonic()
         self._idle_until: float | None = None
         """Until when Claude Code may wait for a prompt; None while it answers one."""
@@ -114,12 +116,14 @@ class ClaudeGate:
         about, folder = self._request.about, self._folder.path
         chosen = [Path(path) for path in about.get("policies") or ()]
         files = [folder / DENIES, *chosen, folder / ALLOWS]
+        environ, cwd = {**os.environ, **self._request.environ}, Path(self._request.cwd)
         policy = AgentPolicy(
             Agent.CLAUDE,
             [path for path in files if path in chosen or is_file(path)],
-            Path(self._request.cwd),
+            cwd,
             mode=approval_mode(about.get("approval_mode") or ApprovalMode.DEFAULT),
             include_directories=added_folders(self._request.argv),
+            environ={**environ, **variables(cwd, environ)},
         )
         self.gate.open(policy if about.get("ask") else _Unasked(policy))
         return {}
@@ -160,7 +164,8 @@ class ClaudeGate:
         """Tell Claude Code to give up and end; return whether it could be told."""
         if self._stdin is None or not self._began:
             return False
-        self._request_of_ours(_STOP, {"subtype": "interrupt"})
+        if self._idle_until is None:
+            self._request_of_ours(_STOP, {"subtype": "interrupt"})
         return self._end_input()
 
     def close(self) -> None:
@@ -170,6 +175,7 @@ class ClaudeGate:
         self.gate.close()
 
     def _end_input(self) -> bool:
+        self._is_over = True
         if not self._writing.acquire(timeout=1):
             return False  # Claude Code does not read; it is killed
         try:
@@ -341,6 +347,8 @@ class ClaudeGate:
 
     def _go_on(self) -> None:
         """Send the next prompt, or let Claude Code end if it has waited long enough for one."""
+        if self._is_over:
+            return  # what is in the queue stays there for the next run
         verdict = self.gate.next_prompt()
         if isinstance(verdict, Prompt):
             self._prompt(verdict.text)
