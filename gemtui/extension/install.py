@@ -204,7 +204,7 @@ def cached_program(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     `uvx gemtui` and `pipx run gemtui` put it there.
     """
     program = Path(sys.executable)
-    caches = [Path(platformdirs.user_cache_dir())]
+    caches = [Path(platformdirs.user_cache_dir()), Path.home() / ".cache"]  # uv's is this on macOS
     caches += [Path(environ[name]) for name in ("UV_CACHE_DIR",) if environ.get(name)]
     is_of_pipx = ("pipx", ".cache") in pairwise(program.parts)
     if is_of_pipx or any(program.is_relative_to(cache) for cache in caches):

@@ -172,6 +172,7 @@ def test_a_cli_without_such_hooks_is_too_old(
         ("~/.cache/uv/archive-v0/1/bin/python", True),
         ("~/.cache/pipx/1/bin/python", True),
         ("~/.local/pipx/.cache/1/bin/python", True),
+        ("/caches/uv/archive-v0/1/bin/python", True),
         ("/elsewhere/1/bin/python", True),
         ("~/.local/share/uv/tools/gemtui/bin/python", False),
         ("~/.local/share/pipx/venvs/gemtui/bin/python", False),
@@ -180,7 +181,7 @@ def test_a_cli_without_such_hooks_is_too_old(
 def test_a_python_that_a_cache_may_lose_is_named_before_its_hooks_are_installed(
     program: str, is_cached: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     path = str(Path(program).expanduser())
     monkeypatch.setattr("sys.executable", path)
     told = "\n".join(before_install({"UV_CACHE_DIR": "/elsewhere"}))
