@@ -209,12 +209,13 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
         raise Unsure
     where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)
-    lost = LostSessions(gemini_home(), scope.ids, where)
+    ids = scope.ids
+    lost = LostSessions(gemini_home(), ids, where)
     page = search.find_in(
         asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page, lost=lost
     )
     *_, results = page
-    return SearchAnswer(results, where, scope.ids)
+    return SearchAnswer(results, where, ids)
 
 
 def _listed(index: Index, project: Path | None) -> Iterator[Summary]:

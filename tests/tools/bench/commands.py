@@ -34,6 +34,19 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
         for command, cost in zip(COMMANDS, costs, strict=True):
             what = f"gemtui {' '.join(command)}, {count:,} sessions"
             yield Row(what=what, cost=cost, floor='python -c "import click"', least=floor.seconds)
+        changed = [(cpu(FLOOR, home), _after_a_change(home)) for _ in range(repeat)]
+        floor, cost = medians(changed)
+        what = f"gemtui stats --everywhere --json, {count:,} sessions, one has changed"
+        yield Row(what=what, cost=cost, floor='python -c "import click"', least=floor.seconds)
+
+
+def _after_a_change(home: Path) -> Cost:
+    path = next((home / ".gemini").glob("tmp/*/chats/*.jsonl"))
+    changed = path.with_suffix(".new")
+    lines = path.read_bytes().splitlines(keepends=True)
+    changed.write_bytes(b"".join([*lines, lines[-1]]))
+    changed.replace(path)
+    return cpu(("-m", "gemtui", "stats", "--everywhere", "--json"), home)
 
 
 def cpu(words: Sequence[str], home: Path) -> Cost:
