@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -61,8 +62,10 @@ def copy_store(folder: Path) -> Path:
 
 
 def _unbroken(text: str) -> str:
-    """Return a text without blanks and borders: where it wraps depends on how long paths are."""
-    return "".join(text.replace("│", " ").split())
+    """Return a text without blanks, borders and scroll bars: where it wraps depends on how long
+    paths are.
+    """
+    return "".join(re.sub("[│▀▄█]", " ", text).split())
 
 
 _HEARD = WeakKeyDictionary[App[Any], list[str]]()
