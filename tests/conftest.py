@@ -230,6 +230,15 @@ SMALL = 400_000
 """Bytes of the other file system."""
 
 
+def fill(disk: Path) -> None:
+    """Fill a disk until not one byte more has room."""
+    with (disk / "full").open("ab", buffering=0) as more:
+        for size in (4096, 1):
+            with suppress(OSError):
+                while True:
+                    more.write(bytes(size))
+
+
 @pytest.fixture
 def other_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A small file system of its own, where our data is: there can be no links."""

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.adapter import UnguardedAdapter
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, TextDelta, ToolResult
+from gemtui.agent.events import AgentEvent, DoneStatus, ErrorSaid, Init, TextDelta, ToolResult
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
 from gemtui.paths import runs_dir
+from tests.agent.event_lists import collect, done
 from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
 from tests.patience import PATIENCE
 from tests.rows import table
@@ -59,19 +60,8 @@ def lines(*objects: str) -> list[str]:
     return [f"print:{line}" for line in objects]
 
 
-async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    async with asyncio.timeout(PATIENCE):
-        return [event async for event in events]
-
-
 def types(events: list[AgentEvent]) -> list[str]:
     return [event.type for event in events]
-
-
-def done(events: list[AgentEvent]) -> Done:
-    payload = events[-1].payload
-    assert isinstance(payload, Done)
-    return payload
 
 
 async def test_a_run_from_prompt_to_done(fake: Fake, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,8 +19,6 @@ from gemtui.agent import process_tree
 from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.command import rerun_line
 from gemtui.agent.events import (
-    AgentEvent,
-    Done,
     DoneStatus,
     ErrorSaid,
     ResultStatus,
@@ -36,6 +33,7 @@ from gemtui.agent.settings import CliSettings, settings_unread
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress
+from tests.agent.event_lists import collect, done, results
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, NO_RELAUNCH, VERSION, GeminiCli
@@ -55,22 +53,6 @@ def adapter(gemini: GeminiCli, model: ModelServer, *, relaunch: bool = False) ->
 def options(gemini: GeminiCli, **more: Any) -> AgentOptions:
     base: dict[str, Any] = {"cwd": gemini.project, "model": MODEL, "approval_mode": YOLO}
     return AgentOptions(**(base | more))
-
-
-async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    async with asyncio.timeout(PATIENCE):
-        return [event async for event in events]
-
-
-def done(events: list[AgentEvent]) -> Done:
-    payload = events[-1].payload
-    assert isinstance(payload, Done)
-    return payload
-
-
-def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
-    payloads = [event.payload for event in events]
-    return [(p.tool_name, p.status) for p in payloads if isinstance(p, ToolResult)]
 
 
 def folder(gemini: GeminiCli) -> RunFolder:

@@ -18,6 +18,7 @@ from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.store import GONE, CheckpointStore, FileState, Reason, folder_of
 from gemtui.errors import CheckpointsUnreadable
 from tests.checkpoints.projects import Session, put, tree_of, wait_for_next_second
+from tests.conftest import fill
 
 STEPS = {
     "execute",
@@ -193,15 +194,6 @@ def undo_all(session: Session) -> None:
 def take_often(session: Session) -> None:
     for _ in range(10):
         take(session)
-
-
-def fill(disk: Path) -> None:
-    """Until not one byte more has room."""
-    with (disk / "full").open("ab", buffering=0) as more:
-        for size in (4096, 1):
-            with suppress(OSError):
-                while True:
-                    more.write(bytes(size))
 
 
 def test_on_a_full_disk_no_checkpoint_is_taken_and_the_next_one_is_whole(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, ToolResult
+from gemtui.agent.events import AgentEvent, DoneStatus, ErrorSaid, ToolResult
 from gemtui.agent.fold import Fold
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
@@ -24,6 +24,7 @@ from gemtui.runs.enrich import enrich
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.model import DiffDisplay, Thought, ToolCall
+from tests.agent.event_lists import done, results
 from tests.patience import PATIENCE
 from tests.sessions.agents import claude_session
 from tests.sessions.stores import uuid
@@ -61,17 +62,6 @@ async def run(options: AgentOptions, prompt: str = "Be polite") -> AsyncIterator
 
 async def played(options: AgentOptions, prompt: str = "Be polite") -> list[AgentEvent]:
     return [event async for event in run(options, prompt)]
-
-
-def done(events: list[AgentEvent]) -> Done:
-    payload = events[-1].payload
-    assert isinstance(payload, Done)
-    return payload
-
-
-def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
-    payloads = (event.payload for event in events)
-    return [(each.tool_name, each.status) for each in payloads if isinstance(each, ToolResult)]
 
 
 def stored(place: Path, session: str | None) -> Summary:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,17 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest, GateFolder
-from gemtui.agent.events import AgentEvent, Done, PermissionRequest
+from gemtui.agent.events import Done, PermissionRequest
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import WRITE, EffectKind
 from gemtui.runs.gate.gate import LED
+from tests.agent.event_lists import collect
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
-
-
-async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    async with asyncio.timeout(PATIENCE):
-        return [event async for event in events]
 
 
 def write(name: str, content: str = "x\n") -> Any:

@@ -7,7 +7,6 @@ import errno
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,24 +16,16 @@ from gemtui.agent.events import Done
 from gemtui.paths import live_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.gate import TROUBLE
+from tests.agent.event_lists import collect
+from tests.conftest import fill
 from tests.gated import asked
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
-from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 from tests.runs.test_gate import Asker, until
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension")
 
 NO_ROOM = f"{TROUBLE}: No space left on device"
-
-
-def fill(disk: Path) -> None:
-    """Until not one byte more has room."""
-    with (disk / "full").open("ab", buffering=0) as more:
-        for size in (4096, 1):
-            with suppress(OSError):
-                while True:
-                    more.write(bytes(size))
 
 
 def free(disk: Path) -> None:
@@ -120,9 +111,7 @@ async def test_nothing_runs_that_could_not_be_asked(
         return Approval.allow()
 
     with ModelServer(turn) as model:
-        async with asyncio.timeout(PATIENCE):
-            options = asked(gated, approve=approve)
-            events = [event async for event in on_disk(model).run("go", options)]
+        events = await collect(on_disk(model).run("go", asked(gated, approve=approve)))
         assert isinstance(events[-1].payload, Done)
         assert model.asked, events
         told = json.dumps(model.asked[-1].body["contents"][-1])

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +16,6 @@ import pytest
 
 from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import (
-    AgentEvent,
-    Done,
     DoneStatus,
     ErrorSaid,
     PermissionRequest,
@@ -31,6 +29,7 @@ from gemtui.runs.enrich import enrich
 from gemtui.runs.gate.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Consent, Text, ToolCall
+from tests.agent.event_lists import collect, done, results
 from tests.gated import asked, asking, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
@@ -40,22 +39,6 @@ pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/call
 
 AT_ONCE = int(os.environ.get("GEMTUI_TEST_CALLS", "5"))
 """How many calls are asked about at once."""
-
-
-async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    async with asyncio.timeout(PATIENCE):
-        return [event async for event in events]
-
-
-def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
-    payloads = [event.payload for event in events]
-    return [(p.tool_name, p.status) for p in payloads if isinstance(p, ToolResult)]
-
-
-def done(events: list[AgentEvent]) -> Done:
-    payload = events[-1].payload
-    assert isinstance(payload, Done)
-    return payload
 
 
 def run_of(gemini: GeminiCli) -> RunFolder:

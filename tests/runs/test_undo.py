@@ -29,24 +29,12 @@ from tests.cli.conftest import Gemtui, gemtui
 from tests.extension.live_files import hook_input, process, write_live
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
+from tests.runs.reviewed import write_call
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 from tests.terminal import Terminal
 
 __all__ = ["gemtui"]
-
-
-def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
-    shown = {
-        "fileDiff": "",
-        "fileName": path.name,
-        "filePath": str(path),
-        "newContent": after,
-        "originalContent": before or "",
-        "isNewFile": before is None,
-    }
-    args = {"file_path": str(path), "content": after}
-    return logs.call(id, name="write_file", args=args, resultDisplay=shown)
 
 
 @pytest.fixture
