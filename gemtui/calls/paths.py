@@ -12,6 +12,7 @@ import posixpath
 import re
 import stat
 import sys
+import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
@@ -55,10 +56,15 @@ def within(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def folded(path: str) -> str:
+    """Return what paths have in common that are the same on a disk that ignores case, as macOS'."""
+    return unicodedata.normalize("NFC", path).casefold()
+
+
 def _folded(path: str) -> str:
     if is_windows(path):
         return path.lower().replace("\\", "/")
-    return path.lower() if sys.platform == "darwin" else path
+    return folded(path) if sys.platform == "darwin" else path
 
 
 def percent_decoded(path: str) -> str:

@@ -4,6 +4,9 @@ Names are bytes, relative to the project's folder. The folders on a file's path 
 one, each without following links, so a link that has replaced a folder does no harm. A folder's
 name ends with a slash, so that it can't be confused with a file that later replaces the folder.
 Folders without files that checkpoints include don't count.
+
+On a disk that ignores case, a file has only the name that its folder lists. Otherwise `README` and
+`readme` would be two files, and to restore one would be to remove the other.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gemtui import system
+from gemtui.calls.paths import folded
 from gemtui.checkpoints.store import (
     FILE,
     FOLDER,
@@ -59,6 +63,8 @@ class ProjectFiles:
         system.require(system.Unported.UNDO)
         self.root = root
         self._handle = os.open(root, os.O_RDONLY | system.FOLDER_ONLY | system.OWN)
+        self.ignores_case = _ignores_case(self._handle)
+        self._lists: dict[tuple[int, int], frozenset[bytes]] = {}
 
     def __enter__(self) -> ProjectFiles:
         return self
@@ -74,6 +80,8 @@ class ProjectFiles:
         """
         above, _, last = name.rpartition(b"/")
         with self.opened(above, make=make) as handle:
+            if not make:
+                self._require_listed(handle, last)
             yield handle, last
 
     @contextmanager
@@ -88,12 +96,47 @@ class ProjectFiles:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=handle)
+                else:
+                    self._require_listed(handle, part)
                 inner = _open_folder(part, handle)
                 os.close(handle)
                 handle = inner
             yield handle
         finally:
             os.close(handle)
+
+    def _require_listed(self, folder: int, name: bytes) -> None:
+        """Raise FileNotFoundError if an open folder has this name only in another spelling."""
+        if self.ignores_case and name not in self._listed(folder):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(name))
+
+    def _listed(self, folder: int) -> frozenset[bytes]:
+        facts = os.fstat(folder)
+        unchanged = facts.st_ino, facts.st_mtime_ns
+        if unchanged not in self._lists:
+            self._lists[unchanged] = frozenset(map(os.fsencode, os.listdir(folder)))
+        return self._lists[unchanged]
+
+    def spelled(self, name: bytes) -> bytes:
+        """Return a file's name as its folders list it; unchanged as far as they don't."""
+        if not self.ignores_case:
+            return name
+        parts = name.split(b"/")
+        for at, part in enumerate(parts):
+            with suppress(OSError), self.opened(b"/".join(parts[:at])) as handle:
+                listed = self._listed(handle)
+                same = (other for other in listed if folded_name(other) == folded_name(part))
+                parts[at] = part if part in listed else next(same, part)
+        return b"/".join(parts)
+
+    def facts_in(self, folder: int, last: bytes) -> Facts | None:
+        """Return the facts of a file in an open folder; None if it is missing or a folder."""
+        try:
+            self._require_listed(folder, last)
+            seen = os.stat(last, dir_fd=folder, follow_symlinks=False)
+        except (FileNotFoundError, ValueError):
+            return None
+        return None if stat.S_ISDIR(seen.st_mode) else stat_facts(seen)
 
     def facts(self, name: bytes) -> os.stat_result | None:
         """Return the `lstat` result of a file; None if it is missing or behind a link."""
@@ -282,20 +325,28 @@ class ProjectFiles:
 
         `name`, `spare`: as passed to `write`.
         """
-        with suppress(OSError), self.folder(name) as (parent, _):
+        with suppress(OSError), self.opened(name.rpartition(b"/")[0]) as parent:
             os.unlink(spare, dir_fd=parent)
 
 
-def facts_at(parent: int, last: bytes) -> Facts | None:
-    """Return the facts of a file in an open folder; None if it is missing or a folder.
+def folded_name(name: bytes) -> str:
+    """Return what names have in common that are the same file on a disk that ignores case."""
+    return folded(os.fsdecode(name))
 
-    `parent`: the open folder's handle. `last`: the file's base name.
-    """
-    try:
-        seen = os.stat(last, dir_fd=parent, follow_symlinks=False)
-    except (FileNotFoundError, ValueError):
-        return None
-    return None if stat.S_ISDIR(seen.st_mode) else stat_facts(seen)
+
+def _ignores_case(folder: int) -> bool:
+    """Return whether an open folder's disk ignores case, as far as what is in it shows that."""
+    names = set(os.listdir(folder))
+    for name in names:
+        other = name.swapcase()
+        if other != name and other not in names:
+            with suppress(OSError):
+                facts = [
+                    os.stat(one, dir_fd=folder, follow_symlinks=False) for one in (name, other)
+                ]
+                return os.path.samestat(*facts)
+            return False
+    return False
 
 
 def stat_facts(seen: os.stat_result) -> Facts:

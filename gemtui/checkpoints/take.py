@@ -17,7 +17,6 @@ from pathlib import Path
 from gemtui.checkpoints.project_files import (
     InTheWay,
     ProjectFiles,
-    facts_at,
     folder_modes,
     folder_state,
     folders_above,
@@ -120,7 +119,8 @@ class Taker:
             listing = list_files(
                 self._root, self._store.git, self._store.index.current(), without=self._without
             )
-            names = {*listing.names, *listing.ignored, *self._store.index.unindexed()}
+            listed = {*listing.names, *listing.ignored, *self._store.index.unindexed()}
+            names = {*listed, *map(files.spelled, listed)}
             names.update(filter(is_tracked_name, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
             names.update(tree)
@@ -300,7 +300,7 @@ def _differing(
             with files.opened(folder) as handle:
                 for name, last in inside:
                     old = tree.get(name)
-                    seen = facts_at(handle, last)
+                    seen = files.facts_in(handle, last)
                     if old is not None and old[1] == seen:
                         continue
                     state, facts = _read(files, handle, last, store) if seen else (GONE, None)

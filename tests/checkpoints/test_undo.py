@@ -15,11 +15,14 @@ from types import FrameType
 
 import pytest
 
+from gemtui.checkpoints import project_files
 from gemtui.checkpoints.plan import Action
+from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import UNKNOWN, Reason, WritingCall
 from gemtui.checkpoints.take import Before
 from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
-from tests.checkpoints.projects import Session, drop, put, tree_of
+from tests.checkpoints.case_blind import CaseBlind
+from tests.checkpoints.projects import Session, drop, files_of, put, tree_of
 from tests.conftest import nobody
 from tests.deep import DEEP
 
@@ -74,6 +77,31 @@ def test_edits_of_the_person_between_calls_stay(session: Session) -> None:
     assert undo(session) == {Action.MERGE: [b"f"]}
     assert (session.root / "f").read_bytes() == TEN.replace(b"line 5", b"MINE")
     assert (session.root / "mine").exists()
+
+
+def respell(root: Path) -> None:
+    (root / "README").rename(root / "readme")
+    (root / "Src").rename(root / "src")
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_two_spellings_are_one_file_on_a_disk_that_ignores_case(
+    session: Session, is_edited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_files, "os", CaseBlind("os"))
+    put(session.root, b"README", b"text")
+    put(session.root, b"Src/caf\xc3\xa9", b"code")
+    before = files_of(session.root)
+    with ProjectFiles(session.root) as files:
+        assert files.spelled(b"src/cafe\xcc\x81") == b"Src/caf\xc3\xa9"
+    session.prompt()
+    session.call(respell)
+    if is_edited:
+        session.call(lambda root: put(root, b"readme", b"more"))
+    undo(session)
+    assert {name.lower(): file for name, file in files_of(session.root).items()} == {
+        name.lower(): file for name, file in before.items()
+    }
 
 
 def move_and_edit(root: Path) -> None:

@@ -28,7 +28,7 @@ from gemtui.agent import wire
 from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.paths import asked_path, tool_path
-from gemtui.checkpoints.project_files import LARGEST
+from gemtui.checkpoints.project_files import LARGEST, ProjectFiles
 from gemtui.checkpoints.prune import remove_old_checkpoints
 from gemtui.checkpoints.store import GONE, UNKNOWN, Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, open_taker
@@ -145,7 +145,8 @@ def name_in(root: Path, path: str) -> bytes | None:
     try:
         place = root / path
         real = resolved(place.parent) / place.name
-        name = os.fsencode(real.relative_to(root))
+        with ProjectFiles(root) as files:
+            name = files.spelled(os.fsencode(real.relative_to(root)))
     except (ValueError, OSError):
         return None
     return name if is_tracked_name(name) else None
