@@ -29,7 +29,7 @@ from gemtui.agent.options import (
 )
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.agent.trust import FolderTrust, trust_of
-from gemtui.agents import Can, why_not
+from gemtui.agents import Agent, Can, why_not
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
 from gemtui.commands.shared_options import existing_folder_here, session_ids
@@ -40,7 +40,7 @@ from gemtui.paths import gemini_home
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.undo.fork import fork_session
 from gemtui.sessions.catalog.index import latest_to_resume
-from gemtui.sessions.catalog.selection import LATEST
+from gemtui.sessions.catalog.selection import LATEST, is_path
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 
@@ -268,9 +268,13 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
         "include_directories": tuple(
             resolved(Path(path)) for path in given.get("include_directories", ())
         ),
-        "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
-        "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
+        "agent": Agent(given.get("agent", Agent.GEMINI)),
     }
+    if "resume" in given:
+        session = _session(given["resume"], given.get("agent"), folder)
+        values |= {"resume": session.id, "agent": session.agent}
+    if values["agent"] is Agent.GEMINI:
+        values["trust"] = "trust" in given or trust_of(folder) is FolderTrust.GEMTUI
     try:
         return with_values(AgentOptions(), {**values, "cwd": folder})
     except OptionError as error:
@@ -301,13 +305,19 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     return replace(options, resume=fork.session_id)
 
 
-def _found(wanted: str, folder: Path, *, resumed: bool = False) -> Summary:
+def _found(wanted: str, folder: Path) -> Summary:
     with index_of_user() as index:
         if wanted.strip() != LATEST:
             return choose(wanted, index, here=folder)
-        if resumed:
-            return latest_to_resume(index, folder)
         return index.find(wanted, project=folder)
+
+
+def _to_resume(wanted: str, agent: str | None, folder: Path) -> Summary:
+    if wanted.strip() == LATEST:
+        with index_of_user() as index:
+            return latest_to_resume(index, folder, None if agent is None else Agent(agent))
+    named = wanted if agent is None or is_path(wanted) else f"{agent}:{wanted.strip()}"
+    return _found(named, folder)
 
 
 def _require_here(session: Summary, folder: Path) -> None:
@@ -329,12 +339,12 @@ def _require_here(session: Summary, folder: Path) -> None:
     )
 
 
-def _session(wanted: str, folder: Path) -> str:
-    """Return the full id of the session to continue in `folder`.
+def _session(wanted: str, agent: str | None, folder: Path) -> Summary:
+    """Return the session to continue in `folder`, of this agent unless it is None.
 
     Raises click.UsageError if it can't be continued there.
     """
-    session = _found(wanted, folder, resumed=True)
+    session = _to_resume(wanted, agent, folder)
     if reason := why_not(session.agent, Can.RESUME, session.id):
         raise click.UsageError(reason)
     if Flag.KEPT in session.flags:
@@ -350,4 +360,4 @@ def _session(wanted: str, folder: Path) -> str:
             "leave out --resume to start a new session"
         )
     _require_here(session, folder)
-    return session.id
+    return session

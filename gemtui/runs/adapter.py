@@ -108,11 +108,11 @@ class GeminiAdapter(adapter.UnguardedAdapter):
 
         Gemini CLI would take the session that was started last, and no backup would be made of it.
         """
-        if options.resume != LATEST or options.agent is not Agent.GEMINI:
+        if options.resume != LATEST:
             return options
         home = gemini_home({**self._environ, **options.environment})
         with closing(Index(home, cache=cache_dir())) as index:
-            session = latest_to_resume(index, options.cwd or current_folder())
+            session = latest_to_resume(index, options.cwd or current_folder(), options.agent)
         if not session.continuable:
             raise OptionError(f"{session.id} can't be resumed: name another one", option="resume")
         return replace(options, resume=session.id)

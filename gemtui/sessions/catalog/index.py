@@ -19,6 +19,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gemtui.agents import Agent
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions.catalog.cache import (
@@ -679,16 +680,18 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     return snapshot
 
 
-def latest_to_resume(index: Index, folder: Path) -> Summary:
+def latest_to_resume(index: Index, folder: Path, agent: Agent | None = None) -> Summary:
     """Return the session of `folder` that was updated last, of those that the CLI can resume.
 
+    `agent`: consider only this agent's sessions.
     If there are only others, return the newest of these, so that the caller can say why it isn't
     resumed. Gemini CLI's own `latest` is the session that was started last. Raises SessionNotFound
     or StoreUnreadable.
     """
+    latest = LATEST if agent is None else f"{agent}:{LATEST}"
     with suppress(SessionNotFound):
-        return index.find(LATEST, project=folder, accept=attrgetter("continuable"))
-    return index.find(LATEST, project=folder, scan=False)
+        return index.find(latest, project=folder, accept=attrgetter("continuable"))
+    return index.find(latest, project=folder, scan=False)
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:

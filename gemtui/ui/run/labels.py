@@ -308,17 +308,17 @@ def held_prompts_text(run: LiveRun) -> str:
     return f"{clean_line(which + why)} (ctrl+r opens the queue): {first}"
 
 
-def prompt_words(run: LiveRun | None, resume: str | None) -> str:
+def prompt_words(run: LiveRun | None, options: AgentOptions) -> str:
     """Return words that say what pressing enter in the prompt field will do.
 
-    `run`: the run on screen. `resume`: the id of the session that the next run continues, or None.
+    `run`: the run on screen. `options`: those of the next run.
     """
     if run is not None and run.accepts_messages:
         return "prompt: enter queues it for the next turn, ctrl+s sends it now"
     if run is not None and run.works:
         return "prompt: enter queues it until the run ends"
-    goes_on = run is not None and (run.can_continue or run.kept_until is not None)
-    session = resume or (run.session if run is not None and goes_on else None)
+    goes_on = run is not None and (run.kept_until is not None or run.goes_on_with(options))
+    session = options.resume or (run.session if run is not None and goes_on else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")
     return "prompt: enter starts a run"

@@ -622,6 +622,10 @@ class LiveRun:
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
 
+    def goes_on_with(self, options: AgentOptions) -> bool:
+        """Return whether a run with these options can continue the run's session."""
+        return self.can_continue and self.run.request.agent is options.agent
+
     @property
     def planned(self) -> bool:
         """Whether the run has successfully made a plan that can now be carried out."""

@@ -195,7 +195,9 @@ class RunMode:
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
-            screen.prepare(folder, resume=summary.id, before=before, prompt=prompt)
+            screen.prepare(
+                folder, resume=summary.id, agent=summary.agent, before=before, prompt=prompt
+            )
 
     async def show_chat(self, chat: ChatRequested) -> None:
         """Show the run pane, ready to continue a chat, with the prompt filled in.

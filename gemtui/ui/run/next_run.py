@@ -190,14 +190,19 @@ class NextRun(RunPart):
 
         If the run is active and asks the user for approval, the next run asks in the same way.
         """
-        self.resume(None)
         self.go_to(run.cwd)
+        self.resume(None, run.run.request.agent)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
 
-    def resume(self, session: str | None) -> None:
-        """Make the next run continue this session; None makes it start a new one."""
-        self.options = replace(self.options, resume=session)
+    def resume(self, session: str | None, agent: Agent | None = None) -> None:
+        """Make the next run continue this session; None makes it start a new one.
+
+        `agent`: the one that runs; None keeps it. Another agent than Gemini CLI asks.
+        """
+        agent = agent or self.options.agent
+        asks = self.options.ask or agent not in (self.options.agent, Agent.GEMINI)
+        self.options = replace(self.options, resume=session, agent=agent, ask=asks)
 
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode | None) -> None:
         """Use these policy files for the next run, and this mode unless it is None."""

@@ -183,18 +183,19 @@ class RunScreen(RunPane):
         folder: Path,
         *,
         resume: str | None = None,
+        agent: Agent | None = None,
         before: Transcript | None = None,
         prompt: str = "",
     ) -> None:
         """Show an empty pane for a new run in this folder, or for continuing a session.
 
-        `resume`: the session's id. `before`: the session's conversation. `prompt`: replaces the
-        text in the prompt; "" keeps it.
+        `resume`, `agent`: the session's id and agent. `before`: the session's conversation.
+        `prompt`: replaces the text in the prompt; "" keeps it.
         """
         self._change_draft(None, resume)
         self._asking.clear()
         self.next_run.go_to(folder)
-        self.next_run.resume(resume)
+        self.next_run.resume(resume, agent)
         self.show_status()
         name = None if resume is None else self.gemtui.name_of(resume)
         self.panes.prepare(before, name, resume)
@@ -444,7 +445,7 @@ class RunScreen(RunPane):
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.accepts_messages
-        text = prompt_words(run, self.options.resume)
+        text = prompt_words(run, self.options)
         next_run, spent = self.next_run, self._spending.words()
         needed, unusual = option_parts(self.options, next_run.usual, next_run.taken_away)
         self.query_one(PromptBox).show_hint(

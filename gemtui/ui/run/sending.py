@@ -162,7 +162,7 @@ class Sending(RunPart):
         run, options = self.screen.run_shown, self._next.options
         if begins_worktree(options):
             return None
-        if options.resume is None and run is not None and run.can_continue:
+        if options.resume is None and run is not None and run.goes_on_with(options):
             return run.session
         return options.resume
 
