@@ -158,10 +158,15 @@ class Taker:
             old_index.unlink(missing_ok=True)
         return checkpoint
 
-    def uncovered(self) -> Uncovered:
-        """Return what the project contains that no checkpoint covers, nor would the next one."""
+    def uncovered(self) -> Uncovered | None:
+        """Return what the project contains that no checkpoint covers, nor would the next one.
+
+        Returns None if there are too many files to list them.
+        """
         index = self._store.index.current()
         listing = list_files(self._root, self._store.git, index, without=self._without)
+        if TOO_MANY in listing.notes:
+            return None
         return self._uncovered(listing.names | listing.ignored)
 
     def _uncovered(self, listed: Collection[bytes] = ()) -> Uncovered:

@@ -498,6 +498,8 @@ def uncovered_notes_of(
         return [*limits, _NOT_RECORDED]
     before = decode_uncovered(recorded)
     now = taker.uncovered()
+    if now is None:
+        return sorted({*limits, TOO_MANY})
     return [*limits, *uncovered_notes(_chosen(before, paths), _chosen(now, paths))]
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.store import Reason, WritingCall
+from gemtui.checkpoints.tree import TOO_MANY
 from gemtui.checkpoints.undo import FilesUndone, UndoTarget
 from tests.checkpoints.projects import Session, put, tree_of
 from tests.conftest import nobody
@@ -106,6 +107,20 @@ def test_a_file_of_the_persons_own_is_not_told_as_ignored(session: Session, fold
     mine = f"{folder}mine".encode()
     done = undone(session, edit("src/a"), person=lambda root: put(root, mine, b"one"))
     assert (done.complete, done.notes) == (True, ("nested repositories are not covered",))
+
+
+def test_in_a_folder_of_too_many_files_none_is_told_as_ignored(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(root: Path) -> None:
+        for number in range(9):
+            put(root, b"mine %d" % number, b"one")
+        monkeypatch.setattr("gemtui.checkpoints.tree.MOST_FILES", 3)
+
+    done = undone(session, edit("src/a"), person=fill)
+    assert not done.complete
+    assert TOO_MANY in done.notes
+    assert not any("ignored by git" in note for note in done.notes)
 
 
 def test_a_file_tool_s_call_can_not_have_changed_what_is_not_covered(session: Session) -> None:
