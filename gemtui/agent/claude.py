@@ -144,7 +144,7 @@ class ClaudeDriver:
             notes=(
                 NO_HOOKS,
                 *(() if trusted else (LEFT_OUT,)),
-                *policy_warnings(options.policies, options.approval_mode),
+                *policy_warnings(options.policies, options.approval_mode, self.agent),
             ),
             ask=options.asks,
         )

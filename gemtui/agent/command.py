@@ -31,6 +31,7 @@ from gemtui.agent.run_folder import (
 )
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, admin_policy_files
 from gemtui.agent.trust import TRUST_VALUES, TRUST_VARIABLE
+from gemtui.agents import Agent
 from gemtui.calls.git_repository import is_in_repository, may_hold_repository
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
@@ -458,14 +459,21 @@ def _requests_allow(options: AgentOptions) -> bool:
 _SHOWN = 3
 
 
-def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
+def policy_warnings(
+    policies: Sequence[Path], mode: ApprovalMode | None, agent: Agent = Agent.GEMINI
+) -> tuple[str, ...]:
     """Return the first few warnings about these policy files, and how to see the rest.
 
-    `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError if
-    a file contains an error, which is something that the CLI would drop or ignore.
+    `mode`: the run's approval mode; warnings about other modes are left out. `agent`: whose run it
+    is; that Gemini CLI has no tool with some name is only a warning for any other. Raises
+    OptionError if a file contains an error, which is something that the CLI would drop or ignore.
     """
     findings = [finding for finding in _findings(policies) if finding.mode in (None, mode)]
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    errors = [
+        finding
+        for finding in findings
+        if finding.severity is Severity.ERROR and (finding.kind is None or agent is Agent.GEMINI)
+    ]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
     shown, rest = findings[:_SHOWN], findings[_SHOWN:]

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.adapter import UnguardedAdapter
-from gemtui.agent.command import Machine, command_of
+from gemtui.agent.command import Machine, command_of, policy_warnings
 from gemtui.agent.detect import NEWEST
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import Agent
 from gemtui.errors import OptionError
+from gemtui.runs.gate.decider import AgentPolicy
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.rows import table
 
@@ -45,6 +47,19 @@ def test_all_that_is_wrong_has_its_command(tmp_path: Path) -> None:
     policy.write_text(GOOD.replace("deny", "Deny").replace("100", "-1"))
     with pytest.raises(OptionError, match=rf"\(1 more: gemtui policy check {policy}\)$"):
         notes(policy)
+
+
+def test_a_name_that_gemini_cli_cuts_keeps_no_other_agent_from_starting(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text(GOOD.replace("glob", f"mcp_server_{'x' * 80}"))
+    with pytest.raises(OptionError, match=r"mine\.toml, rule 1, toolName"):
+        policy_warnings([policy], None)
+    (note,) = policy_warnings([policy], None, Agent.CLAUDE)
+    assert note.startswith(f"{policy}, rule 1, toolName: ")
+    AgentPolicy(Agent.CLAUDE, [policy], tmp_path)
+    policy.write_text(GOOD.replace("100", "-1"))
+    with pytest.raises(OptionError):
+        policy_warnings([policy], None, Agent.CLAUDE)
 
 
 def test_a_warning_is_said_and_the_run_goes_on(tmp_path: Path) -> None:

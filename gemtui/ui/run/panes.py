@@ -9,13 +9,15 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from gemtui.agents import Agent
+from gemtui.policy.model.foreign import spelled
 from gemtui.policy.model.rules import Call
 from gemtui.text import clean, clean_line, counted
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
@@ -296,11 +298,15 @@ class RunPanes(Horizontal):
 
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
-        own = None if self.run_shown is None else self.run_shown.own_transcript
-        rows = self.card.rows
-        return _denied_call(rows.chosen if rows.has_focus else self.view.page.block) or (
-            None if own is None else _last_denied_call(own)
-        )
+        run, rows = self.run_shown, self.card.rows
+        block = rows.chosen if rows.has_focus else self.view.page.block
+        denied = block if _is_denied(block) else None
+        if denied is None and run is not None:
+            denied = _last_denied_call(run.own_transcript)
+        if denied is None:
+            return None
+        agent = Agent.GEMINI if run is None else run.run.request.agent
+        return spelled(agent, denied.name, denied.args)
 
 
 class RunPane(FullScreen[None]):
@@ -365,18 +371,15 @@ def _cursor_of(call: str, transcript: Transcript) -> Cursor | None:
     return None
 
 
-def _denied_call(block: Block | EndRow | None) -> Call | None:
-    """Return the call in this block or row if it is a denied tool call, or else None."""
-    if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
-        return Call(tool=block.name, args=block.args)
-    return None
+def _is_denied(block: Block | EndRow | None) -> TypeGuard[ToolCall]:
+    """Return whether this block or row is a denied tool call."""
+    return isinstance(block, ToolCall) and block.status is ToolStatus.DENIED
 
 
-def _last_denied_call(transcript: Transcript) -> Call | None:
+def _last_denied_call(transcript: Transcript) -> ToolCall | None:
     """Return the transcript's last denied call, or None."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
-            call = _denied_call(block)
-            if call is not None:
-                return call
+            if _is_denied(block):
+                return block
     return None
