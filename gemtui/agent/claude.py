@@ -131,6 +131,10 @@ class ClaudeDriver:
         argv = [str(machine.cli), *_STREAM, *_GATE]
         argv += [] if trusted else _UNTRUSTED
         argv += [f"--model={options.model}"] if options.model else []
+        if options.max_turns is not None:
+            if options.max_turns < 1:
+                raise OptionError("max_turns must be at least 1", option="max_turns")
+            argv.append(f"--max-turns={options.max_turns}")
         argv += [f"{_ADDED}{path}" for path in options.include_directories]
         named = f"--resume={options.resume}" if options.resume else f"--session-id={session_id}"
         return Command(

@@ -5,7 +5,7 @@ A process answers several prompts, each of which ends with a `result`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +42,27 @@ _SILENT = frozenset(
 )
 """Types of lines that are no part of the conversation."""
 _BLOCKED = "reject"
+
+
+CALL_LINES = ("system", "assistant", "user")
+"""The types of lines that `calls_of` reads."""
+
+
+def calls_of(line: Part) -> Iterator[Part]:
+    """Yield what a line tells of calls and of the session, as Gemini CLI's stream would tell it.
+
+    Calls of subagents are among them.
+    """
+    more = {"timestamp": line.get("timestamp"), "session_id": line.get("session_id")}
+    if line.get("subtype") == "init":
+        yield {**more, "type": "init"}
+    if line.get("type") not in ("assistant", "user"):
+        return
+    for block in parts_of(mapping(line.get("message")).get("content")):
+        if block.get("type") == "tool_use":
+            yield {**block, **more, "type": "tool_use"}
+        elif block.get("type") == "tool_result":
+            yield {**more, "type": "tool_result", "tool_id": block.get("tool_use_id")}
 
 
 class ClaudeStream(Stream):

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.claude_stream import ClaudeStream
+from gemtui.agent import wire
+from gemtui.agent.claude_stream import ClaudeStream, calls_of
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -259,3 +260,14 @@ def test_no_object_raises_an_error(objects: list[Object]) -> None:
     made = events(*objects)
     assert made[-1].type == "done"
     orjson.dumps([event.to_dict() for event in made])
+
+
+def test_calls_of_the_stream_are_told_as_gemini_cli_tells_them() -> None:
+    lines = [
+        INIT,
+        said(text("a"), use("t1", "Write", file_path="/a"), **SUB),
+        result("t1"),
+        ended(),
+    ]
+    told = [(call["type"], wire.tool_use(call).id) for line in lines for call in calls_of(line)]
+    assert told == [("init", ""), ("tool_use", "t1"), ("tool_result", "t1")]

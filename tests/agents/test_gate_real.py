@@ -26,6 +26,8 @@ from gemtui.agent.events import (
     TurnDone,
 )
 from gemtui.agents import Agent
+from gemtui.checkpoints.undo import open_project
+from gemtui.runs.undo.checkpointing import project_of
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
 from tests.patience import PATIENCE
@@ -347,3 +349,44 @@ def test_a_session_is_continued_with_what_was_said(work: Work) -> None:
     assert again.done.resume_token == first.done.resume_token
     texts = json.dumps(work.model.requests[0]["messages"])
     assert all(text in texts for text in ("One", "A.", "Two"))
+
+
+def test_checkpoints_know_which_files_were_written(work: Work) -> None:
+    (work.project / "old.txt").write_text("one\n")
+    edit = {"file_path": str(work.project / "old.txt"), "old_string": "one", "new_string": "two"}
+    arguments = {"description": "d", "prompt": f"Work, a {AGENT_TASK}"}
+    task: Call = ("Task", {**arguments, "run_in_background": False, "subagent_type": "Explore"})
+    ran = work.ask(
+        says("Edit.", ("Edit", edit), work.write("100%25.txt", "x")),
+        says("Ask.", task),
+        says("Done."),
+        subagents=[says("I run.", ("Bash", {"command": "touch run.txt"})), says("Run.")],
+        answer=allow,
+    )
+    assert ran.done.status is DoneStatus.SUCCESS
+    with open_project(*project_of(work.project), dry_run=True) as project:
+        calls = {call.path or call.command for call in project.store.calls().values()}
+    assert calls - {None} == {b"old.txt", b"100%25.txt", "touch run.txt"}
+
+
+def test_a_stopped_run_gives_up_its_question(work: Work) -> None:
+    async def answer(_: ApprovalRequest) -> Approval:
+        await asyncio.Event().wait()
+        return Approval.allow()
+
+    def seen(event: AgentEvent, run: AgentRun) -> None:
+        if event.type == "permission_request":
+            run.abort()
+
+    ran = work.ask(says("Write.", work.write("a.txt", "x")), says("Ok."), answer=answer, seen=seen)
+    ended = ran.run.exit()
+    assert ended is not None
+    assert (ran.done.status, ended.killed, ended.problem) == (DoneStatus.INTERRUPTED, False, None)
+    assert not (work.project / "a.txt").exists()
+
+
+def test_a_prompt_larger_than_a_pipe_arrives_whole(work: Work) -> None:
+    prompt = "word " * 160_000 + "end"
+    ran = work.ask(says("Read."), prompt=prompt, answer=allow)
+    assert ran.done.status is DoneStatus.SUCCESS
+    assert prompt in json.dumps(work.model.requests[0]["messages"])

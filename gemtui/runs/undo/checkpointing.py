@@ -25,8 +25,10 @@ import msgspec
 import orjson
 
 from gemtui.agent import wire
+from gemtui.agent.claude_stream import CALL_LINES, calls_of
 from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agents import Agent
 from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST, ProjectFiles
 from gemtui.checkpoints.prune import remove_old_checkpoints
@@ -190,7 +192,9 @@ class RunCheckpoints:
         self._run, self._asks = request.id, bool(about.get("ask"))
         self._session = string(about.get("resume")) or string(about.get("session_id"))
         self._place, self._root, self._without = project_of(Path(request.cwd))
-        self._output = NewEvents(folder.stdout, "init", "tool_use", "tool_result")
+        self._is_claude = request.agent is Agent.CLAUDE
+        types = CALL_LINES if self._is_claude else ("init", "tool_use", "tool_result")
+        self._output = NewEvents(folder.stdout, *types)
         self._folder = folder
         self._sent = 0
         self._calls: dict[str, WritingCall] = {}
@@ -284,8 +288,9 @@ class RunCheckpoints:
         """Process the run's new output. Both threads do this."""
         with self._reading:
             before = self._output.size
-            for event in self._output.read():
-                self._take_in(event)
+            for line in self._output.read():
+                for event in calls_of(line) if self._is_claude else (line,):
+                    self._take_in(event)
             if self._asks and self._output.size > before:
                 self._look_at_prompts()
 
@@ -325,7 +330,9 @@ class RunCheckpoints:
             return
         arguments, path = unsealed(use.input), None
         if kind_of(use.name) in WRITING:
-            path = written_name(self._root, arguments)
+            named = asked_path(arguments)
+            of_claude = self._is_claude and named
+            path = name_in(self._root, named) if of_claude else written_name(self._root, arguments)
             if path is None:
                 return
         call = WritingCall(
