@@ -14,7 +14,7 @@ from gemtui.agent.approval import ALTERED, DIFFERS, PASSED, Approval
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agents import Agent
-from gemtui.runs.gate.claude_gate import LONGEST_WAIT, OTHER_MODE, SILENT, ClaudeGate
+from gemtui.runs.gate.claude_gate import FORGED, LONGEST_WAIT, OTHER_MODE, SILENT, ClaudeGate
 from gemtui.runs.gate.gate import TROUBLE
 from tests.runs.test_gate import until
 
@@ -229,6 +229,17 @@ def test_the_program_s_own_question_is_answered_like_the_gate(program: Program) 
         assert program.answered()["behavior"] == behavior
 
 
+def test_an_answer_that_gemtui_has_not_given_ends_the_run(program: Program) -> None:
+    program.begin()
+    id = program.hook("before", "Bash", {"command": "ls"})
+    program.answered()
+    program.says(type="control_response", response={"subtype": "success", "request_id": id})
+    program.after("Bash", {"command": "ls"})
+    assert program.gate.problem() is None
+    program.says(type="control_response", response={"subtype": "success", "request_id": "other"})
+    program.is_told(FORGED)
+
+
 def test_an_unknown_request_gets_an_error(program: Program) -> None:
     program.begin()
     program.asks(subtype="mcp_message")
@@ -387,3 +398,13 @@ def test_a_program_that_has_ended_breaks_nothing(program: Program) -> None:
     program.hook("before", "Bash", {"command": "ls"}, tool_use_id="another call")
     program.says(**result())
     program.is_told(PASSED)
+
+
+def test_a_program_that_reads_nothing_holds_nothing_up(program: Program) -> None:
+    program.begin()
+    PromptQueue.of(program.folder).add_prompt("word " * 200_000)
+    program.says(type="result", subtype="success")
+    until(lambda: program.gate._writing.locked())
+    assert program.gate.interrupt()
+    program.gate.close()
+    assert program.gate.problem() is None

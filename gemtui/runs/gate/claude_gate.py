@@ -41,6 +41,7 @@ LONGEST_WAIT = 2_147_483
 """How many seconds Claude Code waits for an answer: the most that its timer takes."""
 SILENT = "Claude Code did not take gemtui's hooks, so gemtui could not ask you"
 OTHER_MODE = "Claude Code left the permission mode in which gemtui is asked about each call"
+FORGED = "a program answered Claude Code in gemtui's place"
 NOBODY_ASKED = "The run does not ask, so this call is not made."
 _TOLD_WITHIN = 2.0
 """How many seconds after the end of a subagent the model gets to know of it."""
@@ -106,6 +107,8 @@ class ClaudeGate:
         """The subagents that made calls, by the ids of the calls."""
         self._allowed: dict[str, Mapping[str, Any]] = {}
         """The arguments of the calls that may be made, by their ids."""
+        self._answered: set[str] = set()
+        """The requests that gemtui has answered."""
         self._off: set[str] = set()
         """The requests that Claude Code has withdrawn."""
 
@@ -164,9 +167,13 @@ class ClaudeGate:
         """Tell Claude Code to give up and end; return whether it could be told."""
         if self._stdin is None or not self._began:
             return False
+        threading.Thread(target=self._give_up, daemon=True).start()  # it may not read
+        return True
+
+    def _give_up(self) -> None:
         if self._idle_until is None:
             self._request_of_ours(_STOP, {"subtype": "interrupt"})
-        return self._end_input()
+        self._end_input()
 
     def close(self) -> None:
         """Abandon all unanswered questions, and check the files of calls without a result."""
@@ -174,16 +181,11 @@ class ClaudeGate:
         self._end_input()
         self.gate.close()
 
-    def _end_input(self) -> bool:
+    def _end_input(self) -> None:
         self._is_over = True
-        if not self._writing.acquire(timeout=1):
-            return False  # Claude Code does not read; it is killed
-        try:
-            if self._stdin is not None:
-                self._stdin.close()
-        finally:
+        if self._stdin is not None and self._writing.acquire(timeout=1):
+            self._stdin.close()
             self._writing.release()
-        return True
 
     # --- what Claude Code says -------------------------------------------------------------------
 
@@ -216,7 +218,11 @@ class ClaudeGate:
             self._idle_until = self._clock() + (self._request.about.get("keep") or 0)
 
     def _has_begun(self, response: Mapping[str, Any]) -> None:
-        if response.get("request_id") != _BEGIN or self._began:
+        """Send the prompt once the hooks are taken. Claude Code also repeats gemtui's answers."""
+        id = string(response.get("request_id"))
+        if id not in (_BEGIN, _STOP) and id not in self._answered:
+            self.gate.end_with(FORGED)
+        if id != _BEGIN or self._began:
             return
         if response.get("subtype") != "success":
             self.gate.end_with(SILENT)
@@ -268,6 +274,7 @@ class ClaudeGate:
             answer = {"subtype": "error", "request_id": id, "error": "gemtui does not do this"}
         else:
             answer = {"subtype": "success", "request_id": id, "response": response}
+        self._answered.add(id)
         self._send({"type": "control_response", "response": answer})
 
     def _answer(self, id: str, request: Mapping[str, Any]) -> Mapping[str, Any] | None:
