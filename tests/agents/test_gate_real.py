@@ -27,7 +27,13 @@ from gemtui.agent.events import (
 )
 from gemtui.agents import Agent
 from gemtui.checkpoints.undo import open_project
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.foreign import spelled
+from gemtui.policy.model.rules import Decision
 from gemtui.runs.undo.checkpointing import project_of
+from gemtui.sessions.read.conversation import calls_of
+from gemtui.sessions.read.session_log import SessionLog
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
 from tests.patience import PATIENCE
@@ -133,6 +139,60 @@ async def by_name(request: ApprovalRequest) -> Approval:
 @pytest.fixture
 def work(claude_program: Path, tmp_path: Path) -> Work:
     return Work(claude_program, tmp_path)
+
+
+POLICY = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch denied"
+decision = "deny"
+priority = 200
+denyMessage = "Nothing of this name."
+
+[[rule]]
+toolName = "write_file"
+decision = "allow"
+priority = 100
+"""
+
+
+def test_a_policy_decides_and_the_history_is_replayed_alike(work: Work, tmp_path: Path) -> None:
+    policy = tmp_path / "work.toml"
+    policy.write_text(POLICY)
+    outside = tmp_path / "outside.txt"
+    outside.write_text("secret")
+
+    ran = work.ask(
+        says("Both.", ("Bash", {"command": "touch made"}), ("Bash", {"command": "touch denied"})),
+        says("Write.", work.write("new.txt", "new\n"), ("Bash", {"command": "mkdir folder"})),
+        says("Read.", ("Read", {"file_path": str(outside)})),
+        says("Done."),
+        answer=by_name,
+        policies=(policy,),
+    )
+
+    assert [request.tool_name for request in ran.asked] == ["Bash", "Read"]
+    names = ("made", "denied", "new.txt", "folder")
+    assert [(work.project / name).exists() for name in names] == [True, False, True, True]
+    told = json.dumps(work.model.requests[-1])
+    assert "Tool execution denied by policy. Nothing of this name." in told
+    engine = Engine(Policy.load(policy), setup=Setup(workspace=work.project))
+    (path,) = work.claude.home.rglob("projects/*/*.jsonl")
+    with SessionLog.read(path) as log:
+        calls = [spelled(Agent.CLAUDE, call["name"], call["args"]) for call in calls_of(log)]
+    assert [(call.own, engine.outcome(call).decision) for call in calls] == [
+        ("Bash", Decision.ALLOW),
+        ("Bash", Decision.DENY),
+        ("Write", Decision.ALLOW),
+        ("Bash", Decision.ASK_USER),
+        ("Read", Decision.ALLOW),
+    ]
 
 
 def changes_calls(work: Work) -> Mapping[str, Any]:
