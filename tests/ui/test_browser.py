@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
+import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+import orjson
 import pyte
 import pytest
 
@@ -83,6 +87,119 @@ class Page:
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()
+
+
+class Browser:
+    """A page in headless Chromium, which is driven by JSON through pipes."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        reading, theirs = os.pipe()
+        their_input, self._writing = os.pipe()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
+        script = f'exec 3<&{their_input} 4>&{theirs}; exec "$@"'
+        self.process = subprocess.Popen(
+            ["bash", "-c", script, "bash", "chromium", *flags, f"--user-data-dir={folder}"],
+            pass_fds=(their_input, theirs),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs)
+        os.close(their_input)
+        self._answers = os.fdopen(reading, "rb")
+        self._rest, self._number, self._page = b"", 0, ""
+        target = self.call("Target.createTarget", url=address)["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._page = attached["sessionId"]
+
+    def call(self, method: str, **parameters: object) -> Any:
+        """The result of a method of Chromium's protocol."""
+        self._number += 1
+        message: dict[str, object] = {"id": self._number, "method": method, "params": parameters}
+        if self._page:
+            message["sessionId"] = self._page
+        os.write(self._writing, orjson.dumps(message) + b"\0")
+        while True:
+            while b"\0" not in self._rest:
+                part = os.read(self._answers.fileno(), 1 << 16)
+                assert part, "Chromium has ended"
+                self._rest += part
+            line, _, self._rest = self._rest.partition(b"\0")
+            answer = orjson.loads(line)
+            if answer.get("id") == self._number:
+                return answer.get("result", {})  # none if the page is just being loaded
+
+    def gets(self, name: str, milliseconds: int) -> bool:
+        """Whether the page's body gets a class within a time."""
+        script = f"""new Promise(resolve => {{
+            const look = () => document.body?.classList.contains("{name}") && resolve(true)
+            setInterval(look, 20)
+            setTimeout(() => resolve(false), {milliseconds})
+        }})"""
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
+        return answer.get("result", {}).get("value") is True
+
+    def press(self, key: str) -> None:
+        focus = "document.querySelector('textarea')?.focus()"
+        self.call("Runtime.evaluate", expression=focus)
+        code = ord(key.upper())
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, text=key, key=key, windowsVirtualKeyCode=code
+            )
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._answers.close()
+        os.close(self._writing)
+
+
+SERVER = """
+import sys
+from textual_serve.server import Server
+Server(f"{sys.executable} -m gemtui --demo", port=int(sys.argv[1])).serve()
+"""
+
+
+@pytest.mark.skipif(
+    not (find_spec("textual_serve") and shutil.which("chromium")),
+    reason="textual-serve or Chromium is not installed",
+)
+def test_a_browser_shows_the_app_and_that_it_has_ended(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(port)],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_port(port)
+        browser = Browser(tmp_path / "chromium", f"http://127.0.0.1:{port}")
+        try:
+            end = time.monotonic() + PATIENCE
+            while not browser.gets("-first-byte", 500):
+                assert time.monotonic() < end
+            while not browser.gets("-closed", 500):
+                assert time.monotonic() < end
+                browser.press("q")  # until the app has drawn itself, a key does nothing
+        finally:
+            browser.close()
+    finally:
+        server.kill()
+        server.wait()
+
+
+def wait_for_port(port: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def test_a_page_shows_the_app_warns_and_has_no_shell_to_return_to(tmp_path: Path) -> None:
