@@ -38,6 +38,7 @@ from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
 from tests.runs.test_recorded_calls import loop
 from tests.sessions import logs, stores
+from tests.sessions.agents import claude_write
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/runs", "gemtui/agent")
 
@@ -624,6 +625,30 @@ def test_the_library_resumes_the_session_that_was_updated_last(
     assert f"--resume={first}" in words(tmp_path)
     with pytest.raises(OptionError, match="5 is a number"):
         AgentOptions(resume="5")
+
+
+def test_a_session_goes_on_with_the_agent_that_wrote_it(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gemini, claude = fake_cli(), tmp_path / "bin/claude"
+    claude.parent.mkdir()
+    claude.write_text("#!/bin/sh\necho 2.1.332\n")
+    claude.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{claude.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(home))
+    ours, theirs = stores.uuid(1), stores.uuid(2)
+    session(home, ours, tmp_path, 1)
+    claude_write(home, theirs, tmp_path / "a.txt", "x")
+    for words_given, program, id in (
+        (("--resume", theirs), claude, theirs),
+        (("--agent", "claude", "--resume", "latest"), claude, theirs),
+        (("--agent", "gemini", "--resume", "latest"), gemini, ours),
+        (("--resume", ours), gemini, ours),
+    ):
+        argv = gemtui.ok("run Go --dry-run --json -C", tmp_path, *words_given).json["argv"]
+        assert (argv[0], argv[-1]) == (str(program), f"--resume={id}")
+    wrong = gemtui("run Go --agent claude --sandbox")
+    assert "sandbox: Claude Code has no such option in gemtui" in wrong.complaint
 
 
 def test_a_run_goes_on_in_a_fork(
