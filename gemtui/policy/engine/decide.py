@@ -16,6 +16,7 @@ from gemtui.policy.engine.setup import Considered, Explanation, McpTool, Outcome
 from gemtui.policy.file.levels import rule_mode
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.matching import kills
+from gemtui.policy.model.foreign import call_of
 from gemtui.policy.model.rules import ApprovalMode, Call
 
 __all__ = ["Considered", "Engine", "Explanation", "McpTool", "Outcome", "Setup", "decide"]
@@ -105,10 +106,10 @@ def decide(
 
         decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
 
-    `call`: a Call, or a mapping that `Call.of` accepts. `mode`: default, auto_edit (or autoEdit, as
+    `call`: a Call, or a mapping that `call_of` accepts. `mode`: default, auto_edit (or autoEdit, as
     in rules), plan or yolo. `interactive`: whether the CLI can ask the user. `setup`: the settings,
     flags and servers to take into account; None means none, because nothing is read from this
     machine. Use `Engine` for many calls. Raises OptionError for an unknown mode or an invalid call.
     """
     engine = Engine(policy, mode=rule_mode(mode), interactive=interactive, setup=setup)
-    return engine.explain(Call.of(call))
+    return engine.explain(call_of(call))

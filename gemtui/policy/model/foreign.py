@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gemtui.agents import Agent
+from gemtui.errors import OptionError
 from gemtui.policy.model.mcp_names import rule_name
 from gemtui.policy.model.rules import Call
 from gemtui.policy.model.tool_catalog import AGENT_TOOL
+from gemtui.text import or_list
 
 _SHELL: Final = "run_shell_command"
 _TOOLS = {
@@ -95,6 +97,25 @@ def spelled(agent: Agent, tool: str, args: Mapping[str, Any], subagent: str | No
     if known == AGENT_TOOL:
         translated.setdefault("agent_name", _USUAL_AGENT)
     return replace(call, tool=known, args=translated)
+
+
+def call_of(value: Call | Mapping[str, Any]) -> Call:
+    """Return a call unchanged, or create one from a mapping, as `Call.of` does.
+
+    In a mapping, `agent` is whose call it is ("gemini" if missing), and `own`, if it is there, the
+    name by which this agent calls the tool. So a call of a report can be passed. Raises OptionError
+    for an invalid value.
+    """
+    call = Call.of(value)
+    if isinstance(value, Call):
+        return call
+    agent = value.get("agent", Agent.GEMINI)
+    if agent not in list(Agent):
+        raise OptionError(f"call: agent must be {or_list([each.value for each in Agent])}")
+    own = value.get("own")
+    return spelled(
+        Agent(agent), own if isinstance(own, str) else call.tool, call.args, call.subagent
+    )
 
 
 def _server(tool: str) -> str | None:

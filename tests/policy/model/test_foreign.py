@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gemtui.agents import Agent
-from gemtui.policy.model.foreign import in_folder, spelled
+from gemtui.errors import OptionError
+from gemtui.policy.model.foreign import call_of, in_folder, spelled
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from tests.rows import each_row
 
@@ -135,3 +138,25 @@ def test_a_command_names_its_folder_unless_it_names_another() -> None:
     assert in_folder(call, "/a").args == {"command": "ls", "dir_path": "/a"}
     assert in_folder(other, "/a").args["dir_path"] == "/b"
     assert in_folder(spelled(CLAUDE, "Read", {}), "/a").args == {}
+
+
+def test_a_mapping_may_be_a_call_of_another_agent_translated_or_not() -> None:
+    args = {"url": "u", "prompt": "p"}
+    call = call_of({"agent": "claude", "tool": "WebFetch", "args": args, "subagent": "x"})
+    reported = {"agent": "claude", "tool": call.tool, "own": call.own, "args": call.args}
+
+    assert call == spelled(CLAUDE, "WebFetch", args, "x")
+    assert call_of(reported) == spelled(CLAUDE, "WebFetch", args)
+    assert call_of({"tool": "glob", "own": None}).agent is Agent.GEMINI
+    assert call_of(call) is call
+    with pytest.raises(OptionError, match="gemini, qwen or claude"):
+        call_of({"agent": "nobody", "tool": "glob"})
+
+
+@each_row("agent, own, args, tool, translated", SPELLED)
+def test_a_translated_call_is_not_translated_again(
+    agent: Agent, own: str, args: Args, tool: str, translated: Args
+) -> None:
+    again = spelled(agent, own, translated)
+
+    assert (again.tool, again.args) == (tool, translated), (args, own)
