@@ -160,11 +160,36 @@ def recorded_path(path: str, project: str = "") -> PurePath:
     """Return a path in a session as a path of the system on which it was recorded.
 
     Windows paths compare without regard to case, as on Windows, because Gemini CLI records projects
-    there in lower case, and calls in their own (assets/gemini-cli.md#places). `project`: the
-    session's folder, to which a relative path belongs.
+    there in lower case, and calls in their own (assets/gemini-cli.md#places). So do all paths on
+    macOS, whose disks ignore case. `project`: the session's folder, to which a relative path
+    belongs.
     """
     name = recorded_name(path, project)
-    return PureWindowsPath(name) if is_windows(name) else PurePosixPath(name)
+    if is_windows(name):
+        return PureWindowsPath(name)
+    return FoldedPath(name) if sys.platform == "darwin" else PurePosixPath(name)
+
+
+class FoldedPath(PurePosixPath):
+    """A path on a disk that ignores case and how accents are encoded."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PurePosixPath) and folded(str(self)) == folded(str(other))
+
+    def __hash__(self) -> int:
+        return hash(folded(str(self)))
+
+    def is_relative_to(self, *other: str | os.PathLike[str]) -> bool:
+        """Return whether the path is `other` or inside it."""
+        above = PurePosixPath(*other).parts
+        return list(map(folded, self.parts[: len(above)])) == list(map(folded, above))
+
+    def relative_to(self, *other: str | os.PathLike[str], **_: Any) -> FoldedPath:
+        """Return the path relative to `other`. Raises ValueError if it isn't inside it."""
+        above = PurePosixPath(*other)
+        if not self.is_relative_to(above):
+            raise ValueError(f"{self} is not in {above}")
+        return FoldedPath(*self.parts[len(above.parts) :])
 
 
 def recorded_name(path: str, project: str = "") -> str:
@@ -173,6 +198,11 @@ def recorded_name(path: str, project: str = "") -> str:
     if not is_windows(whole):
         return whole
     return str(PureWindowsPath(whole.removeprefix("\\\\?\\")))
+
+
+def file_key(path: str, project: str = "") -> str:
+    """Return what all texts of paths have in common for which `recorded_path` is equal."""
+    return _folded(recorded_name(path, project))
 
 
 def in_project(text: str, project: str | None) -> str:
@@ -185,7 +215,8 @@ def in_project(text: str, project: str | None) -> str:
     if not any(names):
         return text
     folder = r"[/\\]".join(map(re.escape, names))
-    case = re.IGNORECASE if is_windows(project or "") else re.NOFLAG
+    ignores_case = sys.platform == "darwin" or is_windows(project or "")
+    case = re.IGNORECASE if ignores_case else re.NOFLAG
     return re.sub(rf"^{folder}[/\\](?=\S)", "", text, flags=re.MULTILINE | case)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from gemtui.agents import Agent
-from gemtui.calls.paths import recorded_name
+from gemtui.calls.paths import file_key
 from gemtui.jsonout import fields
 from gemtui.sessions.catalog.counted import Counted, counted_sessions
 from gemtui.sessions.catalog.summary import Summary
@@ -386,7 +386,7 @@ def _known_sum(costs: Iterable[float | None]) -> float | None:
 
 @lru_cache(maxsize=65536)
 def _file(project: str | None, path: str) -> str:
-    return recorded_name(path, project or "")
+    return file_key(path, project or "")
 
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:

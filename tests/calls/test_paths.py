@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from gemtui.calls.paths import absolute, in_project, within, written_file
+from gemtui.calls import paths
+from gemtui.calls.paths import (
+    absolute,
+    file_key,
+    in_project,
+    recorded_path,
+    within,
+    written_file,
+)
 from gemtui.errors import GemtuiError
 from tests.rows import each_row
 
@@ -52,6 +61,25 @@ def test_a_path_is_one_of_the_system_of_its_folder(
 ) -> None:
     assert absolute(folder, path) == whole
     assert within(folder, whole) is inside
+
+
+@each_row(
+    "one, other, folder",
+    [
+        ("src/Caf\u00e9.py", "/App/SRC/cafe\u0301.py", "/app"),
+        (r"src\a.py", r"C:\Users\Ada\SRC\A.py", r"c:\users\ada"),
+    ],
+)
+def test_two_spellings_are_one_file_where_disks_ignore_case(
+    one: str, other: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "sys", SimpleNamespace(platform="darwin"))
+    project = recorded_path(folder)
+    spellings = {recorded_path(path, folder) for path in (one, other)}
+    assert len(spellings) == len({file_key(path, folder) for path in (one, other)}) == 1
+    assert spellings.pop().relative_to(project) == recorded_path(other).relative_to(project)
+    assert not recorded_path(f"{folder}2").is_relative_to(project)
+    assert within(folder, str(recorded_path(other)))
 
 
 def test_a_relative_path_without_a_project_is_said() -> None:

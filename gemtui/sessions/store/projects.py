@@ -223,7 +223,7 @@ class ProjectFolders:
 @lru_cache(maxsize=4096)
 def _same_folder(folder: str) -> PurePath:
     """Return a value that is equal for all recorded paths of one folder."""
-    return recorded_path(folder) if is_windows(folder) else resolved(Path(folder))
+    return recorded_path(folder if is_windows(folder) else str(resolved(Path(folder))))
 
 
 @lru_cache(maxsize=4096)
