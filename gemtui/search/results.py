@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -291,9 +290,7 @@ class HitTexts:
 
         `message`, `block`, `line`: where it is in `file`, as in `Hit`.
         """
-        found = (line and _message_on(file.path, line, message)) or self._in_transcript(
-            file, message
-        )
+        found = (line and _message_on(file, line, message)) or self._in_transcript(file, message)
         return (
             None if found is None or block >= len(found.blocks) else block_text(found.blocks[block])
         )
@@ -322,11 +319,11 @@ class HitTexts:
         return transcript
 
 
-def _message_on(path: Path, line: tuple[int, int], id: str) -> Message | None:
+def _message_on(file: Summary, line: tuple[int, int], id: str) -> Message | None:
     from gemtui.sessions.read.conversation import message_on_line
 
     offset, length = line
-    with suppress(OSError), open_regular(path) as stream:
+    with suppress(OSError), open_regular(file.path) as stream:
         stream.seek(offset)
-        return message_on_line(stream.read(length), id)
+        return message_on_line(stream.read(length), id, file.agent)
     return None

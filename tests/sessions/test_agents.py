@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from gemtui.policy.model.rules import Call, CallStatus, Reference
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.undo.fork import fork_session
 from gemtui.runs.undo.undo import undo_session
+from gemtui.search.search import Search
 from gemtui.sessions.catalog.counted import counted_sessions
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.listing import Heading, Listing, View
@@ -179,6 +180,21 @@ def test_an_agent_before_an_id_chooses(home: Path) -> None:
 
     assert index.find(f"claude:{uuid(1)[:8]}").agent is Agent.CLAUDE
     assert index.find("qwen:latest").id == uuid(3)
+
+
+def test_a_prompt_typed_while_claude_code_worked_is_shown_where_it_is_found(
+    home: Path, tmp_path: Path
+) -> None:
+    *before, last = claude_lines(uuid(2))
+    typed = {"type": "queued_command", "prompt": "And the lobster?"}
+    queued = last | {"type": "attachment", "parentUuid": "a1", "uuid": "t1", "attachment": typed}
+    folder = home / ".claude/projects/-work-app"
+    logs.write(folder / f"{uuid(2)}.jsonl", [*before, last, queued])
+    query = parse_query("lobster", now=NOW)
+    with closing(Search(tmp_path / "index")) as search:
+        *_, results = search.find(query, sessions_of(home))
+        (hit,) = results.hits
+        assert search.snippet(hit, query).text == "And the lobster?"
 
 
 def test_a_filter_finds_the_sessions_of_an_agent(home: Path) -> None:

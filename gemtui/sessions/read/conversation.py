@@ -14,9 +14,10 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gemtui.agents import Agent
 from gemtui.jsonin import loads
 from gemtui.sessions.read.dialect import agent_of_record, pieces, stored, stored_lines
-from gemtui.sessions.read.foreign import agent_of_line, translated
+from gemtui.sessions.read.foreign import translated
 from gemtui.sessions.read.replay import (
     CallFact,
     RecordKind,
@@ -583,11 +584,11 @@ def _level(kind: object) -> NoticeLevel:
     return NoticeLevel(kind) if kind in ("info", "warning", "error") else NoticeLevel.INFO
 
 
-def message_on_line(line: bytes, id: str) -> Message | None:
+def message_on_line(line: bytes, id: str, agent: Agent = Agent.GEMINI) -> Message | None:
     """Build a message from one line of a log, as `placed_messages` yields it.
 
-    `id`: the id the message must have. Returns None if the line contains a different message,
-    because the file may have been rewritten.
+    `id`: the id the message must have. `agent`: the agent that wrote the log. Returns None if the
+    line contains a different message, because the file may have been rewritten.
     """
     try:
         record = loads(line)
@@ -595,8 +596,7 @@ def message_on_line(line: bytes, id: str) -> Message | None:
         return None
     if not isinstance(record, dict):
         return None
-    agent = agent_of_line(record)
-    record = record if agent is None else translated(record, agent)
+    record = record if agent is Agent.GEMINI else translated(record, agent)
     if record is None or record.get("id", id) != id:
         return None
     return _message_of(record, id=id, calls=_LogCalls(Replay(), None))
