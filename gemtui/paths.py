@@ -24,6 +24,14 @@ def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 
 
+def sandboxed_home(home: Path) -> Path:
+    """Return the folder with the sessions of CLIs that run in macOS's sandbox.
+
+    `home`: the CLI's folder, `.gemini` (assets/gemini-cli.md#places).
+    """
+    return home.parent / ".cache" / home.name
+
+
 def typed_path(text: str | os.PathLike[str]) -> Path:
     """Expand `~` and `~name` in a path the user typed.
 

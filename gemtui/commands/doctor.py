@@ -51,6 +51,7 @@ from gemtui.paths import (
     gemini_home,
     prompts_file,
     runs_dir,
+    sandboxed_home,
 )
 from gemtui.policy.file.policy_files import (
     is_empty_folder,
@@ -249,6 +250,7 @@ def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
             "hidden": dict(hidden),
             "unreadable": json_value(store.unreadable),
             "bytes": bytes,
+            "sandboxed": None,
         },
         lines=[
             f"{home} (from {home_from}): {_STATES[store.state]}",
@@ -256,6 +258,13 @@ def _store(environ: Mapping[str, str], home: Path, store: _Store) -> Section:
             f"{counted(len(files), 'file')}, {size(bytes)}",
         ],
     )
+    sandboxed = sandboxed_home(home)
+    if is_folder(sandboxed / "tmp"):
+        section.values["sandboxed"] = str(sandboxed)
+        section.lines.append(
+            f"{sandboxed} has more, of runs in macOS's sandbox; to read them: "
+            f"GEMINI_CLI_HOME={shlex.quote(str(sandboxed.parent))} gemtui"
+        )
     if hidden:
         counts = ", ".join(f"{count} {why}" for why, count in sorted(hidden.items()))
         section.lines.append(f"hidden: {counts}")

@@ -69,6 +69,13 @@ def test_lines_are_for_people(store: Path, gemtui: Gemtui) -> None:
     assert answer.out.splitlines()[-1] == "all well"
 
 
+def test_the_store_of_the_sandbox_of_macos_is_named(store: Path, gemtui: Gemtui) -> None:
+    sandboxed = store.parent / ".cache/.gemini"
+    (sandboxed / "tmp").mkdir(parents=True)
+    assert gemtui.json("doctor")["store"]["sandboxed"] == str(sandboxed)
+    assert f"to read them: GEMINI_CLI_HOME={sandboxed.parent} gemtui" in gemtui("doctor").out
+
+
 def test_a_missing_store_is_not_broken(home: Path, gemtui: Gemtui) -> None:
     shutil.rmtree(home / ".gemini")
     answer = gemtui.ok("doctor --json")
