@@ -34,6 +34,7 @@ from gemtui.ui.run.next_run import in_mode, switched
 from tests.agent.test_supervise import until
 from tests.fake_cli import CHILD
 from tests.patience import PATIENCE
+from tests.tools import wine
 
 
 def test_every_module_can_be_imported() -> None:
@@ -141,3 +142,11 @@ def test_a_run_ends_with_what_it_started(is_aborted: bool, tmp_path: Path) -> No
     assert exit is not None
     assert (exit.aborted, exit.killed, exit.problem) == (is_aborted, is_aborted, None)
     assert not (folder.path / "tmp").exists()
+
+
+def test_without_wine_nothing_is_compared_and_the_reason_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: None if program == "wine" else program)
+    wine.main()
+    assert capsys.readouterr().out == "skipped: this needs Debian's packages wine\n"

@@ -300,6 +300,8 @@ def main() -> None:
     if missing:
         print(f"skipped: this needs Debian's packages {', '.join(sorted(missing))}")
         return
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     folder = Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     python = windows_python(folder)
