@@ -18,7 +18,12 @@ from gemtui.agents import Agent
 
 
 class EventStream(Protocol):
-    """Converts one run's output to events, line by line."""
+    """Converts one run's output to events, line by line.
+
+    `session_id`: the session's id, as far as it is known.
+    """
+
+    session_id: str | None
 
     @property
     def parse(self) -> Callable[[bytes], Any]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -469,11 +469,13 @@ class RunFolder:
         else:
             write_whole(self.path / _IDLE, (str(moment).encode(),))
 
-    def kept_until(self) -> float | None:
+    def kept_until(self) -> datetime | None:
         """Return until when the agent waits for another prompt; None if it works or has ended."""
+        if self.exit() is not None:
+            return None
         try:
-            return None if self.exit() is not None else float(read_small(self.path / _IDLE))
-        except (OSError, ValueError):
+            return datetime.fromtimestamp(float(read_small(self.path / _IDLE)), UTC)
+        except (OSError, ValueError, OverflowError):
             return None
 
     def reserve_space(self) -> None:

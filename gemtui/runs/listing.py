@@ -25,11 +25,14 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.agent_run import AgentRun
 from gemtui.agent.approval import GateFolder
+from gemtui.agent.driver import EventStream
+from gemtui.agent.drivers import driver_of
 from gemtui.agent.events import Done, DoneStatus
 from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import GRACE, Exit, RunFolder
-from gemtui.agent.stream import Ending, Stream
+from gemtui.agent.stream import Ending
+from gemtui.agents import Agent
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import (
     files_below,
@@ -43,6 +46,7 @@ from gemtui.jsonout import fields, iso
 from gemtui.kept.resume_guard import ResumeGuard, remove_empty_session
 from gemtui.kept.run_copies import backup_is_damaged, last_copies
 from gemtui.paths import current_folder, gemini_home
+from gemtui.policy.model.tool_catalog import is_known
 from gemtui.runs.ending import RunState, Status, state_of, status_of
 from gemtui.runs.limits import MOST_BYTES, MOST_RUNS
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
@@ -67,6 +71,8 @@ class Run:
     * `session`: the id of the session to resume; None if unknown.
     * `size`: how many bytes would be freed by removing the folder.
     * `pids`: the run's processes that are alive without a supervisor.
+    * `agent`: the agent that ran. `kept_until`: until when it waits for another prompt; None if it
+      works or has ended.
     * `asks`: how many of the run's questions to the user are unanswered.
     * `undelivered`: how many messages and prompts have not reached the agent.
     * `policies`: the policy files that were chosen for the run.
@@ -91,6 +97,8 @@ class Run:
     undelivered: int = 0
     worktree: str | None = None
     policies: tuple[Path, ...] = ()
+    agent: Agent = Agent.GEMINI
+    kept_until: datetime | None = None
 
     @property
     def id(self) -> str:
@@ -125,6 +133,8 @@ class Run:
             return f"done, {failed} failed" if failed else Status.WARNING.words
         if self.asks:
             return "asks"
+        if self.kept_until is not None:
+            return "waits"
         return self.state.value if self.end is None else self.end.words
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,6 +167,8 @@ _JSON_FIELDS = (
     "undelivered",
     "worktree",
     "policies",
+    "agent",
+    "kept_until",
 )
 """The facts about a run that have the same name in its JSON."""
 
@@ -414,9 +426,7 @@ def _run(folder: RunFolder) -> Run | None:
     if request is None or made is None:
         return None
     about = request.about
-    stream = Stream(
-        cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
-    )
+    stream = driver_of(request.agent).stream(request, is_known)
     state = state_of(folder) if exit is None else RunState.ENDED
     started, ended, status, complete, outcome = made, None, None, None, None
     if exit is not None:
@@ -441,6 +451,8 @@ def _run(folder: RunFolder) -> Run | None:
         undelivered=PromptQueue.of(folder).undelivered(),
         worktree=(about.get("worktree") or {}).get("branch"),
         policies=tuple(map(Path, about.get("policies") or ())),
+        agent=request.agent,
+        kept_until=folder.kept_until(),
     )
 
 
@@ -450,7 +462,7 @@ def _made(folder: RunFolder) -> datetime | None:
     return datetime.fromtimestamp(at / 1e9, UTC) if at else None
 
 
-def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
+def _last(stream: EventStream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
     """Return a finished run's status, and whether the CLI reported a result.
 
     Only the first and last objects of the run's output are read. `stream`: interprets them.
@@ -468,12 +480,12 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
 
 
 def _edges(path: Path) -> Iterator[Parsed]:
-    """Yield the `init` and `result` objects near either end of a run's output."""
+    """Yield the first and the last objects near either end of a run's output."""
     reader = NdjsonReader()
     for line in (*reader.feed(_both_ends(path)), *reader.close()):
         if not isinstance(line, Parsed) or not isinstance(line.data, dict):
             continue
-        if line.data.get("type") in ("init", "result"):
+        if line.data.get("type") in ("init", "result", "system"):
             yield line
 
 

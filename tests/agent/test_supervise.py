@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_no_limit_runs_while_an_agent_is_kept(tmp_path: Path) -> None:
 
 def test_an_agent_that_is_kept_may_end_by_itself_when_the_run_is_ended(tmp_path: Path) -> None:
     with gated(tmp_path, "speaking_gate", "3600", "stdin", pipe=True) as folder:
-        assert until(folder.kept_until) > time.time()
+        assert until(folder.kept_until) > datetime.now(UTC)
         folder.abort(Abort.TERM)
         record = ended(folder)
     assert (record.code, record.aborted, record.killed) == (0, False, False)

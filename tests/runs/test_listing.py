@@ -20,6 +20,7 @@ from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
+from gemtui.agents import Agent
 from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
@@ -46,10 +47,11 @@ def add_run(
     age: int = 0,
     ended: Exit | None = None,
     cwd: str = "/work",
+    agent: Agent = Agent.GEMINI,
 ) -> RunFolder:
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)
-    about: About = {"prompt": "\n Do it. \nPlease.", "model": "pro"}
+    about: About = {"prompt": "\n Do it. \nPlease.", "model": "pro", "agent": agent}
     folder.write_request(Request(id=id, argv=("gemini",), cwd=cwd, environ={}, about=about))
     folder.stdout.write_text(output)
     began = BEGAN - timedelta(minutes=age)
@@ -117,6 +119,23 @@ def test_what_a_folder_tells(tmp_path: Path) -> None:
     assert (run.prompt, run.model, run.cwd, run.session) == ("Do it.", "pro", "/work", "s1")
     assert run.size == sum(path.stat().st_size for path in folder.path.iterdir())
     assert run.to_dict()["ended"] == "2026-01-02T03:04:14.000Z"
+
+
+def test_a_run_of_another_agent_is_told_by_what_that_agent_prints(
+    tmp_path: Path, someone: Owner
+) -> None:
+    began = '{"type":"system","subtype":"init","session_id":"s2","model":"m"}\n'
+    done = '{"type":"result","subtype":"success","is_error":false,"result":"A"}\n'
+    folder = add_run(tmp_path, "one", began + SAID + done, agent=Agent.CLAUDE)
+    (run,) = list_runs(tmp_path)
+    assert (run.agent, run.session, run.word, run.complete) == (Agent.CLAUDE, "s2", "done", True)
+    (folder.path / "exit.json").unlink()
+    folder.write_owner(someone)
+    folder.keep_until(BEGAN.timestamp())
+    (run,) = list_runs(tmp_path)
+    assert (run.word, run.to_dict()["kept_until"]) == ("waits", "2026-01-02T03:04:05.000Z")
+    folder.keep_until(1e300)
+    assert [run.word for run in list_runs(tmp_path)] == ["running"]
 
 
 LINES = {

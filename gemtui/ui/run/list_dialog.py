@@ -168,6 +168,8 @@ def run_sign(run: Run, look: Look) -> tuple[str, Role]:
         return look.glyphs.warning, Role.ERROR
     if run.asks:
         return look.glyphs.ask, Role.WARNING
+    if run.kept_until is not None:
+        return look.glyphs.ok, Role.SUCCESS
     if run.state is RunState.RUNNING:
         return look.glyphs.running, Role.ACCENT
     if run.end is None:

@@ -430,8 +430,7 @@ class LiveRun:
             gone.set()
 
     async def _look_whether_kept(self) -> None:
-        until = await asyncio.to_thread(self.run.folder.kept_until)
-        kept = None if until is None else datetime.fromtimestamp(until, UTC)
+        kept = await asyncio.to_thread(self.run.folder.kept_until)
         if kept != self.kept_until:
             self.kept_until = kept
             self._asked += 1
