@@ -28,7 +28,7 @@ from gemtui.agents import Agent
 from gemtui.transcript.claude_displays import claude_display, count
 from gemtui.transcript.parts import Part, mapping, objects, parts_of, string
 from gemtui.transcript.tools import UNKNOWN_TOOL
-from gemtui.transcript.usage import Usage
+from gemtui.transcript.usage import Usage, usage_sum
 
 _SILENT = frozenset(
     (
@@ -72,6 +72,9 @@ class ClaudeStream(Stream):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._is_new = not options.get("resumed")
+        self._tokens: list[Usage | None] = []
+        """The tokens of each answer; None if it had subagents, whose tokens are not among them."""
         self._last: wire.WireResult | None = None
         self._prompts = 0
         self._names: dict[str, str] = {}
@@ -207,18 +210,27 @@ class ClaudeStream(Stream):
     def _ended(self, event: Part, at: int) -> None:
         """Emit the end of the answer to a prompt, which may be the last one."""
         self._flush(at)
+        tokens = _usage(mapping(event.get("usage")), _OF_PROMPT)
+        has_agents = count(mapping(event.get("subagent_stats")).get("spawned")) > 0
+        self._tokens.append(None if has_agents else tokens)
         self._last = _result(event)
+        if not self._is_new:  # its sums begin with the session
+            self._last = replace(self._last, tokens=self._own_tokens(), models=None)
         self._result_at = at
         cost = event.get("total_cost_usd")
         self._say(
             TurnDone(
                 status=self._last.status,
                 result=self._last.text or self._last.message or None,
-                tokens=_usage(mapping(event.get("usage")), _OF_PROMPT),
+                tokens=tokens,
                 cost=float(cost) if isinstance(cost, (int, float)) else None,
             ),
             at,
         )
+
+    def _own_tokens(self) -> Usage | None:
+        """Return the tokens of this process; None if they are not known."""
+        return None if None in self._tokens else usage_sum(self._tokens)
 
 
 def _is_denied(event: Part, id: str) -> bool:

@@ -71,8 +71,10 @@ def piece(content: str) -> Object:
     return {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}}
 
 
-def events(*objects: object, ending: Ending = EXITED) -> list[AgentEvent]:
-    stream = ClaudeStream(cwd="/project")
+def events(
+    *objects: object, ending: Ending = EXITED, resumed: str | None = None
+) -> list[AgentEvent]:
+    stream = ClaudeStream(cwd="/project", resumed=resumed)
     events = [event for data in objects for event in stream.feed(Parsed(data=data))]
     return [*events, *stream.finish(ending)]
 
@@ -138,6 +140,16 @@ def test_later_prompts_are_told_and_all_models_are_counted() -> None:
     assert (done.result, done.models) == ("B", ("m", "n"))
     assert done.tokens is not None
     assert (done.tokens.input, done.tokens.total) == (4, 6)
+
+
+@pytest.mark.parametrize(("spawned", "tokens"), [(0, 7), (1, None)])
+def test_a_continued_session_does_not_count_what_came_before(
+    spawned: int, tokens: int | None
+) -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4}
+    more = {"modelUsage": {"m": {"inputTokens": 1000}}, "subagent_stats": {"spawned": spawned}}
+    done = payload_of(events(INIT, ended(usage=usage, **more), resumed="s1"), Done)
+    assert (done.tokens and done.tokens.total) == tokens
 
 
 def test_a_prompt_without_a_result_is_no_success() -> None:
