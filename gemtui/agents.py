@@ -11,6 +11,8 @@ from enum import Flag, StrEnum, auto
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.system import HOME
+
 
 class Agent(StrEnum):
     """An agent, by the name that JSON, `agent:` in a query, and `claude:ID` use."""
@@ -99,7 +101,7 @@ def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[AgentFolder, .
 
     There may be several of one agent; a folder that is a link to another one is left out.
     """
-    base = Path(environ.get("HOME") or Path.home()).absolute()
+    base = Path(environ.get(HOME) or Path.home()).absolute()
     roots: dict[str, AgentFolder] = {}
     for agent, variable in FOLDER_VARIABLES.items():
         names = [f".{WORDS[agent].command}", *filter(None, [_OLDER_FOLDERS.get(agent)])]

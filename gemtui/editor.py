@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from gemtui.errors import GemtuiError
 from gemtui.files import read_small
@@ -35,12 +36,19 @@ def editor_command(
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
-        command = shlex.split(chosen)
+        command = _words(chosen)
     except ValueError as error:
         raise NoEditor(f"the editor command {chosen!r} can't be parsed: {error}") from None
     if not command:
         raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
-    return command + _place(Path(command[0]).name, path, line)
+    return command + _place(command[0], path, line)
+
+
+def _words(command: str) -> list[str]:
+    """Split a command as a shell does; on Windows, where backslashes separate folders."""
+    if sys.platform != "win32":
+        return shlex.split(command)
+    return [word.strip('"') for word in shlex.split(command, posix=False)]
 
 
 def editor_program(word: str) -> str:
@@ -56,7 +64,8 @@ def editor_program(word: str) -> str:
     return program
 
 
-def _place(editor: str, path: Path, line: int | None) -> list[str]:
+def _place(program: str, path: Path, line: int | None) -> list[str]:
+    editor = PureWindowsPath(program).stem if sys.platform == "win32" else Path(program).name
     if line is not None and editor in _PLUS_LINE:
         return [f"+{line}", str(path)]
     if line is not None and editor in _COLON_LINE:

@@ -14,13 +14,14 @@ from pathlib import Path
 import platformdirs
 
 from gemtui.files import close_folder, make_folder, make_private
+from gemtui.system import HOME
 
 _APP = "gemtui"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini` if set, or else `~/.gemini`."""
-    base = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
+    base = environ.get("GEMINI_CLI_HOME") or environ.get(HOME)
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 
 

@@ -24,6 +24,7 @@ if sys.platform == "win32":
     ENDING = (signal.SIGTERM, signal.SIGBREAK, signal.SIGINT)
     KILL = signal.SIGTERM
     DETACHED: dict[str, Any] = {"creationflags": 0x0800_0200}
+    HOME = "USERPROFILE"
     TELL = signal.SIGBREAK
     _LOCK_AGAIN = 0.05
 else:
@@ -46,6 +47,8 @@ else:
 
     On Windows, CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW.
     """
+    HOME = "HOME"
+    """The variable with the user's home folder, as agents read it."""
     TELL = signal.SIGUSR1
     """The signal with which one process of gemtui tells another something."""
 

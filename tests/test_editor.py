@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gemtui import editor
 from gemtui.editor import NoEditor, edited_text, editor_command
 from gemtui.errors import GemtuiError
 
@@ -24,6 +26,12 @@ def test_the_setting_comes_first_and_the_line_as_the_editor_wants_it(
     setting: str, environ: dict[str, str], words: list[str]
 ) -> None:
     assert editor_command(setting, environ, FILE, 7) == words
+
+
+def test_a_command_of_windows_keeps_its_backslashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editor, "sys", SimpleNamespace(platform="win32"))
+    words = [r"C:\My Tools\vim.exe", "-R", "+7", str(FILE)]
+    assert editor_command(r'"C:\My Tools\vim.exe" -R', {}, FILE, 7) == words
 
 
 def test_without_a_line_there_is_only_the_file() -> None:

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 import gemtui
-from gemtui import AgentOptions, GemtuiError, system
+from gemtui import AgentOptions, GemtuiError, paths, system
 from gemtui.agent.detect import detect_cli
 from gemtui.agent.process_tree import is_alive
 from gemtui.agent.run_folder import Abort, Request, RunFolder
@@ -66,6 +66,12 @@ def test_a_file_that_a_reader_has_open_is_replaced_once_it_is_closed(
     monkeypatch.setattr(Path, "replace", refuse)
     system.move(lambda target: (tmp_path / "new").replace(target), tmp_path / "old")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_the_home_folder_is_that_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "HOME", "USERPROFILE")
+    environ = {"HOME": "/git/bash", "USERPROFILE": "/users/ada"}
+    assert paths.gemini_home(environ) == Path("/users/ada/.gemini")
 
 
 def test_what_is_printed_is_the_same_as_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from gemtui.errors import reason_of
 from gemtui.files import resolved
 from gemtui.jsonfile import read_object
+from gemtui.system import HOME
 from gemtui.transcript.parts import mapping
 
 HARMLESS = frozenset(
@@ -43,7 +44,7 @@ SERVERS = ".mcp.json"
 def claude_home(environ: Mapping[str, str]) -> Path:
     """Return the folder of Claude Code's settings and sessions."""
     chosen = environ.get("CLAUDE_CONFIG_DIR")
-    base = environ.get("HOME") or Path.home()
+    base = environ.get(HOME) or Path.home()
     return Path(chosen).absolute() if chosen else Path(base, ".claude").absolute()
 
 

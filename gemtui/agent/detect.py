@@ -314,7 +314,7 @@ def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]
 
 def _user_home(environ: Mapping[str, str]) -> Path | None:
     try:
-        return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+        return Path(environ.get(system.HOME) or Path.home())
     except RuntimeError:
         return None
 
