@@ -26,9 +26,9 @@ import orjson
 from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agents import Can, why_not
+from gemtui.agents import Agent, Can, why_not
 from gemtui.errors import OptionError, RestoreFailed
-from gemtui.files import open_regular, stat_if_present, write_new
+from gemtui.files import files_below, open_regular, stat_if_present, write_new
 from gemtui.jsonin import loads
 from gemtui.jsonout import iso
 from gemtui.kept.cleanup import Retention, is_expired, short_id
@@ -106,6 +106,8 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
     reason = why_not(session.agent, Can.RESTORE)
     if reason:
         raise RestoreFailed(reason)
+    if session.agent is not Agent.GEMINI:
+        return _restore_for_agent(session)
     kept, place = session.path, session.path
     if Flag.KEPT in session.flags:
         place = place_in_store(kept)
@@ -125,6 +127,31 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
         known=session.files,
     )
     return _restore(source, home, lambda _: rule, now)
+
+
+def _restore_for_agent(session: Summary) -> Restored:
+    """Restore a session of another agent, with its subagents.
+
+    The files count as written now, because the agent deletes files that were last written long ago
+    (assets/agents.md#claude-code).
+    """
+    if Flag.KEPT not in session.flags:
+        raise RestoreFailed(f"{session.path} is in its place, so there is nothing to restore")
+    place = place_in_store(session.path)
+    if os.path.lexists(place):
+        raise RestoreFailed(_in_the_way(place))
+    best: dict[Path, Path] = {}
+    for tree in trees():
+        for entry in files_below(str(in_tree(tree, place.with_suffix("")))):
+            kept = Path(entry.path)
+            path = place_in_store(kept)
+            if path not in best or kept.stat().st_size > best[path].stat().st_size:
+                best[path] = kept
+    paths = (*_put_others(best), place)  # the session last, so that a retry is possible
+    _put(session.path, place)
+    for path in paths:
+        os.utime(path)
+    return Restored(paths=(place, *paths[:-1]), renewed=True)
 
 
 def _saved_version(session: Summary, home: Path) -> Path | None:

@@ -6,8 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +30,21 @@ from gemtui.agent.events import (
 )
 from gemtui.agents import Agent
 from gemtui.checkpoints.undo import open_project
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.restoring import restore_from_vault
+from gemtui.kept.vault import keep_all
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.foreign import spelled
 from gemtui.policy.model.rules import Decision
 from gemtui.runs.undo.checkpointing import project_of
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
+from tests.model_server import Gate
 from tests.patience import PATIENCE
 
 pytestmark = [
@@ -409,6 +418,40 @@ def test_a_session_is_continued_with_what_was_said(work: Work) -> None:
     assert again.done.resume_token == first.done.resume_token
     texts = json.dumps(work.model.requests[0]["messages"])
     assert all(text in texts for text in ("One", "A.", "Two"))
+
+
+def test_a_session_that_claude_code_deleted_is_restored_and_continued(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, store = work.claude.home, work.claude.home / ".gemini"
+    for name in ("HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, str(home))
+    (store / "tmp").mkdir(parents=True)
+    first = work.ask(says("A."), answer=allow, prompt="One")
+    (path,) = home.rglob("projects/*/*.jsonl")
+    long_ago = time.time() - 31 * 86_400
+    os.utime(path, (long_ago, long_ago))
+    keep_all(store)
+    until_deleted = Gate()
+
+    def wait() -> None:
+        while path.exists():
+            until_deleted.reached.wait(0.1)
+        until_deleted.open()
+
+    work.model = MessagesServer()
+    threading.Thread(target=wait, daemon=True).start()
+    work.ask(says("B.", after=until_deleted), answer=allow, prompt="Two")
+    sessions = Index(store, cache=None).load().sessions
+    (kept,) = (session for session in sessions if Flag.KEPT in session.flags)
+
+    restored = restore_from_vault(kept, store, Retention(), datetime.now(UTC))
+
+    assert restored.paths == (path,)
+    work.model = MessagesServer()
+    work.ask(says("C."), answer=allow, prompt="Three", resume=first.done.resume_token)
+    texts = json.dumps(work.model.requests[0]["messages"])
+    assert all(text in texts for text in ("One", "A.", "Three"))
 
 
 def test_checkpoints_know_which_files_were_written(work: Work) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import aclosing, closing
 from datetime import UTC, datetime
@@ -250,6 +252,25 @@ def test_the_vault_keeps_what_an_agent_deletes(home: Path) -> None:
     assert all(Flag.KEPT in summary.flags for summary in kept.values())
 
 
+def test_a_deleted_session_of_claude_code_is_restored_as_if_it_were_new(home: Path) -> None:
+    path, subagent = by_agent(home)[Agent.CLAUDE].path, claude_subagent(home, uuid(2), "a1")
+    for file in (path, subagent):
+        os.utime(file, (0, 0))
+    keep_all(home / ".gemini")
+    texts = path.read_bytes(), subagent.read_bytes()
+    shutil.rmtree(path.parent)
+
+    restored = restore_from_vault(by_agent(home)[Agent.CLAUDE], home / ".gemini", Retention(), NOW)
+
+    assert (restored.paths, restored.renewed) == ((path, subagent), True)
+    assert (path.read_bytes(), subagent.read_bytes()) == texts
+    assert all(time.time() - file.stat().st_mtime < 3600 for file in restored.paths)
+    summary = by_agent(home)[Agent.CLAUDE]
+    assert Flag.KEPT not in summary.flags
+    with pytest.raises(RestoreFailed, match="there is nothing to restore"):
+        restore_from_vault(summary, home / ".gemini", Retention(), NOW)
+
+
 def _delete(session: Summary, home: Path) -> None:
     plan_deletion(session, home)
 
@@ -262,15 +283,22 @@ def _restore(session: Summary, home: Path) -> None:
     restore_from_vault(session, home, Retention(), NOW)
 
 
+_ACTS = [
+    (_delete, DeletionFailed, Can.DELETE),
+    (_fork, ForkFailed, Can.FORK),
+    (_restore, RestoreFailed, Can.RESTORE),
+]
+
+
 @pytest.mark.parametrize(
-    ("act", "error", "can"),
+    ("agent", "act", "error", "can"),
     [
-        (_delete, DeletionFailed, Can.DELETE),
-        (_fork, ForkFailed, Can.FORK),
-        (_restore, RestoreFailed, Can.RESTORE),
+        (agent, *act)
+        for agent in (Agent.CLAUDE, Agent.QWEN)
+        for act in _ACTS
+        if act[2] not in CAN[agent]
     ],
 )
-@pytest.mark.parametrize("agent", [Agent.CLAUDE, Agent.QWEN])
 def test_what_gemtui_cannot_do_with_an_agent_s_session_is_said(
     home: Path,
     agent: Agent,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agents import Can, why_not
+from gemtui.agents import WORDS, Can, why_not
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
@@ -41,13 +41,13 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     rows |= {each.name: (each.id, each.title, each.size) for each in kept[:_MOST]}
     if not rows:
         app.show_message(
-            "No sessions are lost. Gemini CLI still has every session that gemtui has a copy of."
+            "No sessions are lost: every session that gemtui has a copy of is still there."
         )
         return
     chosen = await app.push_screen_wait(
         ChooseScreen(
             "Restore a session?",
-            ("Gemini CLI no longer has these sessions, but gemtui has copies of them.",),
+            ("These sessions are no longer in their place, but gemtui has copies of them.",),
             [Choice(key, *_row(app, *row)) for key, row in rows.items()],
         )
     )
@@ -78,9 +78,10 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
     if reason:
         app.show_message(reason)
         return None
+    program = WORDS[session.agent].program
     lines = [
-        clean_line("Gemini CLI can then list and resume it. No other conversation is overwritten."),
-        clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
+        clean_line(f"{program} can then list and resume it. No other conversation is overwritten."),
+        clean_line(f"If {program} would soon delete it again, its date is set to today."),
     ]
     title = clean_line(title_of(session, app.name_of(session.id)))
     if await confirm(app, clean_line(question), title, lines, yes="Restore", no="No"):
