@@ -29,6 +29,7 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.paths import asked_path
 from gemtui.commands.run import follow, report_before_run
 from gemtui.commands.run_ask import LOOK, AskingTerminal, TerminalQuestions, is_terminal
@@ -57,14 +58,14 @@ _MOST_CHANGES = 10
 _PASTED = 0.1
 """How many seconds after a line the next one arrives if both were pasted."""
 _HELP = (
-    "Write what Gemini should do, and press enter.",
+    "Write what {agent} should do, and press enter.",
     "For a prompt of several lines, end each but the last with a backslash, or paste them.",
     "undo: revert the files and the conversation to before your last prompt.",
     "redo: reverse the last undo.",
     "new: start a new conversation.",
     "quit: end. To continue later, use gemtui chat --resume latest.",
-    "While Gemini works, press enter to be told what it is doing, or type stop to stop it.",
-    "To send one of these words to Gemini, write a full stop after it.",
+    "While {agent} works, press enter to be told what it is doing, or type stop to stop it.",
+    "To send one of these words to {agent}, write a full stop after it.",
 )
 _DEEDS = {
     ToolKind.READ: ("is reading", "has read"),
@@ -107,9 +108,10 @@ def start_chat(given: Mapping[str, Any]) -> int:
     options.check()
     require_new(options)
     adapter = GeminiAdapter()
-    machine = adapter.detect()
+    machine = adapter.detect(options.agent)
     machine.program()
-    check_gate(options, os.environ, version=machine.version)
+    if options.agent is Agent.GEMINI:
+        check_gate(options, os.environ, version=machine.version)
     prune_runs(adapter.runs)
     report_before_run(options)
     terminal = LineTerminal(sys.stdin.fileno(), sys.stdout.fileno())
@@ -189,10 +191,15 @@ class SpokenShow(Show):
 
     @property
     def status(self) -> str:
-        """What Gemini is doing, in a sentence."""
+        """What the agent is doing, in a sentence."""
         for call in self._calls.values():
-            return _sentence(call, 0)
-        return "Gemini is thinking."
+            return _sentence(call, 0, self.speaker)
+        return f"{self.speaker} is thinking."
+
+    @property
+    def speaker(self) -> str:
+        """The name of the agent that speaks."""
+        return self._progress.words.speaker
 
     def needs_session(self, event: AgentEvent) -> bool:
         """Return whether `read_session` should be called before this event is shown."""
@@ -245,7 +252,7 @@ class SpokenShow(Show):
         *lines, self._line = (self._line + clean(text)).split("\n")
         for line in lines:
             if line.strip():
-                lead = "  " if self._is_answering else "Gemini: "
+                lead = "  " if self._is_answering else f"{self.speaker}: "
                 self._is_answering = True
                 self._terminal.write((lead + line,))
 
@@ -264,7 +271,7 @@ class SpokenShow(Show):
         if result.status is not ResultStatus.SUCCESS:
             self.progress(f"Not done: {failure_words(result)}")
         elif call is not None:
-            self._terminal.write((_sentence(call, 1),))
+            self._terminal.write((_sentence(call, 1, self.speaker),))
             if kind_of(call.name) in WRITING and asked_path(call.args) not in self._asked:
                 self._unsaid[call.id] = command_line(target(call))
 
@@ -284,12 +291,12 @@ class SpokenShow(Show):
         return f"Done. Files written: {files}." if files else "Done."
 
 
-def _sentence(call: ToolCall, tense: int) -> str:
-    """Return what Gemini does in a call. `tense`: 0 while it does so, 1 if it has."""
+def _sentence(call: ToolCall, tense: int, speaker: str) -> str:
+    """Return what an agent does in a call. `tense`: 0 while it does so, 1 if it has."""
     using = ("is using", "has used")[tense]
     deeds = _DEEDS.get(kind_of(call.name))
     deed = f"{using} the tool {call.name}:" if deeds is None else deeds[tense]
-    return visible_line(f"Gemini {deed} {command_line(target(call))}".rstrip(" :") + ".")
+    return visible_line(f"{speaker} {deed} {command_line(target(call))}".rstrip(" :") + ".")
 
 
 class SpokenQuestions(TerminalQuestions):
@@ -323,16 +330,15 @@ class SpokenQuestions(TerminalQuestions):
             self._run.abort()
             self._terminal.write(("Stopping.",))
         elif typed.strip():
-            self._terminal.write(
-                ("Not sent, because Gemini is still working: wait, or type stop to stop it.",)
-            )
+            works = f"{self._show_of_run.speaker} is still working"
+            self._terminal.write((f"Not sent, because {works}: wait, or type stop to stop it.",))
         else:
             self._terminal.write((self._show_of_run.status,))
 
     def lines(self, asked: Asked) -> Iterator[str]:
         """Yield the sentences about a call: who asks, warnings, and then all that it would do."""
         request, proposal = asked.question.request, asked.runs
-        who = "A subagent" if request.subagent else "Gemini"
+        who = request.asker
         match proposal.form:
             case Form.COMMAND:
                 yield f"{who} asks to run this command:"
@@ -381,16 +387,22 @@ class Chat:
         self._adapter, self._options, self._terminal = adapter, options, terminal
         self._noted = set[str]()
 
+    @property
+    def _speaker(self) -> str:
+        return WORDS[self._options.agent].speaker
+
     async def talk(self) -> int:
         """Send what the user types, or do what a word says, until the end of input or `quit`."""
         folder = self._options.cwd or current_folder()
-        self._say(f"A conversation with Gemini in {folder}. Type help for help, quit to end.")
+        self._say(
+            f"A conversation with {self._speaker} in {folder}. Type help for help, quit to end."
+        )
         while (typed := await self._typed()) is not None:
             match typed.strip().lower():
                 case "":
                     pass
                 case "help":
-                    self._say(*_HELP)
+                    self._say(*(line.format(agent=self._speaker) for line in _HELP))
                 case "undo":
                     await self._undo()
                 case "redo":
@@ -399,7 +411,7 @@ class Chat:
                     self._options = replace(self._options, resume=None)
                     self._say("The next prompt starts a new conversation.")
                 case "stop":  # typed just when a run had ended
-                    self._say("Gemini is not working.")
+                    self._say(f"{self._speaker} is not working.")
                 case "quit" | "exit":
                     break
                 case _:

@@ -93,8 +93,6 @@ class RunProgress:
 
     def __init__(self, request: Request | None = None) -> None:
         self.request = request
-        self.agent = Agent.GEMINI if request is None else request.agent
-        self.words = WORDS[self.agent]
         self.done: Done | None = None
         self.ended: datetime | None = None
         """When the run ended."""
@@ -153,6 +151,16 @@ class RunProgress:
     def unsettled(self) -> int:
         """How many calls have an outcome that neither events nor the disk show."""
         return len(self._open) - len(self._landed)
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that runs; Gemini CLI if the request is not known."""
+        return Agent.GEMINI if self.request is None else self.request.agent
+
+    @property
+    def words(self) -> Words:
+        """The agent's words."""
+        return WORDS[self.agent]
 
     def add(self, event: AgentEvent) -> None:
         """Update the facts with one event."""

@@ -10,6 +10,7 @@ import gemtui
 PLACE = Path(gemtui.__file__).parent
 SHARED = ("ui/run", "ui/transcript", "ui/review", "ui/undo", "transcript")
 SHARED_FILES = (
+    "commands/chat.py",
     "commands/run_ask.py",
     "runs/causes.py",
     "runs/gate/gate.py",
