@@ -81,6 +81,11 @@ def why_not(agent: Agent, can: Can, session: str = "ID") -> str:
     return f"Sessions of {words.program} can't be {_WHATS[can]} from gemtui.{instead}"
 
 
+def impossible(agent: Agent) -> list[str]:
+    """Return what can't be done with an agent's sessions from gemtui, such as "forked"."""
+    return [what for can, what in _WHATS.items() if can not in CAN[agent]]
+
+
 class AgentFolder(NamedTuple):
     """The folder in which an agent keeps its data, such as `~/.claude`."""
 

@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.agents import WORDS, Agent, other_roots
+from gemtui.agents import WORDS, Agent, impossible, other_roots
 from gemtui.checkpoints.usage import PRUNE_CHECKPOINTS, checkpoints_usage
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
@@ -78,7 +78,7 @@ from gemtui.sessions.store.projects import registry_problem
 from gemtui.sessions.store.shelf import agent_of_key
 from gemtui.sessions.store.store import UNREADABLE, Problem, StoreState
 from gemtui.stats.prices import load_prices
-from gemtui.text import clean_line, counted, size
+from gemtui.text import clean_line, counted, or_list, size
 
 _SHOWN_PROBLEMS = 10
 _LOOKED_INTO = 20
@@ -309,7 +309,7 @@ def _agents(environ: Mapping[str, str], files: Sequence[StoredFile]) -> Section:
         }
         section.lines.append(
             f"{WORDS[agent].program} ({', '.join(folders)}): {counted(sessions, 'session')}; "
-            "gemtui reads them, but can't continue, fork or delete them"
+            f"from gemtui, they can't be {or_list(impossible(agent))}"
         )
         for what, count in unknown.most_common(_SHOWN_PROBLEMS):
             section.lines.append(f"{counted(count, 'line')} of the newest sessions: {what}")
