@@ -52,8 +52,7 @@ async def test_in_the_transcript_and_its_raw_record(long: Path) -> None:
 
 async def test_in_the_help_where_nothing_is_searched(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
-        await me.press("question_mark")
-        await me.sees("Keys")
+        await me.does("question_mark", "Keys")
         keys, field = me.app.screen.query_one(CommandList), me.app.screen.query_one(Input)
         await me.press("ctrl+d")
         assert keys.cursor > 3

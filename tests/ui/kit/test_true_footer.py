@@ -26,10 +26,8 @@ async def test_esc_in_a_transcript_is_called_end_search_after_a_find(store: Path
     async with person(store) as me:
         await me.press("enter", "slash")
         await me.type("e")
-        await me.press("enter")
-        await me.sees("esc end search")
-        await me.press("escape")
-        await me.sees("esc back")
+        await me.does("enter", "esc end search")
+        await me.does("escape", "esc back")
 
 
 async def test_a_message_ends_with_the_next_key_once_it_could_be_read(
@@ -53,8 +51,7 @@ async def test_the_prompts_frame_always_shows_the_folder_and_leaves_out_other_fa
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     deep = f"/srv/{'deep/' * 20}project"
     async with person(store, NARROW) as me:
-        await me.press("2")
-        await me.sees("enter starts a run", "no Gemini CLI")
+        await me.does("2", "enter starts a run", "no Gemini CLI")
         box = me.app.screen.query_one(PromptBox)
         show_hint = box.show_hint
         monkeypatch.setattr(box, "show_hint", lambda *_: None)  # only we draw the frame

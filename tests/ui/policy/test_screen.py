@@ -104,8 +104,7 @@ async def test_a_narrow_pane_searches_and_shows_file_tools_and_levels_over_the_r
         await me.press("escape")
         await me.until(lambda: len(me.tools) == 4)
 
-        await me.press("v")
-        await me.sees("work.toml", "# what I do all day", "Findings")
+        await me.does("v", "work.toml", "# what I do all day", "Findings")
         await me.sees("no Gemini CLI is installed: these options are for version")
         await me.does("escape", "4 rules")
 

@@ -87,8 +87,9 @@ async def test_a_revert_says_before_which_later_lines_stay(project: Path) -> Non
         rows = [each.hunk and each.hunk.owner.command for each in screen.files.items]
         await me.press(*["down"] * rows.index("sed -i s/old/new/ b.txt"), "enter")
         await me.sees("tee b.txt  changed lines written by")
-        await me.press("escape", "space", "r")
-        await me.sees("Revert?", "not reverted: b.txt:1: run_shell_command: tee b.txt")
+        await me.does(
+            "escape space r", "Revert?", "not reverted: b.txt:1: run_shell_command: tee b.txt"
+        )
         await me.press("y")
         await me.until(lambda: not screen._marked)
         assert (project / "b.txt").read_text() == "old\nlater\n"

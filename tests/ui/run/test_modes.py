@@ -28,8 +28,7 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
     async with runner(home, project) as me:
         await me.sees("mode default")
         for word in ("ask", "auto_edit", "plan", "yolo", "ask", "auto_edit", "plan"):
-            await me.press("shift+tab")
-            await me.sees(f"mode {word}")
+            await me.does("shift+tab", f"mode {word}")
         assert options_for(project) is None
         await me.ask("how?")
         await me.ended()
@@ -37,10 +36,9 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
         assert kept is not None
         assert kept.approval_mode is ApprovalMode.PLAN
         await me.sees("^s carry it out")
-        await me.press("ctrl+s")
-        await me.sees("mode auto_edit", "Carry out the plan.")
+        await me.does("ctrl+s", "mode auto_edit", "Carry out the plan.")
         await me.all_ended(2)
-        await me.until(lambda: "carry it out" not in me.text)
+        await me.lacks("carry it out")
     remember_mode(AgentOptions(cwd=project, approval_mode="yolo"))
     assert options_for(project) == kept
 
@@ -54,8 +52,7 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
     async with runner(home, project) as me:
         await me.sees("mode ask")
         assert me.pane.options.ask
-        await me.press("shift+tab")
-        await me.sees("mode auto_edit  asks me")
+        await me.does("shift+tab", "mode auto_edit  asks me")
 
 
 async def test_the_demo_leaves_out_the_mode_that_asks_and_says_why_it_is_refused(
@@ -66,8 +63,7 @@ async def test_the_demo_leaves_out_the_mode_that_asks_and_says_why_it_is_refused
         await me.sees("mode default")
         me.app.start = structs.replace(me.app.start, demo=True)
         for word in ("auto_edit", "plan", "yolo", "default"):
-            await me.press("shift+tab")
-            await me.sees(f"mode {word}")
+            await me.does("shift+tab", f"mode {word}")
         await me.ask("/mode ask")
         await me.is_told(next_run.DEMO_DOES_NOT_ASK)
         assert not me.pane.options.ask
@@ -78,12 +74,10 @@ async def test_after_a_run_that_could_not_ask_the_box_shows_the_mode_that_applie
 ) -> None:
     fake_cli(START, says("Fine."), END)
     async with runner(home, project) as me:
-        await me.press("shift+tab")
-        await me.sees("mode ask")
+        await me.does("shift+tab", "mode ask")
         await me.ask("go")
         await me.sees("Install the extension?")
-        await me.press("n")
-        await me.sees("This run can't ask for your approval", "The reason: ")
+        await me.does("n", "This run can't ask for your approval", "The reason: ")
         await me.press("down", "enter")
         await me.ended()
         await me.sees("mode default")
@@ -96,8 +90,7 @@ async def test_keys_typed_on_while_dialogs_appear_answer_none_of_them(
     monkeypatch.setattr(questions, "QUIET", PATIENCE)
     (home / ".gemini/trustedFolders.json").unlink()
     async with runner(home, project) as me:
-        await me.press("shift+tab")
-        await me.sees("mode ask")
+        await me.does("shift+tab", "mode ask")
         await me.type("go")
         await me.burst("\r")
         typed = ""
@@ -135,11 +128,10 @@ async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
         await me.press("enter")
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
         await me.sees("with a needle", "✓ done")
-        await me.press("ctrl+l")
-        await me.sees("Runs", "first line", "second")
+        await me.does("ctrl+l", "Runs", "first line", "second")
         await me.press("slash")
         await me.type("needle")
-        await me.until(lambda: "first line" not in me.text)
+        await me.lacks("first line")
         await me.press("escape", "down", "enter")
         await me.until(lambda: me.pane.prompt.text == "draft of the first")
 
@@ -171,7 +163,7 @@ async def test_a_queued_prompt_is_not_sent_while_it_is_edited(
         await me.ask("one")
         await me.sees("1 queued")
         await me.press("ctrl+r", "e")
-        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        await me.on(ChangeScreen)
         gate.touch()
         await me.until(lambda: me.app.runs.registry.runs[0].over)
         assert len(list_runs(runs_dir())) == 1

@@ -88,8 +88,7 @@ async def somebody(
     folder = going_on(project, INIT, *(step.removeprefix("print:") for step in steps))
     async with person(home / ".gemini", size, project=project) as found:
         me = Asked(found.app, found.pilot)
-        await me.press("2")
-        await me.sees("^c stop")
+        await me.does("2", "^c stop")
         me.pane.prompt.focus()
         yield me
         end(folder)
@@ -152,17 +151,15 @@ async def test_no_counts_at_once_and_takes_a_reason_and_a_command_can_be_changed
             assert await me.answered(number) == expected
 
         await me.asks(3)
-        await me.press("r")
-        await me.sees("the model reads it")
-        await me.press("enter")
-        await me.sees("Enter a reason")
+        await me.does("r", "the model reads it")
+        await me.does("enter", "Enter a reason")
         await me.type("use a branch")
         await me.press("enter")
         assert await me.answered(3) == Approval.deny("use a branch")
 
         await me.asks(4, arguments={"command": "git push --force", "description": "d"})
         await me.press("e")
-        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        await me.on(ChangeScreen)
         area = me.app.screen.query_one(TextArea)
         assert area.text == "git push --force"
         await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
@@ -185,7 +182,7 @@ async def test_a_word_is_offered_as_long_as_the_run_hears_it(
         await me.sees("send now")
         run.hears = False
         me.pane.show_options()
-        await me.until(lambda: "send now" not in me.text)
+        await me.lacks("send now")
 
 
 async def test_similar_calls_are_allowed_in_this_run_or_always_where_a_narrow_rule_can_be_made(
@@ -245,8 +242,7 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
-        await me.press("escape", "u")
-        await me.sees("allowed by you; similar calls need approval again")
+        await me.does("escape u", "allowed by you; similar calls need approval again")
         await me.until(
             lambda: any("No longer allowed in" in said and "read_file" in said for said in me.said)
         )
@@ -267,8 +263,7 @@ async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_i
         )
         await me.sees("2 − two", "2 + 2")
         await me.ready(1)
-        await me.press("e")
-        await me.sees("New contents of the file")
+        await me.does("e", "New contents of the file")
         await me.press("ctrl+end", "Z", "ctrl+s")
         await me.sees(
             "changed by you", "3 + Z", "Gemini asked for: replace with different arguments"
@@ -282,12 +277,9 @@ async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_i
 
         await me.asks(2, "mcp_docs_find", arguments={"q": 1})
         await me.sees('"q": 1')
-        await me.press("e")
-        await me.sees("Arguments of the call")
-        await me.press("x", "ctrl+s")
-        await me.sees("not valid JSON")
-        await me.press("backspace", "left", "left", "2", "ctrl+s")
-        await me.sees("changed by you", '"q": 12')
+        await me.does("e", "Arguments of the call")
+        await me.does("x ctrl+s", "not valid JSON")
+        await me.does("backspace left left 2 ctrl+s", "changed by you", '"q": 12')
         await me.ready(2)
         await me.press("y")
         assert await me.answered(2) == Approval.allow({"q": 12})
@@ -441,14 +433,12 @@ async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: Fake
             await me.asked(number, arguments={"command": command}, subagent=number == 2)
         await me.sees("1 of 3", "$ git push", f"2 {SHELL} make")
         await me.ready(1)
-        await me.press("l")
-        await me.sees("2 of 3", "$ make", "A subagent asks")
+        await me.does("l", "2 of 3", "$ make", "A subagent asks")
         await me.ready(2)
         await me.press("y")
         assert await me.answered(2) == Approval.allow()
         await me.sees("2 of 2", "$ npm test")
-        await me.press("l")
-        await me.sees("1 of 2", "$ git push")
+        await me.does("l", "1 of 2", "$ git push")
 
 
 async def test_they_stand_in_the_order_of_their_calls(
@@ -477,8 +467,7 @@ async def test_a_hundred_questions(home: Path, project: Path, fake_cli: FakeCli)
             await me.asked(number, arguments={"command": f"make part{number}"})
         await me.sees("1 of 100", "make part1")
         await me.ready(1)
-        await me.press("h")
-        await me.sees("100 of 100", "make part100")
+        await me.does("h", "100 of 100", "make part100")
 
 
 async def test_what_was_answered_or_settled_elsewhere_goes(
@@ -516,8 +505,7 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(
         for number, (tool, arguments) in enumerate(HOSTILE_CALLS, 1):
             await me.asks(number, tool, arguments=arguments, because=HOSTILE)
             assert not set(me.text) & HIDDEN
-            await me.press("enter")
-            await me.sees("what will run if")
+            await me.does("enter", "what will run if")
             assert not set(me.text) & HIDDEN
             await me.press("escape")
             await me.ready(number)
@@ -533,10 +521,8 @@ async def test_megabytes_are_drawn_in_part_and_opened_whole(
         for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
             key = "command" if tool == SHELL else "content"
             await me.asks(number, tool, arguments={"file_path": "a.txt", key: huge})
-            await me.press("end")
-            await me.sees("press enter to see everything")
-            await me.press("enter")
-            await me.sees("what will run if you allow it")
+            await me.does("end", "press enter to see everything")
+            await me.does("enter", "what will run if you allow it")
             await me.press("escape")
             await me.ready(number)
             await me.press("n")
@@ -581,10 +567,8 @@ async def test_another_gemtui_shows_the_question(
             await other.sees("2 Run ?")
             await other.is_told("A run needs your approval")
             assert not any("still active" in said for said in other.said)
-            await other.press("2")
-            await other.sees("? Gemini asks", "$ git push --force")
-            await other.press("ctrl+l")
-            await other.sees("asks", "go")
+            await other.does("2", "? Gemini asks", "$ git push --force")
+            await other.does("ctrl+l", "asks", "go")
             await other.press("escape")
 
 
@@ -617,8 +601,9 @@ async def test_leaving_says_that_the_question_waits(
         await me.ask("go")
         await me.sees("^c stop")
         await me.asks(1)
-        await me.press("ctrl+q")
-        await me.sees("A run is still active and needs an answer", "its question will keep waiting")
+        await me.does(
+            "ctrl+q", "A run is still active and needs an answer", "its question will keep waiting"
+        )
         await me.press("escape")
 
 
@@ -689,14 +674,12 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
-        await me.press("end")
-        await me.sees("more characters; press enter to see everything")
+        await me.does("end", "more characters; press enter to see everything")
         await me.ready(1)
         await me.press("y")
         await me.is_told("to see everything")
         assert me.gate.answer_to(1) is None
-        await me.press("enter")
-        await me.sees("what will run if you allow it")
+        await me.does("enter", "what will run if you allow it")
         await me.press("end", "escape")
         await me.ready(1)
         await me.press("y")
@@ -780,10 +763,8 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
             "View",
             "Restore the text from before the call",
         )
-        await me.press("enter")
-        await me.sees("1 − new", "1 + another text")
-        await me.press("escape")
-        await me.sees("Restore the text from before the call")
+        await me.does("enter", "1 − new", "1 + another text")
+        await me.does("escape", "Restore the text from before the call")
         await me.press("down", "enter")
         await me.is_told("Restored as it was before")
         assert path.read_text() == "former\n"

@@ -47,7 +47,7 @@ class Queuer(Runner):
     async def listed(self) -> None:
         """Open the list of what waits."""
         await self.press("ctrl+r")
-        await self.until(lambda: isinstance(self.app.screen, QueueScreen))
+        await self.on(QueueScreen)
 
     async def all_done(self, *prompts: str) -> None:
         """All of these have been sent, one after the other, and nothing goes on."""
@@ -82,13 +82,11 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         await me.sees("4 queued")
         await me.listed()
         await me.sees("Queue", "1 one", "4 four")
-        await me.press("d", "end", "K", "K")
-        await me.sees("1 four", "2 two", "3 tree")
+        await me.does("d end K K", "1 four", "2 two", "3 tree")
         await me.press("end", "e")
-        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        await me.on(ChangeScreen)
         me.app.screen.query_one(TextArea).text = "three"
-        await me.press("ctrl+s")
-        await me.sees("1 four", "2 two", "3 three")
+        await me.does("ctrl+s", "1 four", "2 two", "3 three")
         assert "d remove   s send" not in me.text
         await me.press("escape")
         fake_cli(START, says("Answered."), END)
@@ -156,7 +154,7 @@ async def test_text_typed_while_an_editor_opens_is_for_the_editor(
         await me.until(lambda: me.app.screen is me.pane)
         type_at(me.app, "dd")
         may_open.set()
-        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        await me.on(ChangeScreen)
         await me.until(lambda: me.app.screen.query_one(TextArea).text == "one ddd")
         assert me.waits() == ["one", "two"]
         assert me.pane.prompt.text == ""
@@ -167,8 +165,7 @@ async def test_a_prompt_typed_behind_a_bad_end_goes_first(
 ) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted", "1 queued prompt")
+        await me.does("ctrl+c ctrl+c", "◌ interrupted", "1 queued prompt")
         await me.ended()
         fake_cli(START, says("Answered."), END)
         await me.ask("typed")
@@ -197,10 +194,9 @@ async def test_it_is_sent_with_the_options_chosen_last(
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         await me.queue("one", "two")
         await me.press("ctrl+o")
-        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        await me.on(OptionsScreen)
         me.app.screen.query_one("#model", Input).value = "other"
-        await me.press("ctrl+s")
-        await me.sees("model other")
+        await me.does("ctrl+s", "model other")
         await me.until(lambda: not me.pane.asking)
         fake_cli(START, says("Answered."), END)
         gate.touch()
@@ -216,8 +212,7 @@ async def test_of_two_gemtui_one_sends_and_both_show_it(
         await me.queue("one", "two")
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
-            await other.press("2")
-            await other.sees("Begun.", "2 queued")
+            await other.does("2", "Begun.", "2 queued")
             fake_cli(START, says("Answered."), f"until:{second}", END)
             gate.touch()
             await me.sees("one", "Answered.", "1 queued")
@@ -235,8 +230,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     gate = tmp_path / "gate"
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         await me.queue("one", "two")
-        await me.press("ctrl+q")
-        await me.sees("A run is still active", "the queue is kept")
+        await me.does("ctrl+q", "A run is still active", "the queue is kept")
         left = me.pane.run_shown
         assert left is not None
         await me.press("down", "enter")
@@ -249,10 +243,8 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
         await me.is_told("2 queued prompts")
         await me.press("2")
         await me.until(lambda: me.app.runs.registry is not None)
-        await me.press("ctrl+l")
-        await me.sees("2 unsent", "go")
-        await me.press("enter")
-        await me.sees("Begun.", "2 waiting")
+        await me.does("ctrl+l", "2 unsent", "go")
+        await me.does("enter", "Begun.", "2 waiting")
         assert sent() == ["go"]
         await me.until(lambda: me.pane.run_shown and me.pane.run_shown.over)
         await me.listed()
@@ -342,10 +334,9 @@ async def test_what_can_not_be_kept_stands_in_the_prompt(
         await me.is_told("back in the prompt")
         assert me.pane.prompt.text == "one"
         place.unlink()
-        await me.press("enter")
-        await me.sees("1 queued")
+        await me.does("enter", "1 queued")
         shutil.rmtree(place)
-        await me.until(lambda: "1 queued" not in me.text)
+        await me.lacks("1 queued")
 
 
 async def test_what_can_not_begin_waits_and_says_why(

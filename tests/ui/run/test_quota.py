@@ -42,7 +42,6 @@ async def test_a_used_up_quota_is_waited_for_across_a_quit(
     monkeypatch.setattr(people, "NOW", people.NOW + timedelta(hours=2))
     async with people.person(home / ".gemini", people.WIDE, project=project) as me:
         await me.until(lambda: [run.prompt for run in me.app.runs.alive] == [GO_ON])
-        await me.press("2")
-        await me.sees("All done.")
+        await me.does("2", "All done.")
         assert sent() == ["go", GO_ON]
         seen.touch()

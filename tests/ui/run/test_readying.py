@@ -22,8 +22,7 @@ from tests.ui.run.test_screen import END, START, Runner
 async def typist(home: Path, project: Path) -> AsyncIterator[Runner]:
     async with person(home / ".gemini", NARROW, Config(), project=project) as me:
         somebody = Runner(me.app, me.pilot)
-        await somebody.press("2")
-        await somebody.sees("enter starts a run", "gemini 0.61.0")
+        await somebody.does("2", "enter starts a run", "gemini 0.61.0")
         yield somebody
 
 
@@ -46,8 +45,7 @@ async def test_a_cli_that_was_started_for_a_prompt_becomes_its_run(
         await me.type("he")
         first = await one_waits(me)
         await me.type("llo")
-        await me.press("enter")
-        await me.sees("Fine.", "done, with a warning")
+        await me.does("enter", "Fine.", "done, with a warning")
         (run,) = list_runs(runs_dir())
         assert run.id == first
         assert run.folder.stdout.read_text().startswith("hello\n")
@@ -80,8 +78,7 @@ async def test_no_cli_waits_while_a_run_works(home: Path, project: Path, fake_cl
         await me.press("enter")
         await me.until(lambda: not waiting())
         await me.type("go on")
-        await me.press("enter")
-        await me.sees("1 queued")
+        await me.does("enter", "1 queued")
         assert me.pane.readying.wanted() is None
         assert {path.name for path in runs_dir().iterdir()} == {first}
 

@@ -93,8 +93,7 @@ async def empty(me: Person, cli: FakeCli) -> None:
 
 async def options(me: Person, cli: FakeCli) -> None:
     del cli
-    await me.press("ctrl+o")
-    await me.sees("Use the network", "these options for this folder")
+    await me.does("ctrl+o", "Use the network", "these options for this folder")
 
 
 async def ended(me: Person, cli: FakeCli) -> None:
@@ -106,8 +105,7 @@ async def ended(me: Person, cli: FakeCli) -> None:
 
 async def files(me: Person, cli: FakeCli) -> None:
     await ended(me, cli)
-    await me.press("escape", "down")
-    await me.sees("space revert")
+    await me.does("escape down", "space revert")
 
 
 async def failed(me: Person, cli: FakeCli) -> None:
@@ -205,11 +203,9 @@ async def worktrees(me: Person, cli: FakeCli) -> None:
     await settled(me)
     await me.command("worktrees")
     await me.sees("tests/test_tail.py")
-    await me.press("m")
-    await me.sees("Models, separated by commas")
+    await me.does("m", "Models, separated by commas")
     await me.type("gemini-3-pro-preview")
-    await me.press("enter")
-    await me.sees("3-pro-preview", "denied")
+    await me.does("enter", "3-pro-preview", "denied")
     await settled(me)
     tree = list_worktrees()[0].tree
     put(tree, b"reader.py", b"lines, last\n")
@@ -257,8 +253,7 @@ async def test_each_state_of_a_run(
     monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)
     fake_cli()
     async with person(home / ".gemini", WIDE, project=project) as me:
-        await me.press("2")
-        await me.sees("enter starts a run", "gemini 0.61.0")
+        await me.does("2", "enter starts a run", "gemini 0.61.0")
         await SCENES[scene](me, fake_cli)
         try:
             await me.looks_in_both_sizes(snapshot)

@@ -84,8 +84,7 @@ async def runner(home: Path, project: Path, size: tuple[int, int] = WIDE) -> Asy
     """Somebody in the run pane, in this project."""
     async with person(home / ".gemini", size, project=project) as me:
         somebody = Runner(me.app, me.pilot)
-        await somebody.press("2")
-        await somebody.sees("enter starts a run")
+        await somebody.does("2", "enter starts a run")
         yield somebody
 
 
@@ -134,8 +133,7 @@ async def test_an_answer_that_goes_on_below_what_is_read_says_so(
         assert "new below" not in me.text
         gate.touch()
         await me.sees("▼ new below")
-        await me.press("end")
-        await me.sees("The last word.", "following")
+        await me.does("end", "The last word.", "following")
         assert "new below" not in me.text
 
 
@@ -168,13 +166,13 @@ async def test_a_changed_file_leads_to_all_its_writes_and_back(
         await me.sees("A a.txt +1")
         await me.ended()
         await me.press("escape", "w", "W")
-        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.on(HistoryScreen)
         await me.sees("Begin it", "1 write in 1 session")
         await me.press("enter")
         await me.until(lambda: me.app.screen is me.app.sessions and me.home.reading)
         await me.until(lambda: getattr(me.view.page.block, "name", "") == "write_file")
         await me.press("escape")
-        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.on(HistoryScreen)
         await me.press("escape")
         await me.until(lambda: me.app.screen is me.pane)
         assert isinstance(me.app.focused, EndRows)
@@ -200,8 +198,7 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         keys = me.text.splitlines()[me.pane.query_one("#ending-keys").region.y]
         await me.pilot.click("#ending-keys", offset=(keys.index("c comment"), 0))
         await me.until(lambda: me.pane.prompt.text == "pytest -q: \nnew.txt: ")
-        await me.press("escape", "space")
-        await me.sees("Revert?", "new.txt")
+        await me.does("escape space", "Revert?", "new.txt")
         await me.press("y")
         await me.until(lambda: not (project / "new.txt").exists())
         await me.is_told("To reverse this, press R.")
@@ -216,8 +213,7 @@ async def test_the_card_of_an_ended_run_reverts_a_file_reviews_one_and_begins_a_
         (project / "old.txt").write_text("changed\n1\n2\nmine\n")
         await me.press("escape", "escape")
         await me.until(lambda: me.app.screen is me.pane and not me.pane.asking)
-        await me.press("space")
-        await me.sees("Revert?", "old.txt:1  run_shell_command")
+        await me.does("space", "Revert?", "old.txt:1  run_shell_command")
         await me.press("y")
         await me.until(lambda: (project / "old.txt").read_text() != "changed\n1\n2\nmine\n")
         assert (project / "old.txt").read_text() == "old\n1\n2\nmine\n", "the user's line stays"
@@ -267,12 +263,14 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.ask("go")
         await me.sees("Done it.", "✓ done", "2 files +1 −1")
         await me.ended()
-        await me.press("escape", "w")
-        await me.sees("A new.txt +1 by shell", "D old.txt +0 −1 by shell")
-        await me.press("d")
-        await me.sees("A new.txt +1 by shell", "1 + fresh")
-        await me.press("escape", "down", "d")
-        await me.sees("D old.txt", "The file no longer exists; these are", "1 − what was in it")
+        await me.does("escape w", "A new.txt +1 by shell", "D old.txt +0 −1 by shell")
+        await me.does("d", "A new.txt +1 by shell", "1 + fresh")
+        await me.does(
+            "escape down d",
+            "D old.txt",
+            "The file no longer exists; these are",
+            "1 − what was in it",
+        )
         await me.press("escape", "o")
         await me.is_told("no longer exists")
 
@@ -291,8 +289,7 @@ async def test_after_a_stop_the_disk_says_what_was_written(
         await me.ask("go")
         await me.sees("made.txt writing", "missing.txt writing")
         await me.until((project / "made.txt").exists)
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted", "made.txt was written, although")
+        await me.does("ctrl+c ctrl+c", "◌ interrupted", "made.txt was written, although")
         await me.sees("A made.txt +1 no result, but the", "✗ missing.txt not written")
 
 
@@ -302,19 +299,16 @@ async def test_narrow_shows_the_files_instead_of_the_transcript_in_ascii_too(
     made = [uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1")]
     fake_cli(START, *made, says("Done it."), END)
     async with person(home / ".gemini", NARROW, Config(ascii=True), project=project) as me:
-        await me.press("2")
-        await me.sees("enter starts a run")
+        await me.does("2", "enter starts a run")
         await me.type("go")
-        await me.press("enter")
-        await me.sees("Done it.", "+ done", "1 file +1")
+        await me.does("enter", "Done it.", "+ done", "1 file +1")
         await me.sees("A a.txt +1", "esc, then:")
         await me.press("escape")
         assert isinstance(me.app.focused, EndRows)
         await me.press("escape")
         assert isinstance(me.app.focused, TranscriptView)
         assert "H review" not in me.text
-        await me.press("w")
-        await me.sees("A a.txt +1", "H review")
+        await me.does("w", "A a.txt +1", "H review")
 
 
 async def test_ctrl_c_copies_what_is_selected_and_otherwise_stops_the_run_and_says_what_it_did(
@@ -330,8 +324,9 @@ async def test_ctrl_c_copies_what_is_selected_and_otherwise_stops_the_run_and_sa
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.stage is Stage.RUNNING
 
-        await me.press("end", "ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted", "Stopped by SIGTERM.", "finished writes are kept")
+        await me.does(
+            "end ctrl+c ctrl+c", "◌ interrupted", "Stopped by SIGTERM.", "finished writes are kept"
+        )
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
 
 
@@ -372,10 +367,8 @@ async def test_esc_and_the_first_ctrl_c_stop_nothing_and_say_what_does(
     async with runner(home, project) as me:
         await me.ask("go on")
         await me.sees("On and on")
-        await me.press("escape")
-        await me.sees("The run goes on. Press ctrl+c twice to stop it.")
-        await me.press("ctrl+c")
-        await me.sees("Press ctrl+c again to stop the run.")
+        await me.does("escape", "The run goes on. Press ctrl+c twice to stop it.")
+        await me.does("ctrl+c", "Press ctrl+c again to stop the run.")
         assert me.app.runs.alive[0].stage is Stage.RUNNING
 
         await me.press("i")
@@ -391,8 +384,7 @@ async def test_the_words_on_how_to_stop_a_run_go_when_it_ends(
     async with runner(home, project) as me:
         await me.ask("go on")
         await me.sees("On and on")
-        await me.press("escape")
-        await me.sees("The run goes on.")
+        await me.does("escape", "The run goes on.")
         gate.touch()
         await me.ended()
         await me.until(lambda: me.pane.status.told is None)
@@ -403,10 +395,8 @@ async def test_ctrl_c_once_more_kills(home: Path, project: Path, fake_cli: FakeC
     async with runner(home, project) as me:
         await me.ask("go on")
         await me.sees("Never")
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("Stopping (SIGTERM)… press ctrl+c again to kill")
-        await me.press("ctrl+c")
-        await me.sees("was killed (SIGKILL)")
+        await me.does("ctrl+c ctrl+c", "Stopping (SIGTERM)… press ctrl+c again to kill")
+        await me.does("ctrl+c", "was killed (SIGKILL)")
 
 
 async def test_what_was_said_before_much_else_counts_for_the_end(
@@ -473,11 +463,9 @@ async def test_a_stored_session_goes_on_in_the_run_pane(
     fake_cli(START, says("Fresh answer."), END)
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.sees("stored question")
-        await me.press("c")
-        await me.sees("continues session abcdef12", "Stored answer.")
+        await me.does("c", "continues session abcdef12", "Stored answer.")
         await me.type("and now")
-        await me.press("enter")
-        await me.sees("Stored answer.", "and now", "Fresh answer.", "✓ done")
+        await me.does("enter", "Stored answer.", "and now", "Fresh answer.", "✓ done")
         assert "--resume=abcdef12-0000" in (tmp_path / "words").read_text().splitlines()
         (record,) = list_runs(runs_dir())
         assert list(record.folder.path.glob("before-*.jsonl"))
@@ -500,8 +488,7 @@ async def test_follow_ups_are_followed_to_their_end_after_a_stop_too(
         fake_cli(START, says(f"Again.{long}"), "wait")
         await me.ask("again")
         await me.sees("Line 59.", "● running")
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted")
+        await me.does("ctrl+c ctrl+c", "◌ interrupted")
         await me.ended()
         fake_cli(START, says("Over."), END)
         await me.ask("last")
@@ -578,12 +565,9 @@ async def test_two_runs_at_once_and_the_list_that_leads_to_them(
         await me.ask("run two")
         await me.sees("I am two")
         assert len(me.app.runs.alive) == 2
-        await me.press("ctrl+l")
-        await me.sees("run one", "run two")
-        await me.press("down", "enter")
-        await me.sees("I am one")
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted")
+        await me.does("ctrl+l", "run one", "run two")
+        await me.does("down enter", "I am one")
+        await me.does("ctrl+c ctrl+c", "◌ interrupted")
         assert [run.prompt for run in me.app.runs.alive] == ["run two"]
 
 
@@ -593,19 +577,17 @@ async def test_the_list_of_runs_is_searched_and_keeps_its_search_and_tells_refus
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, BOTH) as me:
-        await me.press("ctrl+l")
-        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 denied")
+        await me.does("ctrl+l", "✓ Do it.", "done", "⊘ Do it.", "done, 2 denied")
         await me.press("slash", *"denied")
-        await me.until(lambda: "✓ Do it." not in me.text)
-        await me.press("escape")
-        await me.sees("✓ Do it.", "⊘ Do it.")
+        await me.lacks("✓ Do it.")
+        await me.does("escape", "✓ Do it.", "⊘ Do it.")
         await me.press("slash", *"zz")
         await me.sees("No matches.")
 
         await me.press("escape", "slash", *"denied", "down", "x")
         await me.is_told("This run has no running")
         await me.sees("/ denied", "⊘ Do it.")
-        await me.until(lambda: "✓ Do it." not in me.text)
+        await me.lacks("✓ Do it.")
         await me.press("x", "escape", "slash", *"do 2", "enter")
         await me.sees("tool calls were denied")
         assert me.pane.run_shown is not None
@@ -634,10 +616,8 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         await me.press("enter")
         assert me.pane.prompt.text == "hi"
         assert list_runs(runs_dir()) == ()
-        await me.press("enter")
-        await me.sees("Trust this folder?")
-        await me.press("down", "enter")
-        await me.sees("Hello.")
+        await me.does("enter", "Trust this folder?")
+        await me.does("down enter", "Hello.")
         await me.ended()
         await me.ask("again")
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
@@ -657,7 +637,7 @@ async def test_the_header_shows_the_keys_that_lead_to_another_pane(
         assert me.pane.prompt.text == "1"
         await me.sees("esc 1 Sessions", "[2 Run]", "esc 3 Policy")
         await me.press("escape")
-        await me.until(lambda: "esc 1" not in me.text)
+        await me.lacks("esc 1")
         pane = me.pane
         await me.press("1")
         await me.until(lambda: me.app.screen is not pane)
@@ -683,10 +663,10 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         await me.ask("hi")
         await me.sees("Before this run" if trusted else "Trust this folder?", "tools.allowed")
         await me.sees("more lines")
-        await me.press("down", "down", "enter")
-        await me.sees("What this folder's settings do without asking", "mcpServers.s8")
-        await me.press("escape")
-        await me.sees("Show everything")
+        await me.does(
+            "down down enter", "What this folder's settings do without asking", "mcpServers.s8"
+        )
+        await me.does("escape", "Show everything")
         await me.press("down", "enter")
         await me.ended()
         await me.ask("again")
@@ -739,8 +719,7 @@ async def test_the_mode_of_the_settings_stands_beside_the_prompt(
     async with runner(home, project) as me:
         await me.sees("mode auto_edit (settings)")
         path.unlink()
-        await me.press("escape", "1", "2")
-        await me.sees("mode default")
+        await me.does("escape 1 2", "mode default")
 
 
 async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
@@ -749,13 +728,11 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
         await me.command("trusted folders")
         await me.until(lambda: asked(me))
         await me.sees("Trusted folders", "enter choose")
-        await me.press("enter")
-        await me.sees("Revoke trust?")
+        await me.does("enter", "Revoke trust?")
         await me.press("n")
         await me.until(lambda: asked(me))
         assert trusted_folders()
-        await me.press("enter")
-        await me.sees("Revoke trust?")
+        await me.does("enter", "Revoke trust?")
         await me.press("y")
         await me.until(lambda: not trusted_folders())
         await me.is_told("No trusted folders")
@@ -769,10 +746,8 @@ async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
     await asyncio.to_thread(kill_watchers, run)
     async with person(home / ".gemini", NARROW, project=project) as me:
         await me.is_told("left processes behind")
-        await me.press("2", "ctrl+l")
-        await me.sees("orphaned", "x stop")
-        await me.press("x")
-        await me.sees("interrupted", "x stop")
+        await me.does("2 ctrl+l", "orphaned", "x stop")
+        await me.does("x", "interrupted", "x stop")
         assert process_tree.tagged(run.folder.id) == set()
         await me.press("x")
         await me.is_told("This run has no running")
@@ -787,24 +762,20 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         me.pane.next_run.options = options
         await me.ask("long one")
         await me.sees("I go on.")
-        await me.press("ctrl+q")
-        await me.sees("A run is still active.", "Leave it running")
+        await me.does("ctrl+q", "A run is still active.", "Leave it running")
         await me.press("enter")
         assert me.app.is_running
         (left,) = me.app.runs.alive
-        await me.press("ctrl+q")
-        await me.sees("Leave it running")
+        await me.does("ctrl+q", "Leave it running")
         await me.press("down", "enter")
         await me.until(lambda: me.app._exit)
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.is_told("still active")
-        await me.press("2")
-        await me.sees("long one", "I go on.", "● running", "model auto  mode default")
+        await me.does("2", "long one", "I go on.", "● running", "model auto  mode default")
         screen = me.app.screen
         assert isinstance(screen, RunScreen)
         assert (screen.options.approval_mode, screen.options.model) == (None, None)
-        await me.press("ctrl+c", "ctrl+c")
-        await me.sees("◌ interrupted")
+        await me.does("ctrl+c ctrl+c", "◌ interrupted")
     assert (await left.run.wait()).aborted
 
 
@@ -826,8 +797,7 @@ async def test_leaving_asks_about_a_run_that_is_being_started(
         program.write_text(text)
         await me.ask("a long one")
         await me.sees("starting Gemini CLI…")
-        await me.press("ctrl+q")
-        await me.sees("A run is still active.", "a long one")
+        await me.does("ctrl+q", "A run is still active.", "a long one")
         await me.press("down", *["down"] * stop, "enter")
         await asyncio.to_thread(gate.write_text, "")
         await me.until(lambda: me.app._exit)
@@ -899,19 +869,16 @@ async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_off
         )
         await me.press("escape")
 
-        await me.press("ctrl+o")
-        await me.sees("The next run", "auto, pro, flash, or a full name")
+        await me.does("ctrl+o", "The next run", "auto, pro, flash, or a full name")
         away = me.app.screen.query_one("#away", Select)
         assert away.disabled
         await me.type("gemini-2.5-pro")
-        await me.press("ctrl+s")
-        await me.sees("model gemini-2.5-pro")
+        await me.does("ctrl+s", "model gemini-2.5-pro")
         await me.press("ctrl+o", "tab")
         await me.type("/nowhere")
-        await me.press("ctrl+s")
-        await me.sees("✗ /nowhere is not a folder")
+        await me.does("ctrl+s", "✗ /nowhere is not a folder")
         await me.type("x")
-        await me.until(lambda: "is not a folder" not in me.text)
+        await me.lacks("is not a folder")
         away = me.app.screen.query_one("#away", Select)
         me.app.screen.query_one("#ask", Checkbox).focus()
         await me.press("space")
@@ -921,7 +888,7 @@ async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_off
 async def into(me: Runner, **fields: str | bool) -> None:
     """Fill fields of the dialog about the next run, and take it."""
     await me.press("ctrl+o")
-    await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+    await me.on(OptionsScreen)
     for name, value in fields.items():
         me.app.screen.query_one(f"#{name}").focus()
         field = me.app.screen.query_one(f"#{name}")
@@ -952,13 +919,12 @@ async def test_what_is_wrong_is_said_beside_its_field(
     fake_cli()
     async with runner(home, project, NARROW) as me:
         await me.press("ctrl+o")
-        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        await me.on(OptionsScreen)
         for field, typed, problem in WRONG:
             me.app.screen.query_one(f"#{field}").focus()
             await me.press("end", "ctrl+u")
             await me.type(typed)
-            await me.press("ctrl+s")
-            await me.sees("✗", problem)
+            await me.does("ctrl+s", "✗", problem)
             assert me.app.focused is me.app.screen.query_one(f"#{field}")
             below = me.app.screen.query_one(f"#{field}-problem")
             assert below.region.y == me.app.focused.region.bottom
@@ -975,10 +941,8 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         limits = {"timeout": "10m", "idle_timeout": "90", "max_turns": "7"}
         await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
         await me.sees("trust  1 more folder  only 2 tools  1 tool denied  sandbox  7 turns")
-        await me.press("ctrl+t")
-        await me.sees("# gemtui stops the run after 10m", "90s without output")
-        await me.press("end")
-        await me.sees("--sandbox")
+        await me.does("ctrl+t", "# gemtui stops the run after 10m", "90s without output")
+        await me.does("end", "--sandbox")
         await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
         await me.press("escape")
         await me.ask("go")
@@ -1010,8 +974,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
         await me.is_told("no longer remembered")
         await me.sees("mode default  timeout 10m")
     async with runner(home, project) as me:
-        await me.press("ctrl+o")
-        await me.sees("[ ] these options for this folder")
+        await me.does("ctrl+o", "[ ] these options for this folder")
         assert me.pane.options == AgentOptions(cwd=project)
 
 

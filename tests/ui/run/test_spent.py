@@ -69,8 +69,7 @@ async def test_a_continued_session_shows_its_context_and_the_cost_of_the_day(
     os.utime(path, (ago, ago))
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.sees("stored question")
-        await me.press("c")
-        await me.sees("continues session abcdef12", "context 10%  cost $0.17  today $0.17")
+        await me.does("c", "continues session abcdef12", "context 10%  cost $0.17  today $0.17")
 
 
 async def test_a_working_run_shows_the_cost_that_its_session_has_recorded(

@@ -19,7 +19,7 @@ from tests.ui.run.test_screen import runner
 
 async def opened(me: Person) -> WorktreesScreen:
     await me.command("worktrees")
-    await me.until(lambda: isinstance(me.app.screen, WorktreesScreen))
+    await me.on(WorktreesScreen)
     screen = me.app.screen
     assert isinstance(screen, WorktreesScreen)
     await me.until(lambda: screen.rows.empty != "reading")
@@ -47,17 +47,14 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         assert {run.cwd for run in list_runs(runs_dir())} == {str(worktree.folder)}
         screen = await opened(me)
         await me.sees("added  made.txt", worktree.name)
-        await me.press("a")
-        await me.sees("Apply?", "write  made.txt")
+        await me.does("a", "Apply?", "write  made.txt")
         await me.press("y")
         await me.is_told("Applied: 1 file changed")
         assert (project / "made.txt").read_text() == "made\n"
         await me.until(lambda: screen.rows.chosen and screen.rows.chosen.files == "applied")
         put(worktree.tree, b"other", b"later\n")
-        await me.press("d")
-        await me.sees("Remove this worktree?", "would be lost: other.")
-        await me.press("y")
-        await me.sees("No worktrees.")
+        await me.does("d", "Remove this worktree?", "would be lost: other.")
+        await me.does("y", "No worktrees.")
         assert not worktree.tree.exists()
         await me.press("escape", "ctrl+n")
         assert me.pane.options.cwd == project
@@ -97,8 +94,7 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         await me.ask("Make it")
         await me.ended()
         await opened(me)
-        await me.press("m")
-        await me.sees("Models, separated by commas")
+        await me.does("m", "Models, separated by commas")
         await me.type("pro, flash")
         await me.press("enter")
         await me.is_told("Started 2 runs")
@@ -111,12 +107,10 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         }
         assert len({run.cwd for run in runs}) == len(list_worktrees()) == 3
         await opened(me)
-        await me.press("p")
-        await me.sees("Policies, separated by commas", "calm, strict")
+        await me.does("p", "Policies, separated by commas", "calm, strict")
         await me.press("end")
         await me.type(", lax")
-        await me.press("enter")
-        await me.sees("there is no policy lax")
+        await me.does("enter", "there is no policy lax")
         await me.press(*["backspace"] * 5, "enter")
         await me.all_ended(5)
         chosen = {run.policies: run.prompt for run in list_runs(runs_dir())}

@@ -63,8 +63,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path) -> None:
             ("bug", "parser"),
             "look at line 3",
         )
-        await me.press("i")
-        await me.sees("The tail", "title", "first question", "#bug #parser", "look at line 3")
+        await me.does("i", "The tail", "title", "first question", "#bug #parser", "look at line 3")
         await me.press("escape", "enter")
         await me.until(lambda: me.view.has_focus)
         await me.sees("The tail")

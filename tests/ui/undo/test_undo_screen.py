@@ -178,13 +178,11 @@ async def test_the_lines_of_a_file_that_is_removed_or_created_again_are_shown(
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
         await me.does("U", "remove moon.py")
-        await me.press("down", "down", "down", "down")
-        await me.sees("full")
+        await me.does("down down down down", "full")
         await me.lacks("does not exist")
         await me.does("y", "2 removed")
         await me.does("R", "restore moon.py")
-        await me.press("down")
-        await me.sees("full")
+        await me.does("down", "full")
 
 
 async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> None:
