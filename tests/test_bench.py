@@ -47,5 +47,12 @@ def test_lines_of_smaller_stores_are_ratios_beside_the_largest(tmp_path: Path) -
     record(map(figures, [row(0.4, what="another"), *commands]), path)
     first, second = [text for text in table(path) if "50 MB" in text]
     assert first.startswith("| gemtui doctor, 10,000 sessions | 300 ms | app | 100 ms | 3.0 |")
-    assert " | 1.2 | 1.1 | " in first
+    assert first.endswith(" | 1.2 | 1.1 |")
     assert second.startswith("| another | 400 ms |")
+
+
+def test_the_table_has_what_was_measured_on_the_last_day(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    record([figures(row(0.1)), figures(row(0.2, what="old")) | {"date": "2026-01-01"}], path)
+    rows = [text for text in table(path) if "50 MB" in text]
+    assert [text.split(" | ")[0] for text in rows] == ["| start"]

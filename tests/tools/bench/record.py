@@ -82,18 +82,20 @@ def line(of: Figures) -> str:
 def table(path: Path = FILE) -> Iterator[str]:
     """The table of assets/benchmarks.md: the machine's floors, then what gemtui does.
 
-    Lines that differ only in the number of sessions are one line, which shows the largest store.
+    It has what was measured on the last day. Lines that differ only in the number of sessions are
+    one line, which shows the largest store.
     """
-    lines = sorted(recorded(path), key=_rank)
-    newest = max(lines, key=lambda each: each["date"])
+    everything = sorted(recorded(path), key=_rank)
+    newest = max(everything, key=lambda each: each["date"])
+    lines = [each for each in everything if each["date"] == newest["date"]]
     of_program = f"gemtui {newest['version']}, Python {newest['python']}"
-    yield f"Measured until {newest['date']}: {of_program}, Textual {newest['textual']}."
+    yield f"Measured on {newest['date']}: {of_program}, Textual {newest['textual']}."
     yield from ("", "| floor | time |", "| --- | ---: |")
     floors = {each["floor"]: each["floor_ms"] for each in lines if each["floor_ms"]}
     for floor in SHARED:
         if floor in floors:
             yield f"| {floor} | {milliseconds(floors[floor] / 1000)} |"
-    yield from ("", f"{HEAD} at 1,000 | at 100 | measured |", f"{_RULE} ---: | ---: | --- |")
+    yield from ("", f"{HEAD} at 1,000 | at 100 |", f"{_RULE} ---: | ---: |")
     by_task: dict[tuple[str, str], list[Figures]] = {}
     for each in lines:
         by_task.setdefault((_SIZE.sub("", each["what"]), each["floor"]), []).append(each)
@@ -101,7 +103,7 @@ def table(path: Path = FILE) -> Iterator[str]:
         ratios = {_sessions(each): f"{each['ratio']:.1f}" for each in same}
         largest = max(same, key=_sessions)
         smaller = [ratios.get(size, "") if len(same) > 1 else "" for size in (1_000, 100)]
-        yield f"{line(largest)} {' | '.join((*smaller, largest['date']))} |"
+        yield f"{line(largest)} {' | '.join(smaller)} |"
 
 
 SHARED = (

@@ -50,6 +50,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     _floor(folder)
     for count in counts:
         place = store_in(folder, count)
+        shutil.rmtree(place / "state", ignore_errors=True)  # how the list was left
         text = _first_row(place)
         for cache in ("no cache", "cache"):
             costs, floors = [], []
