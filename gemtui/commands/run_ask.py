@@ -58,7 +58,7 @@ _LETTERS = {
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 LOOK = 0.3
 """Seconds between checks for new questions, and for answers given elsewhere."""
-_LONGEST_LINE = 4096 if sys.platform == "linux" else 1024
+_LONGEST_LINE = {"linux": 4096, "darwin": 1024}.get(sys.platform, sys.maxsize)
 """Bytes of a line, with its end, after which the system's terminals drop what is typed."""
 _CUT = (
     f"Not read, because the terminal cuts lines after {_LONGEST_LINE - 1:,} bytes. "
