@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from gemtui.agents import WORDS
 from gemtui.files import files_below, size_of, stat_if_possible
 from gemtui.jsonout import fields
 from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
@@ -341,7 +342,8 @@ def deletion_reason(
     """
     rule = retention(environ, session.folder)
     if Flag.KEPT in session.flags:
-        what = "damaged" if is_damaged_in_store(session) else "deleted by Gemini CLI"
+        deleted = f"deleted by {WORDS[session.agent].program}"
+        what = "damaged" if is_damaged_in_store(session) else deleted
         return f"{what}; only the vault has it"
     same_project = [
         other for other in snapshot.sessions if other.project_key == session.project_key

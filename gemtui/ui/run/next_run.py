@@ -81,9 +81,8 @@ class NextRun(RunPart):
     """The options for the next run and for the queued prompts of the run on screen.
 
     `home`: the folder that gemtui was opened on or that the user has chosen since. A new run starts
-    there, whichever run or session is on screen. `usual`: the mode that applies if the options
-    don't set one. `taken_away`: how many of the project's settings turn off confirmations.
-    `queueing`: a lock that is held while a run's queue is being written.
+    there, whichever run or session is on screen. `queueing`: a lock that is held while a run's
+    queue is being written.
     """
 
     def __init__(self, screen: RunPane, folder: Path) -> None:
@@ -93,7 +92,7 @@ class NextRun(RunPart):
         self._left: dict[Path, AgentOptions] = {}
         """The options chosen in each project that the pane has left; its worktrees share them."""
         self._usual = ApprovalMode.DEFAULT
-        self.taken_away = 0
+        self._taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
         """Whether the options are those remembered for the folder, without changes."""
@@ -169,7 +168,7 @@ class NextRun(RunPart):
         extension = await asyncio.to_thread(extension_state, environ, folder, for_run=True)
         with suppress(OSError):
             report = await asyncio.to_thread(before_run_report, AgentOptions(cwd=self.folder))
-            self.taken_away = report.taken_away
+            self._taken_away = report.taken_away
         self._usual, self._can_ask = settings.default_run_mode, extension.state is HookState.READY
         self._lacks_extension = extension.state is HookState.MISSING
         if self._can_ask and not (self._kept or self._chosen):
@@ -272,6 +271,11 @@ class NextRun(RunPart):
     def usual(self) -> ApprovalMode:
         """The mode that applies if the options set none."""
         return self._usual if self._is_gemini else ApprovalMode.DEFAULT
+
+    @property
+    def taken_away(self) -> int:
+        """How many of the project's settings turn off confirmations."""
+        return self._taken_away if self._is_gemini else 0
 
     @property
     def program(self) -> str:
