@@ -38,8 +38,9 @@ NO_HOOKS = (
     "your answer; nor do the commands in its skills"
 )
 LEFT_OUT = (
-    "Claude Code does not trust this folder, so the project's settings, CLAUDE.md, skills, agents "
-    "and MCP servers are left out: to use them, start claude here once and trust the folder"
+    "Claude Code does not trust this folder, so the project's settings, CLAUDE.md, skills and "
+    "agents are left out, and all MCP servers: to use them, start claude here once and trust the "
+    "folder"
 )
 _SETTINGS = {"disableAllHooks": True, "disableSkillShellExecution": True}
 _STREAM = (

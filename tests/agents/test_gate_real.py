@@ -484,7 +484,7 @@ def test_a_stopped_run_gives_up_its_question(work: Work) -> None:
     ran = work.ask(says("Write.", work.write("a.txt", "x")), says("Ok."), answer=answer, seen=seen)
     ended = ran.run.exit()
     assert ended is not None
-    assert (ran.done.status, ended.killed, ended.problem) == (DoneStatus.INTERRUPTED, False, None)
+    assert (ran.done.status, ended.aborted, ended.problem) == (DoneStatus.INTERRUPTED, True, None)
     assert not (work.project / "a.txt").exists()
 
 

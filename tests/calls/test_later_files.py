@@ -27,6 +27,7 @@ LATER = """
 .gitattributes sub/.gitattributes .gitmodules .github/workflows/ci.yml .github/actions/a/action.yml
 .gitlab-ci.yml Jenkinsfile .circleci/config.yml .vscode/tasks.json .idea/workspace.xml .git/config
 .git/hooks/pre-commit .pre-commit-config.yaml .mcp.json .claude/settings.json justfile Taskfile.yml
+CLAUDE.md docs/CLAUDE.md CLAUDE.local.md .qwen/settings.json
 .bashrc dotfiles/.profile gemini-extension.json .gem\u200dini/settings.json
 .gemini/worktrees/one/.gemini/settings.json sitecustomize.py lib/a.pth .venv/bin/pytest .Rprofile
 .helix/languages.toml .kiro/settings/mcp.json lefthook-local.toml .simple-git-hooks.json shell.nix
