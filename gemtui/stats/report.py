@@ -106,10 +106,10 @@ class Sums(Struct):
     def dollars(self) -> str:
         """The cost for display: `$0.12`, `$0.12+` if partly unknown, `?` if unknown.
 
-        "" if there is nothing to pay for.
+        "" if there is nothing to pay for. Without an estimate, it is the agents' own count.
         """
         if not self.priced:
-            return "?" if self.unpriced or self.unknown else ""
+            return self.own_dollars or ("?" if self.unpriced or self.unknown else "")
         return f"${self.cost:,.2f}{'+' if self.unpriced or self.unknown else ''}"
 
     @property

@@ -365,7 +365,7 @@ def test_the_cost_is_what_claude_code_has_counted_until_an_answer_follows(home: 
 
     def counted() -> tuple[float | None, float | None, str]:
         session = by_agent(home)[Agent.CLAUDE]
-        tally = Tally(load_prices(), since=None, zone=None)
+        tally = Tally(None, since=None, zone=None)
         for each, activity in activities(
             counted_sessions([session], None), home=home / ".gemini", cache=None
         ):
@@ -374,6 +374,7 @@ def test_the_cost_is_what_claude_code_has_counted_until_an_answer_follows(home: 
         total = tally.stats().total
         table = compared([session] * 2, None, home=home / ".gemini", cache=None)
         shown = next(line.split()[1] for line in table if line.startswith("cost "))
+        assert total.dollars == shown
         return session.cost, total.to_dict()["own_cost"], shown
 
     assert counted() == (None, None, "?")
