@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from gemtui.errors import OptionError
+from gemtui.policy.edit.store import open_policy
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.model.rules import Call, Decision, Tier
 from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
+from gemtui.ui.policy.files import policy_context
 from tests.model_server import ModelServer
 from tests.real_cli import GeminiCli
 
@@ -183,3 +185,16 @@ def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
 def test_allowed_tools_take_part(gemini: Path) -> None:
     assert fetches(effective_policy()) is Decision.DENY
     assert fetches(effective_policy(allowed_tools=["web_fetch"])) is Decision.ALLOW
+
+
+def test_files_that_gemini_cli_loads_itself_hold_for_it_alone(home: Path, tmp_path: Path) -> None:
+    own = rule(home / ".gemini/policies/own.toml")
+    chosen = rule(tmp_path / "chosen.toml")
+
+    def only(*policies: Path) -> frozenset[str]:
+        return effective_policy(policies, workspace=tmp_path).setup.gemini_only
+
+    assert only(chosen) == {str(own)}
+    assert only(chosen, own) == frozenset()
+    assert policy_context(None, tmp_path).setup.gemini_only == {str(own)}
+    assert policy_context(open_policy(own), tmp_path).setup.gemini_only == frozenset()
