@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -45,6 +46,7 @@ def _after_a_change(home: Path) -> Cost:
     changed = path.with_suffix(".new")
     lines = path.read_bytes().splitlines(keepends=True)
     changed.write_bytes(b"".join([*lines, lines[-1]]))
+    shutil.copystat(path, changed)  # so that the order of the sessions stays the same
     changed.replace(path)
     return cpu(("-m", "gemtui", "stats", "--everywhere", "--json"), home)
 

@@ -19,7 +19,7 @@ from tests.tools.bench.starting import environ, fill_cache
 
 RULES, RECORDS, SECONDS, MANY = 300, 1_000, 4, 100_000
 FRAME = 1 / 60
-SILENCE, LONGEST = 1.5, 8.0
+SILENCE, LONGEST = 4.0, 20.0
 ENTER, DOWN, END, ESCAPE, QUIT = "\r", "j", "\x1b[F", "\x1b", "\x11"
 
 
