@@ -75,3 +75,11 @@ def test_every_option_is_declared_and_may_be_given_to_a_checked_program() -> Non
     for each in run_options():
         if each.kind is OptionKind.CHOICE and each.label:
             assert set(each.choices) - {""} == set(each.values)
+
+
+def test_an_option_that_the_agent_lacks_is_refused_by_its_name() -> None:
+    with pytest.raises(OptionError, match="agent must be one of gemini, claude, not 'other'"):
+        AgentOptions(agent="other")
+    with pytest.raises(OptionError, match="Claude Code has no such option") as caught:
+        AgentOptions(agent="claude", trust=True).check()
+    assert caught.value.option == "trust"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.options import AgentOptions
+from gemtui.agents import Agent
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call
@@ -130,3 +131,24 @@ def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_pa
     (told,), why = told_and_asked({})
     assert told == f"agent in {remote}: This subagent may start programs, such as MCP servers."
     assert why == f"{remote} may start programs."
+
+
+def test_what_a_trusted_project_starts_in_claude_code_is_said_apart_from_gemini_cli(
+    home: Path, tmp_path: Path
+) -> None:
+    environ = {"HOME": str(home), "GEMINI_CLI_HOME": str(home)}
+    options = AgentOptions(cwd=tmp_path, agent=Agent.CLAUDE)
+    servers = tmp_path / ".mcp.json"
+    servers.write_text("{}")
+    assert not list(before_run_report(options, environ).lines())
+    trusted = {"projects": {str(tmp_path): {"hasTrustDialogAccepted": True}}}
+    (home / ".claude.json").write_text(json.dumps(trusted))
+    report = before_run_report(options, environ)
+    assert report.is_news
+    (line,) = report.lines()
+    assert f"mcpServers in {servers}" in line
+    report.remember()
+    assert not before_run_report(options, environ).is_news
+    assert not before_run_report(AgentOptions(cwd=tmp_path), environ).changed
+    servers.write_text('{"mcpServers": {"a": {"command": "b"}}}')
+    assert before_run_report(options, environ).is_news
