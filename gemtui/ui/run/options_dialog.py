@@ -143,7 +143,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     def _say_needs(self) -> None:
         agent = self._agent()
         for field in self.query(Input):
-            field.placeholder = self._named(_OPTIONS[field.id or ""].empty, agent)
+            field.show_placeholder(self._named(_OPTIONS[field.id or ""].empty, agent))
         for option in self._offered.values():
             lacks = bool(option.needs) and not self._ticked(option.needs)
             self.query_one(f"#{option.name}").disabled = lacks or agent not in option.agents
