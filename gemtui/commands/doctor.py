@@ -658,8 +658,7 @@ def _vault(vault: VaultUsage, doomed: int) -> Section:
         section.lines += [
             f"{vault.folder}: {'on' if vault.on else 'off'}, {counted(vault.files, 'file')}, "
             f"{size(vault.own_bytes)}",
-            f"including {vault.kept} that Gemini CLI has deleted; to delete those, too: "
-            f"{PRUNE_VAULT}",
+            f"including {vault.kept} that agents have deleted; to delete those, too: {PRUNE_VAULT}",
         ]
     if doomed:
         section.lines.append(

@@ -135,8 +135,7 @@ def off(as_json: bool) -> None:
         json_to_stdout({"on": False})
         return
     note(
-        f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be "
-        "read"
+        f"the vault is off; {counted(held.kept, 'file')} that agents have deleted can still be read"
     )
     if held.files:
         note(
@@ -172,7 +171,7 @@ def restore(id: str, as_json: bool) -> int:
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Permanently delete sessions from the vault, after asking for confirmation.
 
-    By default, everything that only the vault has is deleted: sessions that Gemini CLI has deleted,
+    By default, everything that only the vault has is deleted: sessions that agents have deleted,
     states of its sessions that their files no longer contain, and the damaged files that a restore
     replaced. Exit code 1 if there is nothing to delete.
     """
@@ -190,7 +189,7 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
     elif removed.names:
         note(f"deleted {removed}")
     else:
-        note("the vault has no matching sessions that Gemini CLI has deleted")
+        note("the vault has no matching deleted sessions")
     return 0 if removed.names else 1
 
 
@@ -235,7 +234,7 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "", f"to prevent that, set {SETTING} = false in {settings}"
 
 
-_NOTHING = "no sessions that Gemini CLI has deleted"
+_NOTHING = "no deleted sessions"
 
 
 def _headed(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:

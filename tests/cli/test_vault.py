@@ -76,7 +76,7 @@ def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
     chat.unlink()
     told = gemtui("doctor").out
     assert f"{vault_dir()}: on, 1 file" in told
-    assert "1 that Gemini CLI has deleted; to delete those, too: gemtui vault prune" in told
+    assert "1 that agents have deleted; to delete those, too: gemtui vault prune" in told
     fits(gemtui.json("doctor")["files"]["vault"], "VaultFacts")
 
 

@@ -61,7 +61,7 @@ FORMS = {
     Format.MARKDOWN: (".md", "Markdown, to read or share"),
     Format.HTML: (".html", "HTML, one self-contained page"),
     Format.TEXT: (".txt", "Plain text"),
-    Format.JSON: (".json", "JSONL, the records as stored by Gemini CLI"),
+    Format.JSON: (".json", "JSONL, the records as the agent stored them"),
     Format.UNIFIED: (".unified.json", "Claude-compatible messages"),
     Format.REPLAY: (".replay.html", "Replay, a page that plays the session"),
 }
