@@ -78,6 +78,14 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain
 
 
+def as_returned(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call's arguments as they are once a token was put in and taken out again.
+
+    This may change how a command's folder is written, but never which folder it is.
+    """
+    return unsealed(sealed(tool, arguments, new_seal()))
+
+
 def carries(arguments: Mapping[str, Any], seal: str) -> bool:
     """Return whether a call's arguments contain this very token where policies look for it."""
     folder = arguments.get(_FOLDER)

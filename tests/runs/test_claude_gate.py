@@ -12,7 +12,7 @@ import pytest
 
 from gemtui.agent.approval import ALTERED, DIFFERS, PASSED, Approval
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.run_folder import Abort, Request, RunFolder
 from gemtui.agents import Agent
 from gemtui.runs.gate.claude_gate import FORGED, LONGEST_WAIT, OTHER_MODE, SILENT, ClaudeGate
 from gemtui.runs.gate.gate import TROUBLE
@@ -240,6 +240,24 @@ def test_an_answer_that_gemtui_has_not_given_ends_the_run(program: Program) -> N
     program.is_told(FORGED)
 
 
+def test_a_second_request_of_one_id_ends_the_run(program: Program) -> None:
+    program.begin()
+    id = program.hook("before", "Write", write(program))
+    until(lambda: program.gate.waiting)
+    called = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "other"}
+    request = {"subtype": "hook_callback", "callback_id": "before", "input": called}
+    program.says(type="control_request", request_id=id, request=request)
+    program.is_told(FORGED)
+    program.answer(1, Approval.allow())
+    assert program.answered()["permissionDecision"] == "deny"
+
+
+def test_a_run_that_is_ended_makes_no_more_calls(program: Program) -> None:
+    program.begin()
+    program.gate.gate.end_with(ALTERED)
+    assert program.before("Bash", {"command": "ls"})["permissionDecision"] == "deny"
+
+
 def test_an_unknown_request_gets_an_error(program: Program) -> None:
     program.begin()
     program.asks(subtype="mcp_message")
@@ -334,6 +352,21 @@ def test_the_next_prompt_follows_an_answer_and_then_the_input_ends(program: Prog
     assert program.reads()["message"]["content"] == "Next"
     program.says(type="result", subtype="success")
     assert program.reads() is None
+
+
+@pytest.mark.parametrize("by", ["an answer", "a file"])
+def test_a_run_that_is_stopped_gets_no_prompt(by: str, program: Program) -> None:
+    program.begin()
+    PromptQueue.of(program.folder).add_prompt("Next")
+    if by == "an answer":
+        program.hook("before", "Write", write(program))
+        program.answer(1, Approval.stop())
+        program.answered()
+    elif by == "a file":
+        program.folder.abort(Abort.TERM)
+    program.says(type="result", subtype="success")
+    assert program.reads() is None
+    assert [prompt.text for prompt in PromptQueue.of(program.folder).prompts()] == ["Next"]
 
 
 def test_a_kept_program_takes_a_prompt_until_its_time_is_over(tmp_path: Path) -> None:

@@ -938,6 +938,14 @@ def test_what_ran_is_what_was_allowed_or_the_run_ends(
     assert asker.gate.problem() == ALTERED
 
 
+def test_a_command_s_folder_may_begin_with_two_slashes(asker: Asker) -> None:
+    given = {"command": "make", "dir_path": f"/{asker.project}"}
+    told = asker.answered(1, Approval.allow(), "run_shell_command", **given)
+    made = told["hookSpecificOutput"]["tool_input"]
+    asker.hook("AfterTool", tool_name="run_shell_command", tool_input=made)
+    assert asker.gate.problem() is None
+
+
 def test_a_result_of_a_server_that_was_never_asked_about_ends_the_run(asker: Asker) -> None:
     asker.hook("SessionStart")
     asker.hook("AfterTool", tool_name="read_file", tool_input={"file_path": "a"})

@@ -107,6 +107,8 @@ class ClaudeGate:
         """The subagents that made calls, by the ids of the calls."""
         self._allowed: dict[str, Mapping[str, Any]] = {}
         """The arguments of the calls that may be made, by their ids."""
+        self._requests: set[str] = set()
+        """The requests that Claude Code has sent."""
         self._answered: set[str] = set()
         """The requests that gemtui has answered."""
         self._off: set[str] = set()
@@ -167,6 +169,7 @@ class ClaudeGate:
         """Tell Claude Code to give up and end; return whether it could be told."""
         if self._stdin is None or not self._began:
             return False
+        self._is_over = True
         threading.Thread(target=self._give_up, daemon=True).start()  # it may not read
         return True
 
@@ -202,6 +205,11 @@ class ClaudeGate:
     def _take(self, event: Mapping[str, Any]) -> None:
         kind = event["type"]
         if kind == "control_request":
+            id = string(event.get("request_id"))
+            if id in self._requests:  # its answer could be taken for that to the first one
+                self.gate.end_with(FORGED)
+                return
+            self._requests.add(id)
             if mapping(event.get("request")).get("callback_id") in (_AFTER, _FAILED):
                 self._reply(event)
             else:

@@ -56,6 +56,7 @@ from gemtui.runs.gate.similar_calls import Granted
 from gemtui.runs.gate.user_commands import ON_ASK, UserCommands, start_command
 from gemtui.runs.gate.verification import ApprovedWrites, CallKey, MadeCall
 from gemtui.transcript.model import Consent
+from gemtui.transcript.seal import as_returned
 from gemtui.transcript.tools import ToolKind, kind_of
 
 FRESH = 10.0
@@ -190,6 +191,8 @@ class Gate:
         """
         if self.stopped:
             return Stop(_STOPPED)
+        if self.wrong is not None:
+            return Deny(self.wrong)
         before = call.because
         call = self._as_of_now(call, call.requested)
         judgement = self._judge(call)
@@ -271,12 +274,14 @@ class Gate:
         )
         self._files.record_passed(number, passed)
 
-    def _through(self, call: ApprovalRequest) -> Allow:
-        """Let a call through with exactly its arguments."""
+    def _through(self, call: ApprovalRequest) -> Allow | Deny:
+        """Let a call through with exactly its arguments, unless the run is being killed."""
+        if self.wrong is not None:
+            return Deny(self.wrong)
         self._lets(call.tool_name, call.arguments)
         return Allow(call.arguments)
 
-    def _through_by(self, rule: Rule, call: ApprovalRequest) -> Allow:
+    def _through_by(self, rule: Rule, call: ApprovalRequest) -> Allow | Deny:
         """Let a call through by an “allow similar” rule."""
         self._note(call, rule_place(rule), self._granted.answer_of(rule))
         return self._through(call)
@@ -332,7 +337,12 @@ class Gate:
         return Say(f"{SAYS}\n{context}") if texts else Pass()
 
     def next_prompt(self) -> Prompt | Pass:
-        """Return the next prompt of the queue, which then counts as sent, if there is one."""
+        """Return the next prompt of the queue, which then counts as sent, if there is one.
+
+        A run that is being ended gets none.
+        """
+        if self.stopped or self.wrong is not None or self._folder.abort_request() is not None:
+            return Pass()
         if self._queue.undelivered() and self._may_prompt():
             prompt = self._queue.send()
             if prompt is not None:
@@ -583,12 +593,9 @@ def call_key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
     """Return a key that identifies a call by its tool and arguments.
 
     Numbers are converted to floating point, because the agents' JavaScript has no other numbers. A
-    folder that is the default is left out, because the seal's folder replaces it
-    (`gemtui/transcript/seal.py`).
+    command's folder is written as after the seal (`gemtui/transcript/seal.py`).
     """
-    numbers = json.loads(json.dumps(arguments), parse_int=float)
-    if numbers.get("dir_path") in ("", "."):
-        del numbers["dir_path"]
+    numbers = json.loads(json.dumps(as_returned(tool, arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)
 
 
