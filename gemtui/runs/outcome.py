@@ -400,16 +400,23 @@ _NOT_PERMITTED = "not permitted in this mode"
 _NEEDS_APPROVAL = "needed approval, which headless runs can't ask for"
 _HELD_BACK = "needs approval"
 _NOT_FOUND = re.compile(r'Tool "[^"]*" not found')
-_BY_PERSON = re.compile(rf"Tool execution blocked: {SAID_NO}(?:: |\.)(.*)", re.DOTALL)
-_BY_HOOK = re.compile(r"Tool execution blocked: (.*)", re.DOTALL)
+_CUT_OFF = "not made, because the run ended first"
+_BY_SETTINGS = "denied by Claude Code's own settings"
+_BLOCKED = r"(?:Tool execution blocked|PreToolUse:\S+ hook error): "
+_BY_PERSON = re.compile(rf"{_BLOCKED}{SAID_NO}(?:: |\.)(.*)", re.DOTALL)
+_BY_HOOK = re.compile(rf"{_BLOCKED}(.*)", re.DOTALL)
+_BY_CLAUDE = (
+    (re.compile(r"The user doesn't want to "), _CUT_OFF),
+    (re.compile(r"Permission to use .{1,200} has been denied"), _BY_SETTINGS),
+)
 _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
     """Return why a tool call was denied, in words for the user.
 
-    The reason is derived from the CLI's message. If the CLI says that it did not find the tool, the
-    tool is hidden in this mode (assets/gemini-cli.md#refusals).
+    The reason is derived from the agent's message. If Gemini CLI says that it did not find the
+    tool, the tool is hidden in this mode (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -420,6 +427,9 @@ def refusal_words(output: str) -> str:
         if match is not None:
             why = " ".join(match[1].split())
             return ": ".join(filter(None, (words, why)))
+    for pattern, words in _BY_CLAUDE:
+        if pattern.match(output):
+            return words
     return _NOT_PERMITTED
 
 

@@ -163,7 +163,27 @@ def test_refused_tools_say_why() -> None:
         "run_shell_command: denied by a policy: Pushing is for people.",
         "write_file: needed approval, which headless runs can't ask for",
     ]
-    assert refusal_words("Tool execution denied by policy.") == "denied by a policy"
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("Tool execution denied by policy.", "denied by a policy"),
+        ("PreToolUse:Bash hook error: The user said no.", "you said no"),
+        ("PreToolUse:Bash hook error: The user said no: use tabs", "you said no: use tabs"),
+        ("PreToolUse:Write hook error: Too large.", "Too large."),
+        (
+            "The user doesn't want to take this action right now. STOP what you are doing",
+            "not made, because the run ended first",
+        ),
+        (
+            "Permission to use Bash with command ls has been denied.",
+            "denied by Claude Code's own settings",
+        ),
+    ],
+)
+def test_a_refusal_is_told_in_words_for_the_user(output: str, words: str) -> None:
+    assert refusal_words(output) == words
 
 
 ERRORS = {
