@@ -57,7 +57,7 @@ class Can(Flag):
 CAN: Mapping[Agent, Can] = {
     Agent.GEMINI: ~Can(0),
     Agent.QWEN: Can(0),
-    Agent.CLAUDE: Can.RESUME | Can.RESTORE | Can.RUN,
+    Agent.CLAUDE: Can.RESUME | Can.FORK | Can.RESTORE | Can.RUN,
 }
 RUNNABLE = tuple(agent for agent in Agent if Can.RUN in CAN[agent])
 """The agents that gemtui runs."""

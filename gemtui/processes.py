@@ -76,16 +76,16 @@ def at_terminal(
 
 
 def finished(
-    words: Sequence[str], limit: float, *, stdin: bytes = b""
+    words: Sequence[str], limit: float, *, stdin: bytes = b"", folder: Path | None = None
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a program in `FOLDER`, and return its result and output.
+    """Run a program in `folder` or `FOLDER`, and return its result and output.
 
     Returns None if it can't be started, or takes longer than `limit` seconds. `stdin`: its input.
     """
     try:
         return subprocess.run(
             words,
-            cwd=FOLDER,
+            cwd=folder or FOLDER,
             input=stdin,
             capture_output=True,
             timeout=limit,

@@ -43,7 +43,7 @@ LEFT_OUT = (
     "folder"
 )
 _SETTINGS = {"disableAllHooks": True, "disableSkillShellExecution": True}
-_STREAM = (
+STREAM = (
     "--print",
     "--verbose",
     "--input-format=stream-json",
@@ -58,6 +58,8 @@ _GATE = (
     "--disallowedTools=AskUserQuestion",
 )
 _UNTRUSTED = ("--setting-sources=user", "--strict-mcp-config")
+STARTS_NOTHING = (*_GATE, *_UNTRUSTED)
+"""Options with which no program starts besides Claude Code, and no call is made."""
 _ADDED = "--add-dir="
 _VERSION_FILE = "claude-version.json"
 _ALL = Capabilities(flags=frozenset(("resume", "session-id", "model", "add-dir")))
@@ -129,7 +131,7 @@ class ClaudeDriver:
             raise OptionError(PROMPT_TOO_LARGE)
         cwd = (options.cwd or current_folder()).absolute()
         trusted = trusts(cwd, {**machine.environ, **options.environment})
-        argv = [str(machine.cli), *_STREAM, *_GATE]
+        argv = [str(machine.cli), *STREAM, *_GATE]
         argv += [] if trusted else _UNTRUSTED
         argv += [f"--model={options.model}"] if options.model else []
         if options.max_turns is not None:

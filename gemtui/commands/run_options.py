@@ -293,12 +293,16 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     """Fork a session, and return the options for a run that continues the fork.
 
     `wanted`: a session, optionally followed by `:N`, where N is the number of the prompt before
-    which to fork. Raises click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
+    which to fork. Raises click.UsageError, OptionError, ForkFailed, SessionNotFound,
+    SessionAmbiguous, OSError.
     """
     folder = options.cwd or Path()
     cut = _BEFORE.fullmatch(wanted.strip())
     session = _found(wanted if cut is None else cut[1], folder)
     _require_here(session, folder)
+    is_gemini = session.agent is Agent.GEMINI
+    options = replace(options, agent=session.agent, trust=options.trust and is_gemini)
+    options.check()
     fork = fork_session(session, gemini_home(), before=None if cut is None else int(cut[2]))
     if fork.session_id is not None:
         note(f"copied everything before prompt {fork.before} of {session.id} to {fork.session_id}")

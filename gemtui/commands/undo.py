@@ -482,8 +482,9 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
 
     ID accepts the same values as `gemtui show`; the default, `latest`, is the newest session of
     this folder. Sessions that only the vault has can be copied, too. The original session and the
-    project's files don't change. Gemini CLI lists and resumes the new session like its own. With
-    --before 1, there is nothing to copy, so no session is created.
+    project's files don't change. Its agent lists and resumes the new session like its own. With
+    --before 1, there is nothing to copy, so no session is created. Claude Code makes the copy
+    itself, and only after its last compaction.
     """
     session = session_to_change(id, project=project)
     made = fork_session(session, gemini_home(), before=before)

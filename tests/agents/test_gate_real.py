@@ -30,6 +30,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agents import Agent
 from gemtui.checkpoints.undo import open_project
+from gemtui.errors import ForkFailed
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
@@ -38,12 +39,14 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.foreign import spelled
 from gemtui.policy.model.rules import Decision
 from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.fork import fork_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
+from tests.agents.recordings import Recording
 from tests.model_server import Gate
 from tests.patience import PATIENCE
 
@@ -452,6 +455,56 @@ def test_a_session_that_claude_code_deleted_is_restored_and_continued(
     work.ask(says("C."), answer=allow, prompt="Three", resume=first.done.resume_token)
     texts = json.dumps(work.model.requests[0]["messages"])
     assert all(text in texts for text in ("One", "A.", "Three"))
+
+
+def _at(agent: Claude, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in the home of an agent, with its program on PATH; return Gemini CLI's folder there."""
+    for name in ("HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, str(agent.home))
+    monkeypatch.setenv("PATH", str(agent.program.parent), prepend=os.pathsep)
+    return agent.home / ".gemini"
+
+
+def test_claude_code_forks_a_session_before_a_prompt_and_leaves_the_original(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = _at(work.claude, monkeypatch)
+    first = work.ask(says("First answer."), answer=allow, prompt="One thing")
+    session = first.done.resume_token
+    assert session is not None
+    work.model = MessagesServer()
+    work.ask(says("Second answer."), answer=allow, prompt="Two things", resume=session)
+    original = work.claude.session_file(session)
+    before = original.read_bytes()
+
+    fork = fork_session(Index(store, cache=None).find(session), store, before=2)
+
+    assert (fork.agent, fork.prompt) == (Agent.CLAUDE, "Two things")
+    assert fork.session_id is not None
+    assert Index(store, cache=None).find(fork.session_id).prompts == 1
+    work.model = MessagesServer()
+    work.ask(says("Other answer."), answer=allow, prompt="Another", resume=fork.session_id)
+    sent = json.dumps(work.model.requests[0]["messages"])
+    assert all(text in sent for text in ("One thing", "First answer.", "Another"))
+    assert "Two things" not in sent
+    assert "Second answer." not in sent
+    assert original.read_bytes() == before
+
+
+def test_claude_code_forks_no_session_before_a_compaction(
+    claude_program: Path,
+    claude_recordings: Mapping[str, Recording],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recording = claude_recordings["compacted"]
+    store = _at(Claude(claude_program, recording.project.parent), monkeypatch)
+    session = Index(store, cache=None).find(recording.path.stem)
+    files = sorted(recording.path.parent.iterdir())
+
+    with pytest.raises(ForkFailed, match=r"No message found .* not before it"):
+        fork_session(session, store, before=2)
+
+    assert sorted(recording.path.parent.iterdir()) == files
 
 
 def test_checkpoints_know_which_files_were_written(work: Work) -> None:

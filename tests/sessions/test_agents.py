@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.claude import ClaudeDriver
 from gemtui.agents import CAN, WORDS, Agent, Can, other_roots, why_not
 from gemtui.errors import DeletionFailed, ForkFailed, RestoreFailed
 from gemtui.kept.cleanup import Retention
@@ -313,22 +315,26 @@ def test_what_gemtui_cannot_do_with_an_agent_s_session_is_said(
     assert WORDS[agent].program in str(raised.value)
 
 
-def test_an_undo_restores_the_files_of_a_session_and_leaves_its_chat(
-    home: Path, tmp_path: Path
+def test_an_undo_restores_the_files_of_a_session_even_if_its_chat_cannot_be_forked(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     project = tmp_path / "project"
     project.mkdir()
     (project / "a.txt").write_text("new\n")
-    claude_write(home, uuid(7), project / "a.txt", "new\n")
+    path = claude_write(home, uuid(7), project / "a.txt", "new\n")
+    prompt = claude_lines(uuid(7), "Again")[1] | {"uuid": "u9"}
+    with path.open("a") as file:
+        file.write(json.dumps(prompt) + "\n")
     written = Index(home / ".gemini", cache=None).find(uuid(7))
 
-    undone = undo_session(written, home=home / ".gemini")
+    undone = undo_session(written, 2, home=home / ".gemini")
 
+    assert ClaudeDriver.not_found in undone.notes[-1]
+    with pytest.raises(ForkFailed, match="not on PATH"):
+        undo_session(written, 2, files=False, home=home / ".gemini")
+    undo_session(written, 1, home=home / ".gemini")
     assert not (project / "a.txt").exists()
-    assert undone.fork is None
-    assert why_not(Agent.CLAUDE, Can.FORK) in undone.notes[-1]
-    with pytest.raises(ForkFailed):
-        undo_session(written, files=False, home=home / ".gemini")
 
 
 def test_policies_see_the_calls_of_other_agents_translated(home: Path, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Fork a chat: create a new session with another one's history, up to a prompt.
 
-The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it. When
-a fork is resumed, it is protected like every session (`gemtui/kept/resume_guard.py`). The original
-session is only read.
+The fork is a file in the agent's store like any other session, so the agent lists and resumes it.
+Claude Code writes its forks itself. When a fork of Gemini CLI is resumed, it is protected like
+every session (`gemtui/kept/resume_guard.py`). The original session is only read.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from gemtui.agents import Can, why_not
+from gemtui.agents import Agent, Can, why_not
 from gemtui.checkpoints.store import open_store
 from gemtui.errors import CheckpointsUnreadable, ForkFailed
 from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array, iso
 from gemtui.kept.vault import is_on, keep
 from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.claude_fork import fork_by_claude
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records
+from gemtui.sessions.read.dialect import stored_lines
 from gemtui.sessions.read.replay import RecordKind, ReplayedMessage
 from gemtui.sessions.read.session_log import FORKED_FROM, Record, SessionLog
 from gemtui.sessions.store.projects import path_hash, registered
@@ -43,6 +45,7 @@ class Fork:
     * `before`: the number, counted from 1, of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
     * `project`: the folder where the session can be resumed; None if unknown.
+    * `agent`: the agent that can resume it.
     """
 
     session_id: str | None
@@ -50,6 +53,7 @@ class Fork:
     before: int
     prompt: str | None
     project: Path | None
+    agent: Agent = Agent.GEMINI
 
 
 def fork_session(
@@ -63,11 +67,12 @@ def fork_session(
     undo that restored the files to this point, if any. If the CLI could not resume the remaining
     history, no session is created and `session_id` is None.
 
-    The new session has no token counts, and statistics exclude its older part, because the original
-    session contains both. The original session's checkpoints also count as the new session's.
+    A new session of Gemini CLI has no token counts, and statistics exclude its older part, because
+    the original session contains both. The original session's checkpoints also count as the new
+    session's.
 
-    Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
-    new session; NotASession, SessionTooLarge, OSError.
+    Raises ForkFailed if there is no such prompt, no project in which the CLI would look for the new
+    session, or if Claude Code refuses; NotASession, SessionTooLarge, OSError.
     """
     reason = why_not(session.agent, Can.FORK)
     if reason:
@@ -84,17 +89,32 @@ def fork_session(
             existing = counted(len(prompts), "prompt")
             raise ForkFailed(f"{session.id} has {existing}, so there is no prompt {before}")
         cut = [*prompts, len(entries)][before - 1]
-        past, text, until = entries[:cut], None, None
+        past, text, until, last = entries[:cut], None, None, None
         if cut < len(entries):
             (_, record) = next(whole_records(log, [entries[cut]]))
-            text = "" if record is None else typed(record).text
+            if record is None:
+                raise ForkFailed(f"{log.path} changed while gemtui was reading it: try again")
+            text = typed(record).text
+            last = string(stored_lines(record)[0].get("parentUuid"))
             times = [entry.facts.outline.time for entry in entries[: cut + 1]]
             until = max(filter(None, times), default=None)
-        fork = Fork(session_id=None, path=None, before=before, prompt=text, project=session.folder)
+        fork = Fork(
+            session_id=None,
+            path=None,
+            before=before,
+            prompt=text,
+            project=session.folder,
+            agent=session.agent,
+        )
         messages = [entry.facts for entry in past if entry.facts.kind is RecordKind.MESSAGE]
         if not any(message.resumable for message in messages):
             return fork
-        id, path = _write(log, past, session, home, until=until)
+        if session.agent is Agent.GEMINI:
+            id, path = _write(log, past, session, home, until=until)
+        else:
+            id, path = fork_by_claude(session, last)
+    if is_on():
+        keep(path)
     if session.folder is not None:
         place, _, _ = project_of(session.folder)
         if place.is_dir():  # every undo reports checkpoints that are unreadable
@@ -132,8 +152,6 @@ def _write(
         header["directories"] = directories
     records = _records(log, past, until)
     write_whole(path, _pieces(header, records, log.format), durable=True)
-    if is_on():
-        keep(path)
     return id, path
 
 

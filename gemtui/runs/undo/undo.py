@@ -209,9 +209,15 @@ def undo_session(
     fork = None
     if chat and not dry_run:
         undo = None if undone is None else undone.undo
-        fork = fork_session(session, home or gemini_home(), before=number, undo=undo)
-        if fork.session_id is None:
-            notes.append(NOTHING_LEFT)
+        try:
+            fork = fork_session(session, home or gemini_home(), before=number, undo=undo)
+        except ForkFailed as error:
+            if undone is None:
+                raise
+            notes.append(f"The chat does not change. {error}")
+        else:
+            if fork.session_id is None:
+                notes.append(NOTHING_LEFT)
     return Undone(
         to=number,
         session=session.id,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from gemtui.agents import Agent
 from gemtui.sessions.catalog.summary import Summary
 
 if TYPE_CHECKING:
@@ -101,12 +102,14 @@ class ChatRequested(Message):
 
     The session list may not contain the chat yet. `session`: the chat's id, or None for a new chat.
     `path`: the chat's file, or None if unknown. `prompt`: the text to put into the prompt field.
+    `agent`: the one that runs; None keeps the chosen one.
     """
 
     folder: Path
     session: str | None
     path: Path | None
     prompt: str
+    agent: Agent | None = None
 
 
 @dataclass

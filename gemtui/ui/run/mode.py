@@ -211,7 +211,9 @@ class RunMode:
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()
-        screen.prepare(chat.folder, resume=chat.session, before=before, prompt=chat.prompt)
+        screen.prepare(
+            chat.folder, resume=chat.session, agent=chat.agent, before=before, prompt=chat.prompt
+        )
 
     async def show_worktrees(self) -> None:
         """Show the worktrees screen, then the run pane if the user has chosen a worktree."""

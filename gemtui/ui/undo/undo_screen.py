@@ -540,7 +540,9 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             self.app.post_message(ChatRequested(folder, plan.undone.fork, None, ""))
         else:
             prompt = chat.prompt or ""
-            self.app.post_message(ChatRequested(folder, chat.session_id, chat.path, prompt))
+            self.app.post_message(
+                ChatRequested(folder, chat.session_id, chat.path, prompt, chat.agent)
+            )
 
     def action_close(self) -> None:
         """Close the screen, but not while files are being written."""
@@ -667,4 +669,6 @@ async def _make_fork(app: AppBase, session: Summary, home: Path, before: int | N
     if fork.project is None:
         app.show_message("The new chat is in the list of sessions. Its folder is unknown.")
         return
-    app.post_message(ChatRequested(fork.project, fork.session_id, fork.path, fork.prompt or ""))
+    prompt = fork.prompt or ""
+    chat = ChatRequested(fork.project, fork.session_id, fork.path, prompt, fork.agent)
+    app.post_message(chat)
