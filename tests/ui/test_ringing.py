@@ -62,11 +62,14 @@ def running(project: Path, fake_cli: FakeCli, gate: Path) -> Callable[..., Termi
     return start
 
 
-def after(terminal: Terminal, what: bytes) -> bytes:
-    """What is written from now on, until `what` comes."""
+TITLE = re.compile(rb"\x1b\]2;([^\x07]*)\x07")
+
+
+def after(terminal: Terminal, act: Callable[[], object], what: bytes) -> None:
+    """Do something, and wait for what is then written."""
     start = len(terminal.raw)
+    act()
     terminal.until(lambda: what in terminal.raw[start:], repr(what))
-    return bytes(terminal.raw[start:])
 
 
 @pytest.mark.deep
@@ -75,14 +78,13 @@ def test_a_run_that_ends_while_nobody_looks_rings_once(
 ) -> None:
     with running(**WEZTERM) as me:
         me.press(AWAY)
-        gate.touch()
-        said = after(me, b"\x1b\\")
         name = clean_line(project.name)
         told = f"\x1b]777;notify;gemtui: {name.replace(';', ',')};run ended: done: test it\x1b\\"
-        assert said.endswith(b"\a" + told.encode())
-        assert f"\x1b]2;gemtui: {name}: run ended".encode() in said
+        after(me, gate.touch, b"\a" + told.encode())
+        ended = f"gemtui: {name}: run ended".encode()
+        me.until(lambda: TITLE.findall(me.raw)[-1].startswith(ended), "the title")
         me.press(BACK)
-        assert b"run ended" not in after(me, b"\x1b]2;").split(b"\x1b]2;")[-1]
+        me.until(lambda: b"run ended" not in TITLE.findall(me.raw)[-1], "the title of before")
         me.press(LEAVE)
         me.wait()
         assert me.raw.count(b"\x1b]777;") == 1
@@ -162,10 +164,9 @@ def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
     watching.press(away)
     if away != AWAY:
         watching.shows("[3 Policy]")
-    begins_to_wait()
-    said = after(watching, b"\x1b\\")
     asked = b"Write a haiku file: waiting for you: Tool Confirm Write: w.txt requires editing"
-    assert b"\a\x1b]777;notify;gemtui: proj;" + asked + b"\x1b\\" in said
+    rings = b"\a\x1b]777;notify;gemtui: proj;" + asked + b"\x1b\\"
+    after(watching, begins_to_wait, rings)
     begins_to_wait()  # the CLI may tell it twice
     watching.press(BACK, "1")
     watching.shows("? 1 waiting: proj")
