@@ -79,8 +79,7 @@ class RunOption:
     * `group`, `label`, `hint`: the group, label and hint in the dialog, where the hint replaces
       `help`. An option without a label is not in the dialog.
     * `tick`: the label of a switch's checkbox.
-    * `empty`: what an empty field means. `{program}` stands for the agent's program, there and in
-      `choices`.
+    * `empty`: what an empty field means.
     * `choices`: a label for each value of a choice; the key "" is the label for no value.
     * `needs`: the switch without which the option has no effect.
     * `brief`: the text for the option in a summary of the next run, with `{}` for the value; "" if
@@ -372,12 +371,12 @@ class AgentOptions:
         agents=RUNNABLE,
     )
     model: TextOption = TextOption(
-        help="Model, as Gemini CLI names it: auto, pro, flash, ...",
+        help="Model, as the agent names it: auto, pro, flash, opus, ...",
         flags=("-m", "--model"),
         metavar="M",
         label="Model",
-        hint="auto, pro, flash, or a full name",
-        empty="{program}'s own choice",
+        hint="a name that the agent knows: pro, flash, opus, sonnet, or a full name",
+        empty="the agent's own choice",
         agents=RUNNABLE,
     )
     cwd: PathOption = PathOption(
@@ -427,7 +426,7 @@ class AgentOptions:
         label="Mode",
         hint="what tools may do without asking; the rest is denied or asked about",
         choices={
-            "": "{program}'s default",
+            "": "the agent's default",
             ApprovalMode.DEFAULT: "default: writes and commands need approval",
             ApprovalMode.AUTO_EDIT: "auto_edit: file edits are allowed",
             ApprovalMode.PLAN: "plan: read-only, no changes",
@@ -508,7 +507,7 @@ class AgentOptions:
         group=_TOOLS,
         label="Policy",
         hint="policy files; edit them in pane 3",
-        empty="only {program}'s own policies",
+        empty="only the agent's own policies",
         brief="policy {}",
     )
     only_tools: AllOrNamesOption = AllOrNamesOption(

@@ -266,7 +266,9 @@ def no_run(
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
         lines += [Content.styled(warning, "$text-warning"), Content("")]
-        lines += [Content("You can still read stored sessions: press 1."), Content("")]
+        options, sessions = BY_ID["run.options"].footer(), BY_ID["app.sessions"].footer()
+        instead = f"You can choose another agent ({options}) and read sessions ({sessions})."
+        lines += [Content(instead), Content("")]
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
         if offers_extension:

@@ -41,7 +41,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules.form import completes, split_names, tool_hint
 
 AS_IT_IS = ""
-"""The value of a drop-down list's entry that keeps Gemini CLI's default."""
+"""The value of a drop-down list's entry that keeps the agent's default."""
 _LEFT_OUT = ("ask", "away") if why_not(Unported.ASK) else ()
 _OPTIONS: Mapping[str, RunOption] = {
     option.name: option for option in run_options() if option.label and option.name not in _LEFT_OUT
@@ -85,7 +85,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             del self._offered["agent"]
         self._texts = texts_of(options)
         self._policies = {
-            AS_IT_IS: self._named(_OPTIONS["policies"].empty),
+            AS_IT_IS: _OPTIONS["policies"].empty,
             **{str(file.path): clean_line(file.name) for file in policies},
         }
         if options.policies:
@@ -118,21 +118,17 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         if option.kind is OptionKind.SWITCH:
             return Tick(option.tick, value, id=name)
         if option.kind is OptionKind.CHOICE:
-            choices = {value: self._named(text) for value, text in option.choices.items()}
-            choices = self._agents if name == "agent" else choices
+            choices = self._agents if name == "agent" else option.choices
             return Select(choices, value=str(value or AS_IT_IS), id=name)
         if name == "policies":
             return Select(self._policies, value=_paths(value), id=name)
         tools = option.kind is OptionKind.NAMES
         return Input(
             self._texts[name],
-            placeholder=self._named(option.empty),
+            placeholder=option.empty,
             id=name,
             complete=completes([tool.name for tool in TOOLS]) if tools else None,
         )
-
-    def _named(self, text: str, agent: Agent | None = None) -> str:
-        return text.format(program=WORDS[agent or self._options.agent].program)
 
     def on_mount(self) -> None:
         self._say_needs()
@@ -142,8 +138,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     @on(Select.Changed, "#agent")
     def _say_needs(self) -> None:
         agent = self._agent()
-        for field in self.query(Input):
-            field.show_placeholder(self._named(_OPTIONS[field.id or ""].empty, agent))
         for option in self._offered.values():
             lacks = bool(option.needs) and not self._ticked(option.needs)
             self.query_one(f"#{option.name}").disabled = lacks or agent not in option.agents

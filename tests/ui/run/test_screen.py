@@ -841,7 +841,7 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     async with runner(home, project) as me:
-        await me.sees("Gemini CLI is not on PATH", "no Gemini CLI")
+        await me.sees("Gemini CLI is not on PATH", "no Gemini CLI", "another agent (^o)")
         await me.ask("hello")
         await me.is_told("was not started")
         assert me.pane.prompt.text == "hello"
@@ -869,7 +869,7 @@ async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_off
         )
         await me.press("escape")
 
-        await me.does("ctrl+o", "The next run", "auto, pro, flash, or a full name")
+        await me.does("ctrl+o", "The next run", "pro, flash, opus")
         away = me.app.screen.query_one("#away", Select)
         assert away.disabled
         await me.type("gemini-2.5-pro")
