@@ -108,10 +108,6 @@ class Input(widgets.Input):
         )
         self._cut = False
 
-    def show_placeholder(self, text: str) -> None:
-        """Show another text while the field is empty."""
-        self.placeholder = clean_line(text)
-
     def validate_value(self, value: str) -> str:
         """Return the value with its control characters replaced by visible symbols."""
         return visible_line(value)
