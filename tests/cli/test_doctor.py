@@ -269,7 +269,7 @@ def test_other_agents_are_told_with_lines_that_nobody_knows(
     path = claude_session(tmp_path, uuid(1))
     append(path, {"type": "brand-new", "uuid": "n", "sessionId": uuid(1)})
 
-    gemtui.ok("doctor").shows("1 session; from gemtui, they can't be forked or deleted")
+    gemtui.ok("doctor").shows("1 session; from gemtui, they can't be deleted")
     report = gemtui("doctor --json").json["agents"]["claude"]
 
     assert (report["home"], report["sessions"]) == (str(tmp_path / ".claude"), 1)
