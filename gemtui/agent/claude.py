@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from gemtui.agent.claude_settings import trusts
 from gemtui.agent.claude_stream import ClaudeStream
@@ -30,8 +32,6 @@ from gemtui.paths import cache_dir, current_folder
 from gemtui.policy.file.levels import rules
 from gemtui.processes import find_program
 
-OLDEST = (2, 1)
-"""The first version whose hooks are known to be asked before every call."""
 PACKAGE = "npm install -g @anthropic-ai/claude-code"
 NO_HOOKS = (
     "hooks of Claude Code's settings and plugins don't run, because they could change a call after "
@@ -61,7 +61,6 @@ _UNTRUSTED = ("--setting-sources=user", "--strict-mcp-config")
 STARTS_NOTHING = (*_GATE, *_UNTRUSTED)
 """Options with which no program starts besides Claude Code, and no call is made."""
 _ADDED = "--add-dir="
-_VERSION_FILE = "claude-version.json"
 _ALL = Capabilities(flags=frozenset(("resume", "session-id", "model", "add-dir")))
 
 
@@ -72,6 +71,15 @@ def added_folders(argv: Iterable[str]) -> Iterator[Path]:
             yield Path(word.removeprefix(_ADDED))
 
 
+class OwnCommand(NamedTuple):
+    """What the commands of all runs of an agent have in common; the fields are as in `Command`."""
+
+    argv: tuple[str, ...]
+    notes: tuple[str, ...]
+    environ: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
+
+
 class ClaudeDriver:
     """Starts Claude Code and reads its output; see `gemtui/agent/driver.py: Driver`."""
 
@@ -79,6 +87,11 @@ class ClaudeDriver:
     not_found = f"Claude Code is not on PATH; install it with: {PACKAGE}"
     newest = _ALL
     newest_version = "2.1.332"
+    oldest = (2, 1)
+    """The first version that is known to ask as gemtui expects."""
+    version_file = "claude-version.json"
+    turn_limit = "--max-turns"
+    streams = ClaudeStream
 
     def find(self, environ: Mapping[str, str]) -> Cli | None:
         """Return the program on this machine, without starting it; None if there is none."""
@@ -87,7 +100,7 @@ class ClaudeDriver:
 
     def version(self, cli: Path, environ: Mapping[str, str]) -> str | None:
         """Return the program's version; None if it doesn't answer."""
-        return version_of(cli, cache=cache_dir(), environ=environ, name=_VERSION_FILE).text
+        return version_of(cli, cache=cache_dir(), environ=environ, name=self.version_file).text
 
     def detect(self, environ: Mapping[str, str], cli: Path | None) -> Detected:
         """Return the program, its version and features."""
@@ -98,9 +111,10 @@ class ClaudeDriver:
             return Detected(cli=None, version=None, capabilities=nothing, problem=self.not_found)
         version = self.version(found.path, environ)
         problem = None
-        if is_older(version, OLDEST) is not False:
-            oldest = ".".join(map(str, OLDEST))
-            problem = f"Claude Code {version or 'of an unknown version'}: {oldest} is required"
+        if is_older(version, self.oldest) is not False:
+            oldest = ".".join(map(str, self.oldest))
+            program = f"{WORDS[self.agent].program} {version or 'of an unknown version'}"
+            problem = f"{program}: {oldest} is required"
         return Detected(cli=found, version=version, capabilities=_ALL, problem=problem)
 
     def machine(
@@ -122,7 +136,7 @@ class ClaudeDriver:
         options: AgentOptions,
         machine: Machine,
         *,
-        folder: Path,  # noqa: ARG002
+        folder: Path,
         session_id: str | None,
     ) -> Command:
         """Return the command that runs `prompt` with `options`."""
@@ -130,36 +144,47 @@ class ClaudeDriver:
         if is_too_large(prompt):
             raise OptionError(PROMPT_TOO_LARGE)
         cwd = (options.cwd or current_folder()).absolute()
-        trusted = trusts(cwd, {**machine.environ, **options.environment})
-        argv = [str(machine.cli), *STREAM, *_GATE]
-        argv += [] if trusted else _UNTRUSTED
+        own = self._own_command({**machine.environ, **options.environment}, cwd, folder)
+        argv = [str(machine.cli), *own.argv]
         argv += [f"--model={options.model}"] if options.model else []
         if options.max_turns is not None:
             if options.max_turns < 1:
                 raise OptionError("max_turns must be at least 1", option="max_turns")
-            argv.append(f"--max-turns={options.max_turns}")
+            argv.append(f"{self.turn_limit}={options.max_turns}")
         argv += [f"{_ADDED}{path}" for path in options.include_directories]
         named = f"--resume={options.resume}" if options.resume else f"--session-id={session_id}"
         return Command(
             argv=(*argv, named),
-            environ=dict(options.environment),
-            files=rule_files(rules(options.tools)),
+            environ={**options.environment, **own.environ},
+            files={**rule_files(rules(options.tools)), **own.files},
             secrets=(),
             stdin=True,
             pipe=True,
             session_id=options.resume or session_id,
             notes=(
-                NO_HOOKS,
-                *(() if trusted else (LEFT_OUT,)),
+                *own.notes,
                 *policy_warnings(options.policies, options.approval_mode, self.agent),
             ),
             ask=options.asks,
         )
 
+    def _own_command(
+        self,
+        environ: Mapping[str, str],
+        cwd: Path,
+        folder: Path,  # noqa: ARG002
+    ) -> OwnCommand:
+        """Return what a command has whatever the options say."""
+        trusted = trusts(cwd, environ)
+        return OwnCommand(
+            argv=(*STREAM, *_GATE, *(() if trusted else _UNTRUSTED)),
+            notes=(NO_HOOKS, *(() if trusted else (LEFT_OUT,))),
+        )
+
     def stream(self, request: Request, hides: Callable[[str], bool]) -> ClaudeStream:
         """Return what converts a run's output to events."""
         about = request.about
-        return ClaudeStream(
+        return self.streams(
             cwd=request.cwd,
             model=about.get("model"),
             session_id=about.get("session_id"),

@@ -194,7 +194,7 @@ class ClaudeStream(Stream):
         )
         status = ResultStatus.SUCCESS
         if block.get("is_error") is True:
-            status = ResultStatus.DENIED if _is_denied(event, id) else ResultStatus.ERROR
+            status = ResultStatus.DENIED if self._is_denied(block, event) else ResultStatus.ERROR
         display = None
         if status is ResultStatus.SUCCESS:
             display = claude_display(mapping(event.get("tool_use_result")))
@@ -206,6 +206,14 @@ class ClaudeStream(Stream):
             duration_ms=None if use is None or use.began is None else max(0, at - use.began),
             display=display,
         )
+
+    def _is_denied(self, block: Part, event: Part) -> bool:
+        """Return whether a call was not made because a person, a rule or gemtui said no."""
+        for meta in objects(event.get("tool_result_meta")):
+            if meta.get("id") == block.get("tool_use_id"):
+                decision = mapping(meta.get("permission_decision")).get("decision")
+                return decision == _BLOCKED or bool(meta.get("non_execution_kind"))
+        return False
 
     def _ended(self, event: Part, at: int) -> None:
         """Emit the end of the answer to a prompt, which may be the last one."""
@@ -231,15 +239,6 @@ class ClaudeStream(Stream):
     def _own_tokens(self) -> Usage | None:
         """Return the tokens of this process; None if they are not known."""
         return None if None in self._tokens else usage_sum(self._tokens)
-
-
-def _is_denied(event: Part, id: str) -> bool:
-    """Return whether a call was not made because a person, a rule or gemtui said no."""
-    for meta in objects(event.get("tool_result_meta")):
-        if meta.get("id") == id:
-            decision = mapping(meta.get("permission_decision")).get("decision")
-            return decision == _BLOCKED or bool(meta.get("non_execution_kind"))
-    return False
 
 
 # --- the end of an answer --------------------------------------------------------------------

@@ -22,6 +22,8 @@ from tests.runs.test_gate import until
 class Program:
     """What Claude Code writes and reads, by the hand of a test."""
 
+    agent, gate_type = Agent.CLAUDE, ClaudeGate
+
     def __init__(self, place: Path, *, ask: bool = True, keep: float = 0) -> None:
         self.project = place / "project"
         self.project.mkdir()
@@ -33,10 +35,10 @@ class Program:
             cwd=str(self.project),
             environ={},
             stdin=True,
-            about={"agent": Agent.CLAUDE, "ask": ask, "keep": keep},
+            about={"agent": self.agent, "ask": ask, "keep": keep},
         )
         self.now = 1_000_000.0
-        self.gate = ClaudeGate(self.folder, self.request, clock=lambda: self.now)
+        self.gate = self.gate_type(self.folder, self.request, clock=lambda: self.now)
         self.folder.stdout.touch()
         self._reading: IO[bytes]
         self._ids = 0
@@ -138,7 +140,7 @@ def test_no_prompt_is_sent_before_the_hooks_are_taken(program: Program) -> None:
 
 def test_a_program_that_refuses_the_hooks_is_ended(program: Program) -> None:
     program.begin(takes_hooks=False)
-    program.is_told(SILENT)
+    program.is_told(SILENT.format("Claude Code"))
 
 
 def test_a_program_that_says_nothing_is_ended(
@@ -146,7 +148,7 @@ def test_a_program_that_says_nothing_is_ended(
 ) -> None:
     monkeypatch.setattr("gemtui.runs.gate.claude_gate.ANSWER_WITHIN", -1.0)
     program.begin(takes_hooks=False)
-    assert program.gate.problem() == SILENT
+    assert program.gate.problem() == SILENT.format("Claude Code")
 
 
 def test_a_call_is_made_with_the_arguments_that_were_approved(program: Program) -> None:
@@ -237,7 +239,7 @@ def test_an_answer_that_gemtui_has_not_given_ends_the_run(program: Program) -> N
     program.after("Bash", {"command": "ls"})
     assert program.gate.problem() is None
     program.says(type="control_response", response={"subtype": "success", "request_id": "other"})
-    program.is_told(FORGED)
+    program.is_told(FORGED.format("Claude Code"))
 
 
 def test_a_second_request_of_one_id_ends_the_run(program: Program) -> None:
@@ -332,7 +334,7 @@ def test_a_failed_call_must_leave_the_file_as_it_was(program: Program) -> None:
 def test_another_permission_mode_ends_the_run(mode: object, program: Program) -> None:
     program.begin()
     program.says(type="system", subtype="init", permissionMode=mode)
-    program.is_told(OTHER_MODE)
+    program.is_told(OTHER_MODE.format("Claude Code"))
 
 
 def test_messages_come_with_a_result_of_the_main_agent_alone(program: Program) -> None:

@@ -24,7 +24,7 @@ from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import CHECK_PAUSE
 from gemtui.agent.verdict import Allow, Deny, Prompt, Say, Stop, Verdict
-from gemtui.agents import Agent
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.effect import CallContext, Effect
 from gemtui.files import is_file
 from gemtui.policy.file.levels import approval_mode
@@ -39,9 +39,9 @@ ANSWER_WITHIN = 30.0
 """How many seconds Claude Code has to say that it will ask gemtui; before, it gets no prompt."""
 LONGEST_WAIT = 2_147_483
 """How many seconds Claude Code waits for an answer: the most that its timer takes."""
-SILENT = "Claude Code did not take gemtui's hooks, so gemtui could not ask you"
-OTHER_MODE = "Claude Code left the permission mode in which gemtui is asked about each call"
-FORGED = "a program answered Claude Code in gemtui's place"
+SILENT = "{} did not agree to ask gemtui, so gemtui could not ask you"
+OTHER_MODE = "{} left the permission mode in which gemtui is asked about calls"
+FORGED = "a program answered {} in gemtui's place"
 NOBODY_ASKED = "The run does not ask, so this call is not made."
 _TOLD_WITHIN = 2.0
 """How many seconds after the end of a subagent the model gets to know of it."""
@@ -72,6 +72,8 @@ class ClaudeGate:
 
     It works from `open` to `close`. `clock`, `may_prompt`: as in `Gate`.
     """
+
+    agent = Agent.CLAUDE
 
     def __init__(
         self,
@@ -109,6 +111,8 @@ class ClaudeGate:
         """The arguments of the calls that may be made, by their ids."""
         self._requests: set[str] = set()
         """The requests that Claude Code has sent."""
+        self._tools: dict[str, str] = {}
+        """The tools of the calls that were asked about, by the ids of the calls."""
         self._answered: set[str] = set()
         """The requests that gemtui has answered."""
         self._off: set[str] = set()
@@ -123,12 +127,12 @@ class ClaudeGate:
         files = [folder / DENIES, *chosen, folder / ALLOWS]
         environ, cwd = {**os.environ, **self._request.environ}, Path(self._request.cwd)
         policy = AgentPolicy(
-            Agent.CLAUDE,
+            self.agent,
             [path for path in files if path in chosen or is_file(path)],
             cwd,
             mode=approval_mode(about.get("approval_mode") or ApprovalMode.DEFAULT),
             include_directories=added_folders(self._request.argv),
-            environ={**environ, **variables(cwd, environ)},
+            environ={**environ, **self._variables(cwd, environ)},
         )
         self.gate.open(policy if about.get("ask") else _Unasked(policy))
         return {}
@@ -136,12 +140,23 @@ class ClaudeGate:
     def connect(self, stdin: IO[bytes]) -> None:
         """Register the hooks, and send the prompt once Claude Code has taken them."""
         self._stdin, self._connected = stdin, time.monotonic()
+        self._request_of_ours(_BEGIN, {"subtype": "initialize", **self._terms()})
+        threading.Thread(target=self._listen, name="gate", daemon=True).start()
+
+    def _variables(self, cwd: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the variables that the agent's settings add."""
+        return variables(cwd, environ)
+
+    def _terms(self) -> Mapping[str, Any]:
+        """Return how the agent is to ask gemtui."""
         hooks = {
             event: [{"matcher": None, "hookCallbackIds": [name], "timeout": LONGEST_WAIT}]
             for event, name in _HOOKS.items()
         }
-        self._request_of_ours(_BEGIN, {"subtype": "initialize", "hooks": hooks})
-        threading.Thread(target=self._listen, name="gate", daemon=True).start()
+        return {"hooks": hooks}
+
+    def _words(self, text: str) -> str:
+        return text.format(WORDS[self.agent].program)
 
     @property
     def waiting(self) -> bool:
@@ -162,7 +177,7 @@ class ClaudeGate:
         """Return why the whole run must be killed at once; None if all is well."""
         silent = time.monotonic() - self._connected > ANSWER_WITHIN
         if self._stdin is not None and not self._began and silent:
-            return SILENT
+            return self._words(SILENT)
         return self.gate.wrong
 
     def interrupt(self) -> bool:
@@ -229,11 +244,11 @@ class ClaudeGate:
         """Send the prompt once the hooks are taken. Claude Code also repeats gemtui's answers."""
         id = string(response.get("request_id"))
         if id not in (_BEGIN, _STOP) and id not in self._answered:
-            self.gate.end_with(FORGED)
+            self.gate.end_with(self._words(FORGED))
         if id != _BEGIN or self._began:
             return
         if response.get("subtype") != "success":
-            self.gate.end_with(SILENT)
+            self.gate.end_with(self._words(SILENT))
             return
         self._began = True
         self._prompt(self._folder.prompt_text())
@@ -248,9 +263,9 @@ class ClaudeGate:
             self._busy = any(task.get("task_type") == "local_agent" for task in tasks)
             if was_busy and self._idle_until is not None:  # the model is told, and answers
                 self._idle_until = max(self._idle_until, self._clock() + _TOLD_WITHIN)
-        mode = event.get("permissionMode", "default")
+        mode = event.get("permissionMode") or event.get("permission_mode") or "default"
         if mode not in _MODES:
-            self.gate.end_with(OTHER_MODE)
+            self.gate.end_with(self._words(OTHER_MODE))
 
     def _check_results(self, event: Mapping[str, Any]) -> None:
         """End the run if a call was made that the gate has not allowed."""
@@ -276,7 +291,7 @@ class ClaudeGate:
         try:
             response = self._answer(id, request)
         except Exception as error:
-            response = _spelled(denial_after(error))
+            response = self._spelled(denial_after(error))
         answer: Mapping[str, Any]
         if response is None:
             answer = {"subtype": "error", "request_id": id, "error": "gemtui does not do this"}
@@ -289,7 +304,7 @@ class ClaudeGate:
         called = mapping(request.get("input"))
         match request.get("subtype"), request.get("callback_id"):
             case "hook_callback", str(callback) if callback == _BEFORE:
-                return _spelled(self._before(called, lambda: self._is_off(id)))
+                return self._spelled(self._before(called, lambda: self._is_off(id)))
             case "hook_callback", str(callback) if callback in (_AFTER, _FAILED):
                 return self._after(called, failed=callback == _FAILED)
             case "can_use_tool", _:
@@ -315,7 +330,7 @@ class ClaudeGate:
             context=CallContext(
                 project=Path(string(called.get("cwd")) or self._request.cwd),
                 model=self._model,
-                agent=Agent.CLAUDE,
+                agent=self.agent,
             ),
             server=server.partition("__")[0],
         )
@@ -356,7 +371,24 @@ class ClaudeGate:
         )
         if failed or called.get("agent_id"):
             return {}
-        return _spelled(self.gate.new_messages(tool, id))
+        return self._spelled(self.gate.new_messages(tool, id))
+
+    def _spelled(self, verdict: Verdict) -> Mapping[str, Any]:
+        """Return the answer to a hook, so that Claude Code does as the verdict says."""
+        if isinstance(verdict, Say):
+            return {
+                "hookSpecificOutput": {
+                    "hookEventName": "PostToolUse",
+                    "additionalContext": verdict.context,
+                }
+            }
+        if isinstance(verdict, Allow):
+            output = {"permissionDecision": "allow", "updatedInput": verdict.arguments}
+        elif isinstance(verdict, (Deny, Stop)):
+            output = {"permissionDecision": "deny", "permissionDecisionReason": verdict.reason}
+        else:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **output}}
 
     # --- what gemtui says ------------------------------------------------------------------------
 
@@ -389,21 +421,3 @@ class ClaudeGate:
 def _without_defaults(made: Mapping[str, Any], allowed: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a call's arguments without those that Claude Code adds because they are not given."""
     return {name: value for name, value in made.items() if name in allowed or value}
-
-
-def _spelled(verdict: Verdict) -> Mapping[str, Any]:
-    """Return the answer to a hook, so that Claude Code does as the verdict says."""
-    if isinstance(verdict, Say):
-        return {
-            "hookSpecificOutput": {
-                "hookEventName": "PostToolUse",
-                "additionalContext": verdict.context,
-            }
-        }
-    if isinstance(verdict, Allow):
-        output = {"permissionDecision": "allow", "updatedInput": verdict.arguments}
-    elif isinstance(verdict, (Deny, Stop)):
-        output = {"permissionDecision": "deny", "permissionDecisionReason": verdict.reason}
-    else:
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **output}}
