@@ -45,19 +45,23 @@ WORDS: Mapping[Agent, Words] = {
 
 
 class Can(Flag):
-    """What gemtui may support, besides reading an agent's sessions: actions on them, and `RUN`."""
+    """What gemtui may support, besides reading an agent's sessions: actions on them, and `RUN`.
+
+    `CHANGE`: the user may change a call before it is made, and send words while the agent works.
+    """
 
     RESUME = auto()
     FORK = auto()
     DELETE = auto()
     RESTORE = auto()
     RUN = auto()
+    CHANGE = auto()
 
 
 CAN: Mapping[Agent, Can] = {
     Agent.GEMINI: ~Can(0),
-    Agent.QWEN: Can(0),
-    Agent.CLAUDE: Can.RESUME | Can.FORK | Can.RESTORE | Can.RUN,
+    Agent.QWEN: Can.RESUME | Can.RUN,
+    Agent.CLAUDE: Can.RESUME | Can.FORK | Can.RESTORE | Can.RUN | Can.CHANGE,
 }
 RUNNABLE = tuple(agent for agent in Agent if Can.RUN in CAN[agent])
 """The agents that gemtui runs."""
@@ -69,16 +73,11 @@ _WHATS = {
 }
 
 
-def why_not(agent: Agent, can: Can, session: str = "ID") -> str:
-    """Return why gemtui can't do this with an agent's sessions, in words; "" if it can.
-
-    `session`: the id of the session, for the command that resumes it.
-    """
+def why_not(agent: Agent, can: Can) -> str:
+    """Return why gemtui can't do this with an agent's sessions, in words; "" if it can."""
     if can in CAN[agent]:
         return ""
-    words = WORDS[agent]
-    instead = f" Run {words.command} --resume {session} instead." if can is Can.RESUME else ""
-    return f"Sessions of {words.program} can't be {_WHATS[can]} from gemtui.{instead}"
+    return f"Sessions of {WORDS[agent].program} can't be {_WHATS[can]} from gemtui."
 
 
 def impossible(agent: Agent) -> list[str]:

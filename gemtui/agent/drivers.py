@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from gemtui.agent.claude import ClaudeDriver
 from gemtui.agent.driver import Driver
 from gemtui.agent.gemini import GeminiDriver
+from gemtui.agent.qwen import QwenDriver
 from gemtui.agents import Agent
 
 _DRIVERS: Mapping[Agent, Callable[[], Driver]] = {
     Agent.GEMINI: GeminiDriver,
     Agent.CLAUDE: ClaudeDriver,
+    Agent.QWEN: QwenDriver,
 }
 
 

@@ -349,7 +349,7 @@ def _session(wanted: str, agent: str | None, folder: Path) -> Summary:
     Raises click.UsageError if it can't be continued there.
     """
     session = _to_resume(wanted, agent, folder)
-    if reason := why_not(session.agent, Can.RESUME, session.id):
+    if reason := why_not(session.agent, Can.RESUME):
         raise click.UsageError(reason)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))

@@ -185,6 +185,7 @@ def _notices(
 ) -> Iterator[RunNotice]:
     if options.agent is Agent.CLAUDE:
         yield from _of_claude(folder, environ)
+    if options.agent is not Agent.GEMINI:
         return
     settings = folder_settings(folder, environ, for_run=True)
     unexpanded = folder_settings(folder, environ, for_run=True, expand=False)

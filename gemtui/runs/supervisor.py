@@ -82,6 +82,10 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
         from gemtui.runs.gate.claude_gate import ClaudeGate
 
         return ClaudeGate(folder, request, **more)
+    if request.agent is Agent.QWEN:
+        from gemtui.runs.gate.qwen_gate import QwenGate
+
+        return QwenGate(folder, request, **more)
     if not request.about.get("ask"):
         return None
     from gemtui.runs.gate.gemini_gate import GeminiGate

@@ -78,7 +78,7 @@ def test_every_option_is_declared_and_may_be_given_to_a_checked_program() -> Non
 
 
 def test_an_option_that_the_agent_lacks_is_refused_by_its_name() -> None:
-    with pytest.raises(OptionError, match="agent must be one of gemini, claude, not 'other'"):
+    with pytest.raises(OptionError, match="agent must be one of gemini, qwen, claude, not 'other'"):
         AgentOptions(agent="other")
     with pytest.raises(OptionError, match="Claude Code has no such option") as caught:
         AgentOptions(agent="claude", trust=True).check()

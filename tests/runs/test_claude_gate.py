@@ -249,7 +249,7 @@ def test_a_second_request_of_one_id_ends_the_run(program: Program) -> None:
     called = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "other"}
     request = {"subtype": "hook_callback", "callback_id": "before", "input": called}
     program.says(type="control_request", request_id=id, request=request)
-    program.is_told(FORGED)
+    program.is_told(FORGED.format("Claude Code"))
     program.answer(1, Approval.allow())
     assert program.answered()["permissionDecision"] == "deny"
 

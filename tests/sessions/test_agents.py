@@ -362,7 +362,7 @@ def test_every_agent_has_its_words() -> None:
     assert set(WORDS) == set(CAN) == set(Agent)
     assert len({words.letter for words in WORDS.values()}) == len(Agent)
     assert not any(why_not(Agent.GEMINI, can) for can in Can)
-    assert why_not(Agent.QWEN, Can.RESUME, "x").endswith(" Run qwen --resume x instead.")
+    assert why_not(Agent.QWEN, Can.DELETE)
 
 
 def test_the_cost_is_what_claude_code_has_counted_until_an_answer_follows(home: Path) -> None:

@@ -222,7 +222,7 @@ class ClaudeGate:
         if kind == "control_request":
             id = string(event.get("request_id"))
             if id in self._requests:  # its answer could be taken for that to the first one
-                self.gate.end_with(FORGED)
+                self.gate.end_with(self._words(FORGED))
                 return
             self._requests.add(id)
             if mapping(event.get("request")).get("callback_id") in (_AFTER, _FAILED):

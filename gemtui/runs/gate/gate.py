@@ -26,6 +26,7 @@ from gemtui.agent.approval import (
     PASSED,
     SAID_NO,
     STOPPED_BY_USER,
+    UNCHANGED,
     Approval,
     ApprovalRequest,
     Away,
@@ -39,6 +40,7 @@ from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import ProcessId, Request, RunFolder
 from gemtui.agent.supervise import pause
 from gemtui.agent.verdict import Allow, Deny, Pass, Prompt, Say, Stop, Verdict
+from gemtui.agents import CAN, Can
 from gemtui.calls.effect import (
     WRITE,
     CallContext,
@@ -123,6 +125,7 @@ class Gate:
         self._folder, self._request = folder, request
         self._files = GateFolder.of(folder)
         self._agents, self._clock, self._may_prompt = agents, clock, may_prompt
+        self._can_change = Can.CHANGE in CAN[request.agent]
         self._away = Away(request.about.get("away") or Away.WAIT)
         self._let: Counter[CallKey] = Counter()
         """How many allowed calls have no result yet, for each tool and arguments."""
@@ -477,6 +480,8 @@ class Gate:
         changed = None if answer.arguments is None else answer.arguments
         if changed in (call.requested, call.arguments):
             changed = None
+        if changed is not None and not self._can_change:
+            return self._deny(number, UNCHANGED, changed)
         now = self._as_of_now(call, call.requested if changed is None else changed)
         why = self._why_not(now) or _unwritable(call, now)
         if why is not None:

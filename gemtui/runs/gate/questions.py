@@ -20,6 +20,7 @@ from threading import Event
 from typing import Any
 
 from gemtui.agent.approval import (
+    UNCHANGED,
     AnswerSource,
     Approval,
     ApprovalRequest,
@@ -29,6 +30,7 @@ from gemtui.agent.approval import (
     Settled,
 )
 from gemtui.agent.process_tree import is_inside
+from gemtui.agents import CAN, Can
 from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError, InsideRunError, message_of
@@ -259,6 +261,9 @@ class Conversation:
         Raises ValueError, with a message for the user, if the call can't write or run exactly this
         text.
         """
+        context = asked.question.request.context
+        if context is not None and Can.CHANGE not in CAN[context.agent]:
+            raise ValueError(UNCHANGED)
         changed = self.asked(asked.question, asked.runs.changed(text))
         why = None if changed.changed is None else changed.changed.refusal(text)
         if why is not None:

@@ -192,8 +192,8 @@ class RunCheckpoints:
         self._run, self._asks = request.id, bool(about.get("ask"))
         self._session = string(about.get("resume")) or string(about.get("session_id"))
         self._place, self._root, self._without = project_of(Path(request.cwd))
-        self._is_claude = request.agent is Agent.CLAUDE
-        types = CALL_LINES if self._is_claude else ("init", "tool_use", "tool_result")
+        self._is_other = request.agent is not Agent.GEMINI
+        types = CALL_LINES if self._is_other else ("init", "tool_use", "tool_result")
         self._output = NewEvents(folder.stdout, *types)
         self._folder = folder
         self._sent = 0
@@ -289,7 +289,7 @@ class RunCheckpoints:
         with self._reading:
             before = self._output.size
             for line in self._output.read():
-                for event in calls_of(line) if self._is_claude else (line,):
+                for event in calls_of(line) if self._is_other else (line,):
                     self._take_in(event)
             if self._asks and self._output.size > before:
                 self._look_at_prompts()
@@ -331,8 +331,8 @@ class RunCheckpoints:
         arguments, path = unsealed(use.input), None
         if kind_of(use.name) in WRITING:
             named = asked_path(arguments)
-            of_claude = self._is_claude and named
-            path = name_in(self._root, named) if of_claude else written_name(self._root, arguments)
+            of_other = self._is_other and named
+            path = name_in(self._root, named) if of_other else written_name(self._root, arguments)
             if path is None:
                 return
         call = WritingCall(

@@ -23,7 +23,7 @@ from gemtui.agent.options import (
     run_options,
     seconds_text,
 )
-from gemtui.agents import WORDS, Agent
+from gemtui.agents import CAN, WORDS, Agent, Can
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
@@ -385,7 +385,7 @@ def option_parts(
     needed = [Content(clean_line(f"model {options.model or 'auto'}"))]
     word = mode_word(options, usual)
     of_settings = options.approval_mode is None and word not in (ASK, ApprovalMode.DEFAULT)
-    mode = Content(f"mode {word}{' (settings)' * of_settings}")
+    mode = Content(f"mode {word}{' (settings)' * of_settings}{_asks_by(options, word)}")
     danger = any(
         option.dangerous(options.approval_mode)
         for option in run_options()
@@ -398,6 +398,12 @@ def option_parts(
         needed.append(Content.styled(f"{turn} off confirmations", _LOUD))
     others = unusual_options(options, but="ask" if word == ASK else "")
     return needed, [Content(clean_line(text)) for text in others]
+
+
+def _asks_by(options: AgentOptions, word: str) -> str:
+    """Return who decides what is asked, for the mode `ask` of an agent that decides it itself."""
+    asks_itself = word == ASK and Can.CHANGE not in CAN[options.agent]
+    return f" (by {WORDS[options.agent].program})" if asks_itself else ""
 
 
 def remembered_text(options: AgentOptions) -> str:

@@ -35,6 +35,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
+from gemtui.agents import CAN, Can
 from gemtui.files import size_of
 from gemtui.folder_events import watching
 from gemtui.policy.model.rules import ApprovalMode
@@ -471,7 +472,7 @@ class LiveRun:
     @property
     def accepts_messages(self) -> bool:
         """Whether messages can be sent to the run now, that is, while it is working."""
-        return self.works and self.run.asks
+        return self.works and self.run.asks and Can.CHANGE in CAN[self.run.request.agent]
 
     async def send_message(self, text: str) -> None:
         """Send a message, which the model reads together with its next tool result.

@@ -273,7 +273,7 @@ class Continuing(SessionsPart):
 
     def _may(self, action: str, session: Summary) -> bool:
         """Return whether this can be done with a session; if not, say why."""
-        reason = why_not(session.agent, _NEEDS[action], session.id)
+        reason = why_not(session.agent, _NEEDS[action])
         if not reason:
             return True
         if action == "go_on":

@@ -30,5 +30,5 @@ async def test_rows_have_letters_and_keys_say_what_does_not_work(
         assert me.app.clipboard.endswith(f"claude --resume {uuid(1)}")
         await me.does("enter", "▌ Asked of Claude")
         await me.press("d")
-        await me.is_told(why_not(Agent.CLAUDE, Can.DELETE, uuid(1)))
+        await me.is_told(why_not(Agent.CLAUDE, Can.DELETE))
         await me.does("i", "chat only; no written files are known")
