@@ -340,8 +340,8 @@ for _name, _module, _help in (
     ("recover", "recover", "Rebuild a lost file from what sessions contain of it."),
     ("stats", "stats", "Show tokens, prompts, tool calls, files, and costs."),
     ("fork", "undo", "Copy a session, or its beginning, into a new session."),
-    ("run", "run", "Run Gemini CLI on PROMPT without opening the app."),
-    ("chat", "chat", "Talk with Gemini CLI line by line, for screen readers."),
+    ("run", "run", "Run an agent on PROMPT without opening the app."),
+    ("chat", "chat", "Talk with an agent line by line, for screen readers."),
     ("runs", "runs", "List, show, answer, and stop runs."),
     (
         "worktrees",

@@ -76,7 +76,7 @@ _DEEDS = {
     ToolKind.LIST: ("is listing", "has listed"),
     ToolKind.GLOB: ("is looking for files named", "has looked for files named"),
 }
-"""What Gemini is doing, and has done, with a tool of each kind."""
+"""Verbs for what an agent is doing, and has done, with a tool of each kind."""
 
 
 class ChatCommand(SetupCommand):
@@ -87,7 +87,7 @@ class ChatCommand(SetupCommand):
 
 @click.command(cls=ChatCommand)
 def chat(**words: Any) -> int:
-    """Talk with Gemini CLI line by line, for screen readers and slow connections.
+    """Talk with an agent line by line, for screen readers and slow connections.
 
     Nothing is drawn twice, and nothing is told by colour. Each call that needs approval is a
     question that you answer with a word; changes to files are said in words. Requires gemtui's

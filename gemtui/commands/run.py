@@ -100,7 +100,7 @@ Asking = Callable[[AgentRun, Conversation], TerminalQuestions]
 )
 @click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
 def run(typed_prompt: str | None, yolo: bool, **words: Any) -> int:
-    """Run Gemini CLI on PROMPT without opening the app.
+    """Run an agent on PROMPT without opening the app.
 
     Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT -, only
     stdin is used. The answer is printed to stdout as it arrives, and progress to stderr. ctrl+c

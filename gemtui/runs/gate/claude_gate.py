@@ -64,7 +64,7 @@ class _Unasked:
         judgement = self._policy.judge(call, effect)
         if judgement.way is not Way.ASK:
             return judgement
-        return Judgement(way=Way.REFUSE, why=f"{NOBODY_ASKED} {judgement.why}")
+        return Judgement(way=Way.REFUSE, why=NOBODY_ASKED)
 
 
 class ClaudeGate:
