@@ -585,7 +585,7 @@ async def test_the_run_pane_offers_policies_and_a_run_from_here_gets_this_one_wi
     fake_cli(f"print:{INIT}", f"print:{OK}")
     async with planner(home) as me:
         await me.does("d 2", "enter starts a run")
-        await me.does("ctrl+o", "only Gemini CLI's own policies")
+        await me.does("ctrl+o", "only the agent's own policies")
         me.app.screen.query_one("#policies", Select).focus()
         await me.does("space down enter ctrl+s", "policy work")
         screen = await me.on(RunScreen)
