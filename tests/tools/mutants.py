@@ -4,6 +4,7 @@
 with the test that must fail. The checkout itself is never changed.
 
     python -m tests.tools.mutants [NAME…] [--jobs N]
+    python -m tests.tools.mutants --check        # only whether they still fit the code: a second
 """
 
 from __future__ import annotations
@@ -39,13 +40,18 @@ class Mutant:
     test: str
 
     @property
+    def applies(self) -> bool:
+        """Whether the file still has this text, once."""
+        file = ROOT / self.file
+        return file.exists() and file.read_text().count(self.before) == 1
+
+    @property
     def test_exists(self) -> bool:
         """Whether the test still has this name."""
         module, _, function = self.test.partition("::")
-        return (
-            re.search(rf"^(async )?def {function}\(", (ROOT / module).read_text(), re.MULTILINE)
-            is not None
-        )
+        file = ROOT / module
+        pattern = rf"^(async )?def {function}\("
+        return file.exists() and re.search(pattern, file.read_text(), re.MULTILINE) is not None
 
     @property
     def tests(self) -> str:
@@ -62,6 +68,7 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants to try (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="how many to try at the same time")
+    parser.add_argument("--check", action="store_true", help="try none; list those out of date")
     options = parser.parse_args()
     mutants = [Mutant(**entry) for entry in tomllib.loads(LIST.read_text())["mutant"]]
     if unknown := set(options.names) - {mutant.name for mutant in mutants}:
@@ -73,6 +80,11 @@ def main() -> int:
                 f"out of date: {mutant.name} names {mutant.test}, which is gone; its whole module "
                 "is run instead"
             )
+    if options.check:
+        stale = [mutant for mutant in chosen if not mutant.applies]
+        for mutant in stale:
+            print(f"out of date: {mutant.name}: its text is not in {mutant.file} once")
+        return 1 if stale else 0
     with TemporaryDirectory(prefix="mutants-") as folder:
         copies = [Path(folder, str(number)) for number in range(options.jobs)]
         for copy in copies:
@@ -114,10 +126,9 @@ def try_one(mutant: Mutant, copy: Path) -> str:
     happened.
     """
     original, mutated = ROOT / mutant.file, copy / mutant.file
-    text = original.read_text()
-    if text.count(mutant.before) != 1:
+    if not mutant.applies:
         return "snippet not found"
-    mutated.write_text(text.replace(mutant.before, mutant.after))
+    mutated.write_text(original.read_text().replace(mutant.before, mutant.after))
     code = run_tests(copy, [mutant.tests])
     shutil.copy2(original, mutated)
     return {0: "SURVIVED", 1: KILLED}.get(code, f"pytest ended {code}")
