@@ -19,7 +19,7 @@ from gemtui.paths import runs_dir
 from gemtui.runs.listing import list_runs
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.model_server import ModelServer, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import MODEL, GeminiCli
 from tests.rows import each_row
 
@@ -293,8 +293,7 @@ async def test_from_a_running_loop(fake_cli: FakeCli) -> None:
 async def test_cancelling_ends_the_run(fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", "wait")
     task = asyncio.create_task(GeminiCliProvider().agenerate("Go"))
-    while not any(run.folder.stdout.exists() for run in list_runs(runs_dir())):
-        await asyncio.sleep(0.01)
+    await turns_until(lambda: any(run.folder.stdout.exists() for run in list_runs(runs_dir())))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

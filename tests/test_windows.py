@@ -31,9 +31,8 @@ from gemtui.runs.gate.checks import check_gate
 from gemtui.runs.worktrees import enter_worktree
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.run.next_run import in_mode, switched
-from tests.agent.test_supervise import until
 from tests.fake_cli import CHILD
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.tools import wine
 
 
@@ -139,7 +138,8 @@ def test_a_run_ends_with_what_it_started(is_aborted: bool, tmp_path: Path) -> No
     words = [sys.executable, "-c", SUPERVISOR, str(folder.path)]
     with subprocess.Popen(words, cwd=Path(__file__).parents[1]) as supervisor:
         if is_aborted:
-            pid = int(until(lambda: folder.stdout.exists() and folder.stdout.read_text()))
+            until(lambda: folder.stdout.exists() and folder.stdout.read_text())
+            pid = int(folder.stdout.read_text())
             orphan = psutil.Process(pid)
             folder.abort(Abort.TERM)
             supervisor.wait(PATIENCE)

@@ -21,7 +21,7 @@ from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs
 from gemtui.runs.outcome import RunOutcome, RunProgress
 from tests.fake_cli import CHILD, HELP, INIT
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 
 Fake = Callable[..., UnguardedAdapter]
 
@@ -95,8 +95,7 @@ async def test_a_run_on_a_full_disk_can_be_stopped(fake: Fake, disk: Path, tmp_p
         seen.append(event)
         if event.type == "init":
             (folder,) = adapter.runs.iterdir()
-            while os.statvfs(disk).f_bavail:
-                await asyncio.sleep(0.01)
+            await turns_until(lambda: not os.statvfs(disk).f_bavail)
             stop.set()
     assert isinstance(seen[-1].payload, Done)
     assert seen[-1].payload.status is DoneStatus.INTERRUPTED

@@ -25,7 +25,7 @@ from gemtui.errors import OptionError
 from gemtui.paths import runs_dir
 from tests.agent.event_lists import collect, done
 from tests.fake_cli import INIT, OK, FakeCli, HastyAdapter
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.rows import table
 
 TABLES = table("agent/gemini.json")
@@ -93,9 +93,7 @@ async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Tas
     )
     program.write_text(text)
     task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=folder))))
-    async with asyncio.timeout(PATIENCE):
-        while not asked.exists():
-            await asyncio.sleep(0.01)
+    await turns_until(asked.exists)
     return task, go
 
 
@@ -123,12 +121,10 @@ async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(
     go.write_text("")
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(PATIENCE):
-        while not (found := list(adapter.runs.glob("*/request.json"))):
-            await asyncio.sleep(0.01)
-        run = adapter.attach(RunFolder(found[0].parent))
-        assert run is not None
-        assert (await run.wait()).aborted
+    (request,) = await turns_until(lambda: list(adapter.runs.glob("*/request.json")))
+    run = adapter.attach(RunFolder(request.parent))
+    assert run is not None
+    assert (await run.wait()).aborted
 
 
 def test_a_loop_that_ends_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress
 from tests.agent.event_lists import collect, done, results
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import MODEL, NO_RELAUNCH, VERSION, GeminiCli
 
 pytestmark = [pytest.mark.usefixtures("remembered_help"), pytest.mark.covers("gemtui/runs")]
@@ -191,9 +191,7 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
         running = asyncio.ensure_future(
             collect(adapter(gemini, model, relaunch=True).run("go", options(gemini, abort=stop)))
         )
-        async with asyncio.timeout(PATIENCE):
-            while not mark.exists():
-                await asyncio.sleep(0.01)
+        await turns_until(mark.exists)
         assert len(process_tree.tagged(folder(gemini).id)) >= 3
         stop.set()
         events = await running
@@ -326,12 +324,12 @@ async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: Ge
         run = await asyncio.to_thread(
             adapter(gemini, model, relaunch=True).start, "go", options(gemini)
         )
-        async with asyncio.timeout(PATIENCE):
-            while not any(
-                "sleep" in each.name()
-                for each in process_tree.alive(process_tree.tagged(run.folder.id))
-            ):
-                await asyncio.sleep(0.01)
+        await turns_until(
+            lambda: any(
+                "sleep" in process.name()
+                for process in process_tree.alive(process_tree.tagged(run.folder.id))
+            )
+        )
         processes = process_tree.tagged(run.folder.id)
         owner = run.folder.owner()
         assert owner is not None

@@ -16,7 +16,8 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.run_folder import Abort, ProcessId, Request, RunFolder, Waiting
-from tests.agent.test_supervise import ended, supervisor_of, until
+from tests.agent.test_supervise import ended, supervisor_of
+from tests.patience import until
 
 Begin = Callable[..., RunFolder]
 HOUR = 3600

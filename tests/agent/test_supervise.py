@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Owner, Request, RunFolder
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 CHILD = str(Path(__file__).with_name("child.py"))
@@ -60,18 +59,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process_tree.send(process_tree.tagged(id), signal.SIGKILL)
 
 
-def until(true: Callable[[], Any]) -> Any:
-    """Wait for something to become true, looking at it often."""
-    deadline = time.monotonic() + PATIENCE
-    while not (value := true()):
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)
-    return value
-
-
 def ended(folder: RunFolder) -> Exit:
-    found: Exit = until(folder.exit)
-    return found
+    return until(folder.exit)
 
 
 def supervisor_of(folder: RunFolder) -> int:

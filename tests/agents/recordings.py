@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from tests.model_server import (
     thought,
     usage,
 )
+from tests.patience import until
 
 AGAIN = "Again"
 GREETER = Path(__file__).with_name("greeter.py")
@@ -191,8 +191,7 @@ def _killed(claude: Claude, model: MessagesServer) -> str:
 
     def kill_when_stored(question: Event) -> Reply:
         path, call = claude.session_file(talk.session), question["tool_use_id"].encode()
-        while call not in path.read_bytes():
-            time.sleep(0.02)
+        until(lambda: call in path.read_bytes())
         return "kill"
 
     with Talk(claude, model.url, answer=kill_when_stored) as talk:

@@ -48,7 +48,7 @@ from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
 from tests.agents.recordings import Recording
 from tests.model_server import Gate
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 
 pytestmark = [
     pytest.mark.covers("gemtui/agent", "gemtui/calls", "gemtui/runs", "tests/agents"),
@@ -280,8 +280,7 @@ def test_a_killed_supervisor_lets_nothing_through(work: Work) -> None:
 
     async def run() -> None:
         run = await work.start("Do it", ask=True)
-        while not run.gate.has_question(1):
-            await asyncio.sleep(0.05)
+        await turns_until(lambda: run.gate.has_question(1))
         owner = run.folder.owner()
         assert owner is not None
         os.kill(owner.pid, signal.SIGKILL)

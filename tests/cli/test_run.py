@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -32,7 +31,7 @@ from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs
 from tests.cli.conftest import Gemtui, has, put, start, values
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.rows import each_row, table
 from tests.runs import test_enrich as stored
 from tests.runs.test_listing import add_run
@@ -358,13 +357,11 @@ def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
 def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
     process = running(f"line:{2_000_000}", says("x"), "wait", speaks=False)
     assert process.stdout.read(1)
-    while not left():
-        time.sleep(0.005)
+    until(left)
     process.send_signal(signal.SIGINT)
     hears(process, b"stopping")
     (run,) = list_runs(runs_dir())
-    while run.folder.exit() is None:
-        time.sleep(0.005)
+    until(run.folder.exit)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
 

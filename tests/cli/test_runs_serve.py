@@ -23,9 +23,10 @@ from tests.cli.conftest import Gemtui, has, start, values
 from tests.cli.test_run_ask import asking
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, text, writes
+from tests.patience import until
 from tests.real_cli import GeminiCli
 from tests.rows import table
-from tests.runs.test_gate import Asker, through, until
+from tests.runs.test_gate import Asker, through
 from tests.test_documents import SHAPES, TEXTS, names
 from tests.tools.documents import ASSETS
 
@@ -263,7 +264,7 @@ def test_a_run_of_the_real_cli_is_served_from_another_terminal(
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
         terminal.shows("? Gemini asks: write_file a.txt", "y allow")
         (first,) = served("runs", "questions")["questions"]
-        until(lambda: told.exists() or None)
+        until(lambda: told.exists())
         assert served("runs", "say", first["run"], "hurry up")["message"] == 1
         assert served("runs", "answer", first["run"], first["id"], "allow")["consent"] == "allowed"
         terminal.shows("Answered in another gemtui.", "? Gemini asks: write_file b.txt")
@@ -276,7 +277,7 @@ def test_a_run_of_the_real_cli_is_served_from_another_terminal(
     assert not (on_loopback.project / "b.txt").exists()
     assert "hurry up" in said
     assert "b is taken" in said
-    until(lambda: '"event":"end"' in told.read_text() or None)
+    until(lambda: '"event":"end"' in told.read_text())
     events = [json.loads(line) for line in told.read_text().splitlines()]
     assert events[0]["question"]["id"] == first["id"]
     assert events[-1]["run"]["id"] == first["run"]

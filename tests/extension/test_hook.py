@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 
 from gemtui.extension.content import EVENTS, command, content, write
 from gemtui.paths import extension_dir, live_dir, vault_dir
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 REFUSED = {"decision": "deny", "reason": "gemtui does not answer, so this call is denied"}
 
@@ -175,9 +174,7 @@ def test_a_question_that_waits_is_noted_until_it_is_answered(tmp_path: Path) -> 
             process.stdin = None
             connection, _ = server.accept()
             with connection:
-                end = time.monotonic() + PATIENCE
-                while b"gemtui_asks" not in live.read_bytes():
-                    assert time.monotonic() < end
+                until(lambda: b"gemtui_asks" in live.read_bytes())
                 assert json.loads(live.read_bytes()) == {"gemtui_asks": "", **json.loads(event())}
                 connection.sendall(b"{}\n")
             process.wait(PATIENCE)

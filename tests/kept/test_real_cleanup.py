@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from gemtui.kept.vault import keep_all, turn_on
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.catalog.vault_files import in_tree, trees
 from tests.model_server import Gate, ModelServer, answer, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.real_cli import GeminiCli
 from tests.sessions import logs
 from tests.sessions.stores import read, set_time, uuid
@@ -46,10 +45,7 @@ def clean_up(gemini: GeminiCli, going: Iterable[Path]) -> None:
         ModelServer([answer(text("Done."), after=gate)]) as model,
         gemini.start(model, "Go on") as run,
     ):
-        end = time.monotonic() + PATIENCE
-        while any(path.exists() for path in going):
-            assert time.monotonic() < end, "not removed"
-            time.sleep(0.02)
+        until(lambda: not any(path.exists() for path in going))
         gate.open()
         run.finish()
 

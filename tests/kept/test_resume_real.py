@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
 from tests.model_server import Answer, Gate, ModelServer, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import MODEL, VERSION, GeminiCli
 
 pytestmark = [
@@ -143,12 +142,6 @@ def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
     return adapter.start("which?", options)
 
 
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not true():
-            await asyncio.sleep(0.01)
-
-
 def plain_list(chat: Chat, model: ModelServer) -> str:
     """A start of the plain CLI in the project; what it says there is."""
     done = subprocess.run(
@@ -181,16 +174,16 @@ async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_without_what_t
     real = chat.make_older(id)
     with ModelServer(in_a_tool(gate)) as model:
         run = _resumed(chat, id, model)
-        await until(lambda: (owner := run.folder.owner()) and owner.cli)
+        await turns_until(lambda: (owner := run.folder.owner()) and owner.cli)
         owner = run.folder.owner()
         assert owner is not None
         os.kill(owner.pid, signal.SIGSTOP)
-        await until(gate.reached.is_set)
+        await turns_until(gate.reached.is_set)
         assert len(chat.files(id)) == 2, "the CLI takes better care now: the keeper may go"
         assert id not in plain_list(chat, model)
         assert real not in chat.files(id)
         gate.open()
-        await until(lambda: b'"result"' in run.folder.stdout.read_bytes())
+        await turns_until(lambda: b'"result"' in run.folder.stdout.read_bytes())
         os.kill(owner.pid, signal.SIGCONT)
         await run.wait()
         assert id in plain_list(chat, model)
@@ -219,7 +212,7 @@ async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        await until(gate.reached.is_set)
+        await turns_until(gate.reached.is_set)
         runs = gemini.folder / "state/gemtui/runs"
         folder = RunFolder(next(path for path in runs.iterdir() if path.is_dir()))
         owner = folder.owner()
@@ -232,7 +225,7 @@ async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str
         else:
             assert id in plain_list(chat, model)
             gate.open()
-        await until(folder.exit)
+        await turns_until(folder.exit)
         assert id in plain_list(chat, model)
     aftermath = aftermath_of(folder)
     assert aftermath is not None

@@ -22,7 +22,7 @@ from gemtui.runs.undo.checkpointing import (
     project_of,
 )
 from tests.checkpoints.projects import put
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 
 @pytest.fixture
@@ -142,17 +142,21 @@ def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
     put(root, b"made", b"x")
     root.rename(root.parent / "away")
     says(folder, type="tool_result", tool_id="1", status="success")
-    until = time.monotonic() + PATIENCE
-    while checkpoint_state(folder) is None and time.monotonic() < until:
+    problems = []
+
+    def is_noted() -> bool:
         try:
             checkpoints.check()
         except OSError as error:
-            problem = str(error)
+            problems.append(str(error))
+        return checkpoint_state(folder) is not None
+
+    until(is_noted)
     (root.parent / "away").rename(root)
     checkpoints.close()
     state = checkpoint_state(folder)
     assert state is not None
-    assert (state.phase, state.problem) == (CheckpointPhase.READY, problem)
+    assert (state.phase, state.problem) == (CheckpointPhase.READY, problems[-1])
     with open_store(place) as store:
         (change,) = (change for _, change in store.changes())
         assert (change.path, change.call is not None) == (b"made", True)

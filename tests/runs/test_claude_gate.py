@@ -16,7 +16,7 @@ from gemtui.agent.run_folder import Abort, Request, RunFolder
 from gemtui.agents import Agent
 from gemtui.runs.gate.claude_gate import FORGED, LONGEST_WAIT, OTHER_MODE, SILENT, ClaudeGate
 from gemtui.runs.gate.gate import TROUBLE
-from tests.runs.test_gate import until
+from tests.patience import until
 
 
 class Program:

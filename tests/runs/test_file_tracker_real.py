@@ -17,7 +17,7 @@ from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
 from gemtui.ui.run.live_run import LiveRun
 from tests.model_server import ModelServer, Turn, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import MODEL, GeminiCli
 
 pytestmark = [
@@ -37,9 +37,8 @@ async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None =
         live = LiveRun(started, "Do it", began=datetime.now(UTC))
         following = asyncio.create_task(live.follow(see_files=True))
         async with asyncio.timeout(PATIENCE):
-            while stop_at is not None and not (gemini.project / stop_at).exists():
-                await asyncio.sleep(0.01)
             if stop_at is not None:
+                await turns_until((gemini.project / stop_at).exists)
                 live.stop()
             await following
     live.told = await asyncio.to_thread(enrich, live.own_transcript, gemini.store, live.session)

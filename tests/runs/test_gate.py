@@ -55,7 +55,7 @@ from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.runs.gate.verification import PutBackError, restore_former
 from gemtui.transcript.model import Consent
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.rows import table
 
 TABLES = table("runs/gate.json")
@@ -168,13 +168,6 @@ class Asker:
     def close(self) -> None:
         self.gate.close()
         self.pool.shutdown()
-
-
-def until(found: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while (value := found()) is None or value is False:
-        assert time.monotonic() < end
-    return value
 
 
 @pytest.fixture

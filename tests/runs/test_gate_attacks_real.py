@@ -44,7 +44,7 @@ from gemtui.runs.gate.gate import ANSWERER_GONE
 from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/calls")
@@ -108,8 +108,7 @@ async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCl
         assert hooks
         if stage == "asked":
             kill(hooks)
-            while process_tree.alive(hooks):
-                await asyncio.sleep(0.01)
+            await turns_until(lambda: not process_tree.alive(hooks))
         elif stage == "some":
             kill(some(hooks, chance))
         else:
@@ -159,17 +158,10 @@ def children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-async def until(true: Callable[[], Any]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        while not (value := true()):
-            await asyncio.sleep(0.01)
-    return value
-
-
 async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
     with ModelServer([answer(write("a"), write("b")), answer(text("Done."))]) as model:
         run = await asking(gated, model).begin("go", asked(gated))
-        await until(lambda: run.gate.question(1))
+        await turns_until(lambda: run.gate.question(1))
         owner = run.folder.owner()
         assert owner is not None
         os.kill(owner.pid, signal.SIGKILL)
@@ -177,7 +169,7 @@ async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
         ended = await run.wait()
     assert ended.problem == KILLED
     assert process_tree.tagged(run.folder.id) == set()
-    settled = await until(lambda: run.gate.settled(1))  # the guardian says so
+    settled = await turns_until(lambda: run.gate.settled(1))  # the guardian says so
     assert settled.consent is Consent.ABANDONED
     assert files(gated) == {}
 
@@ -209,7 +201,7 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         await asyncio.to_thread(gemtui.stdout.readline)
         folder = run_of(gated)
         first = attached(folder, runs)
-        await until(lambda: first.gate.question(1))
+        await turns_until(lambda: first.gate.question(1))
         gemtui.kill()
         gemtui.wait()
         gemtui.stdout.close()
@@ -218,7 +210,7 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         second = attached(folder, runs)
         assert second.gate.question_numbers() == [1]
         second.gate.answer(1, Approval.allow())
-        await until(lambda: second.gate.question(2))
+        await turns_until(lambda: second.gate.question(2))
         second.gate.answer(2, Approval.deny())
         await collect(second.events())
     assert set(files(gated)) == {"yes"}

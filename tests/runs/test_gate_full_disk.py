@@ -20,8 +20,9 @@ from tests.agent.event_lists import collect
 from tests.conftest import fill
 from tests.gated import asked
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
+from tests.patience import until
 from tests.real_cli import GeminiCli
-from tests.runs.test_gate import Asker, until
+from tests.runs.test_gate import Asker
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension")
 

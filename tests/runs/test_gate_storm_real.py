@@ -30,7 +30,7 @@ from gemtui.agent.approval import ALTERED, PASSED
 from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import until
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension")
@@ -129,7 +129,9 @@ class Storm:
 
     def meet(self) -> None:
         """Learn who takes part, once the CLI is there."""
-        owner = look_for(self.run.folder.owner, lambda owner: owner.cli is not None)
+        until(lambda: (owner := self.run.folder.owner()) and owner.cli)
+        owner = self.run.folder.owner()
+        assert owner is not None
         supervisor = psutil.Process(owner.pid)
         self.cli = psutil.Process(owner.cli)
         self.keepers = [supervisor, *supervisor.parents()[:1]]
@@ -220,11 +222,12 @@ class Storm:
 
     def last(self) -> None:
         """Until all is over; who was killed is followed by another."""
-        end = time.monotonic() + PATIENCE
-        while not self.is_over():
-            assert time.monotonic() < end
+
+        def is_over() -> bool:
             self.follow()
-            time.sleep(STEP)
+            return self.is_over()
+
+        until(is_over)
         self.run.reap()
         for each in self.persons:
             each.kill()
@@ -242,14 +245,6 @@ def line_of(process: psutil.Process) -> str:
     return ""
 
 
-def look_for(find: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while (found := find()) is None or not good(found):
-        assert time.monotonic() < end
-        time.sleep(STEP)
-    return found
-
-
 REPLACED = ("hook", "ask.py", "gemtui")
 """After whom others come."""
 MOMENTS = ("asked", "asked", "answered", "answered", "settled", "between")
@@ -262,7 +257,7 @@ def test_what_is_there_was_allowed_as_it_is(gated: GeminiCli, seed: int) -> None
     add_server(gated)
     with ModelServer(script(chance)) as model:
         run = asking(gated, model).start("go", asked(gated))
-        (temporary,) = look_for(lambda: list(gated.folder.glob("gemtui-*")), bool)
+        (temporary,) = until(lambda: list(gated.folder.glob("gemtui-*")))
         storm = Storm(run, temporary, chance)
         storm.answered_by_somebody()
         storm.meet()

@@ -24,7 +24,7 @@ from gemtui.runs.undo.review import revert, review_of, subject_of
 from gemtui.runs.undo.undo import redo_project, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.rows import table
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
@@ -248,9 +248,7 @@ def test_a_prompt_waits_for_its_checkpoint_but_not_for_long(project: Path) -> No
         words = [str(data_dir()), str(config_file()), str(file)]
         subprocess.run([sys.executable, "-c", QUICKLY, *words], check=True, timeout=PATIENCE)
         assert file.exists()
-    until = time.monotonic() + PATIENCE
-    while file.exists() and time.monotonic() < until:
-        time.sleep(0.005)
+    until(lambda: not file.exists())
     with open_store(place, root) as store:
         assert [change.path for _, change in store.changes()] == [b"f"]
 

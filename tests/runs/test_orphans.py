@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import clear_runs, list_runs, prune_runs, stop_run
 from tests.fake_cli import INIT, FakeCli, HastyAdapter
+from tests.patience import until
 from tests.runs.test_listing import add_run
 
 
@@ -38,7 +38,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> Iterator[RunFolder]:
 
 def start(tmp_path: Path, runs: Path | None = None) -> GeminiRun:
     run = HastyAdapter(runs=runs or tmp_path / "runs").start("go", AgentOptions(cwd=tmp_path))
-    wait_for(lambda: run.folder.stdout.exists() and run.folder.stdout.read_text().count("\n") == 2)
+    until(lambda: run.folder.stdout.exists() and run.folder.stdout.read_text().count("\n") == 2)
     return run
 
 
@@ -49,7 +49,7 @@ def kill_watchers(run: GeminiRun) -> None:
     supervisor = psutil.Process(owner.pid)
     for each in (*supervisor.parents()[:1], supervisor):
         each.kill()
-    wait_for(lambda: not run.supervised())
+    until(lambda: not run.supervised())
 
 
 def add_secret(folder: RunFolder) -> None:
@@ -57,12 +57,6 @@ def add_secret(folder: RunFolder) -> None:
     assert request is not None
     folder.write_request(replace(request, secrets=("settings.json",)))
     folder.write("settings.json", "{}")
-
-
-def wait_for(true: object) -> None:
-    assert callable(true)
-    while not true():
-        time.sleep(0.002)
 
 
 async def test_an_orphan_is_listed_and_looking_at_it_does_not_end_it(

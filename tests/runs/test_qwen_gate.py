@@ -11,8 +11,8 @@ import pytest
 from gemtui.agent.approval import DIFFERS, UNCHANGED, Approval
 from gemtui.agents import Agent
 from gemtui.runs.gate.qwen_gate import LONGEST_WAIT, QwenGate
+from tests.patience import until
 from tests.runs.test_claude_gate import Program
-from tests.runs.test_gate import until
 
 
 class Qwen(Program):

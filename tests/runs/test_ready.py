@@ -27,8 +27,9 @@ from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.listing import broken_runs, list_runs, prune_runs
 from gemtui.runs.loaded_files import LoadedFiles
-from tests.agent.test_supervise import ended, supervisor_of, until
+from tests.agent.test_supervise import ended, supervisor_of
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.patience import until
 from tests.rows import each_row
 from tests.sessions import logs, stores
 

@@ -21,9 +21,9 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.ready import ReadyCli
 from gemtui.paths import runs_dir
 from gemtui.runs.listing import list_runs
-from tests.agent.test_supervise import until
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
+from tests.patience import until
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +14,7 @@ from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.transcript.diff import first_line
 from tests.gated import asked, asking
 from tests.model_server import Gate, ModelServer, answer, call, text
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, turns_until
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/runs")
@@ -27,12 +26,6 @@ def live_run(run: GeminiRun, gemini: GeminiCli) -> LiveRun:
 
 def is_recorded(call: ToolCall) -> bool:
     return isinstance(call.display, DiffDisplay) and call.display.original is not None
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: GeminiCli) -> None:
@@ -50,7 +43,7 @@ async def test_exit_codes_and_line_numbers_are_known_while_the_run_works(gated: 
         options = asked(gated, approval_mode="yolo", ask=False)
         live = live_run(await asking(gated, model).begin("go", options), gated)
         following = asyncio.create_task(live.follow())
-        await until(lambda: any(map(is_recorded, live.own_transcript.calls())))
+        await turns_until(lambda: any(map(is_recorded, live.own_transcript.calls())))
         shell, edited = live.own_transcript.calls()
         assert live.alive
         assert (shell.status, shell.exit_code, live.ends()[ToolEnd.FAILED]) == (
@@ -77,9 +70,9 @@ async def test_after_a_stop_the_other_calls_were_not_run(gated: GeminiCli) -> No
     with ModelServer(turns) as model:
         live = live_run(await asking(gated, model).begin("go", asked(gated)), gated)
         following = asyncio.create_task(live.follow())
-        await until(lambda: live.waiting)
+        await turns_until(lambda: live.waiting)
         live.run.gate.answer(1, Approval.allow())
-        await until(lambda: live.waiting and live.waiting[0].number == 2)
+        await turns_until(lambda: live.waiting and live.waiting[0].number == 2)
         live.run.gate.answer(2, Approval.stop())
         await asyncio.wait_for(following, PATIENCE)
     assert [each.name for each in gated.project.iterdir()] == ["a"]

@@ -22,8 +22,9 @@ from gemtui.runs.gate.user_commands import (
 )
 from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import OK, FakeCli, says
+from tests.patience import until
 from tests.rows import each_row, table
-from tests.runs.test_gate import Asker, until
+from tests.runs.test_gate import Asker
 
 __all__ = ["gemtui"]
 
@@ -48,7 +49,7 @@ def told(tmp_path: Path) -> Path:
 
 
 def read(place: Path) -> Any:
-    until(lambda: place.exists() or None)
+    until(lambda: place.exists())
     return json.loads(place.read_text())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
-from tests.patience import PATIENCE
+from tests.patience import turns_until, until
 from tests.ui.people import BOTH, NARROW, NOW, WIDE, person, type_at
 from tests.ui.run.test_screen import Runner, runner
 
@@ -292,11 +292,7 @@ async def test_somebody_is_there_while_an_editor_has_the_terminal(
         await me.asked(1)
         await me.until(me.gate.last_presence)
         (me.gate.path / "here").unlink()
-        end = time.monotonic() + PATIENCE
-        while (
-            me.gate.last_presence() is None
-        ):  # the event loop waits here, as it does for an editor
-            assert time.monotonic() < end
+        until(me.gate.last_presence)  # the event loop waits here, as it does for an editor
 
 
 # --- keys that are no answer ---------------------------------------------------------------------
@@ -391,13 +387,6 @@ async def test_the_key_of_an_answer_pressed_once_too_often_keeps_no_question_wai
         await me.asked(3)
         await me.sees("Press esc to answer", "$ git push")
         assert me.pane.prompt.text == "no"
-
-
-async def turns_until(holds: Callable[[], bool]) -> None:
-    """Wait while a widget is held up, for which `until` would wait."""
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(

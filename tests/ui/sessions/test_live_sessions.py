@@ -19,6 +19,7 @@ from gemtui.ui.sessions.live import follow_live
 from tests.extension.live_files import hook_input, process, write_live
 from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
+from tests.patience import turns_until
 from tests.ui.people import BOTH, NARROW, Person, person
 
 HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
@@ -143,8 +144,7 @@ async def test_that_nothing_goes_on_is_told_first() -> None:
     """What comes then is known to be new."""
     told: list[tuple[LiveSession, ...]] = []
     following = asyncio.create_task(follow_live(told.append))
-    while not told:
-        await asyncio.sleep(0.01)
+    await turns_until(lambda: told)
     following.cancel()
     assert told == [()]
 
