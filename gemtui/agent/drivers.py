@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gemtui.agent.claude import ClaudeDriver
 from gemtui.agent.driver import Driver
@@ -30,3 +30,14 @@ def agents_to_choose(environ: Mapping[str, str] = os.environ) -> tuple[Agent, ..
         for agent in _DRIVERS
         if agent is Agent.GEMINI or driver_of(agent).find(environ) is not None
     )
+
+
+def agent_to_start_with(used: Iterable[Agent], environ: Mapping[str, str] = os.environ) -> Agent:
+    """Return the first of these agents that is installed, or else any that is.
+
+    If none is installed, return Gemini CLI. `used`: the agents of past runs, newest first.
+    """
+    for agent in (*used, *_DRIVERS):
+        if driver_of(agent).find(environ) is not None:
+            return agent
+    return Agent.GEMINI

@@ -400,6 +400,13 @@ def run_folders(place: Path) -> Iterator[RunFolder]:
     return (folder for folder in _all_folders(place) if not folder.is_waiting)
 
 
+def agents_used(place: Path) -> tuple[Agent, ...]:
+    """Return the agents of the runs in the folder `place`, each once, the one used last first."""
+    folders = sorted(run_folders(place), key=RunFolder.requested_at, reverse=True)
+    requests = (folder.request() for folder in folders)
+    return tuple(dict.fromkeys(request.agent for request in requests if request is not None))
+
+
 def _all_folders(place: Path) -> Iterator[RunFolder]:
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:

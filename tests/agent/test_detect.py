@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.detect import Cli, CliAnswer, FoundBy, find_cli, usual_paths, version_of
+from gemtui.agent.drivers import agent_to_start_with
+from gemtui.agents import Agent
+from tests.rows import each_row
 
 
 def script(path: Path, body: str) -> Path:
@@ -60,6 +63,26 @@ def test_a_place_counts_only_if_it_can_be_executed(tmp_path: Path, environ: dict
 def test_without_a_home_folder_nothing_breaks(tmp_path: Path) -> None:
     assert find_cli({"PATH": str(tmp_path)}, places=[]) is None
     assert list(usual_paths({"PATH": ""}))
+
+
+@each_row(
+    "installed, used, chosen",
+    [
+        ("", "", "gemini"),
+        ("claude", "", "claude"),
+        ("qwen", "claude gemini", "qwen"),
+        ("gemini claude", "", "gemini"),
+        ("gemini claude qwen", "qwen claude", "qwen"),
+    ],
+)
+def test_the_first_agent_is_the_one_used_last_or_else_one_that_is_installed(
+    environ: dict[str, str], tmp_path: Path, installed: str, used: str, chosen: str
+) -> None:
+    bin = tmp_path / (installed or "none")
+    for name in installed.split():
+        script(bin / name, "true")
+    first = agent_to_start_with(map(Agent, used.split()), environ | {"PATH": str(bin)})
+    assert first == chosen
 
 
 def test_version_is_the_last_line_that_looks_like_one(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_app_takes_nothing_from_the_folder(foreign: ForeignFolder, fake_cli:
     environ = {**os.environ, "PATH": foreign.path_variable}
     words = [sys.executable, "-P", "-m", "gemtui"]
     with Terminal(words, environ=environ, folder=foreign.path) as screen:
-        screen.shows("No Gemini sessions here yet")
+        screen.shows("No sessions here yet")
         screen.press("3")
         screen.shows("No policy yet")
         screen.press("2")

@@ -24,6 +24,7 @@ from gemtui.agents import Agent
 from gemtui.runs.disk_usage import runs_usage
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
+    agents_used,
     asking_words,
     broken_runs,
     clear_runs,
@@ -73,6 +74,13 @@ def someone() -> Iterator[Owner]:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield Owner(pid=process.pid, began=psutil.Process(process.pid).create_time())
     process.communicate()
+
+
+def test_the_agent_used_last_is_that_of_the_newest_run(tmp_path: Path) -> None:
+    for number, agent in enumerate([Agent.GEMINI, Agent.CLAUDE, Agent.QWEN, Agent.CLAUDE]):
+        request = add_run(tmp_path, f"run{number}", agent=agent).path / "request.json"
+        os.utime(request, (number, number))
+    assert agents_used(tmp_path) == (Agent.CLAUDE, Agent.QWEN, Agent.GEMINI)
 
 
 def test_questions_count_for_the_size_of_a_run(tmp_path: Path) -> None:

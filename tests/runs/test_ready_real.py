@@ -124,7 +124,7 @@ def test_nothing_is_left_of_a_waiting_cli_when_gemtui_is_killed(
         environ = {**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url}
         words = [sys.executable, "-m", "gemtui"]
         with Terminal(words, environ=environ, folder=on_loopback.project) as terminal:
-            terminal.shows("No Gemini sessions here yet")
+            terminal.shows("No sessions here yet")
             terminal.press("2")
             terminal.shows("enter starts a run", "gemini 0.61.0")
             terminal.press("hello")

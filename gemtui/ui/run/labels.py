@@ -267,8 +267,8 @@ def no_run(
         warning = f"{glyphs.warning} {clean_line(problem)}"
         lines += [Content.styled(warning, "$text-warning"), Content("")]
         options, sessions = BY_ID["run.options"].footer(), BY_ID["app.sessions"].footer()
-        instead = f"You can choose another agent ({options}) and read sessions ({sessions})."
-        lines += [Content(instead), Content("")]
+        instead = f"If another agent is installed, choose it with {options}."
+        lines += [Content(f"{instead} You can still read sessions ({sessions})."), Content("")]
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
         if offers_extension:

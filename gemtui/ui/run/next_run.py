@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from textual.worker import WorkerCancelled
 
 from gemtui.agent import folder_options
-from gemtui.agent.drivers import agents_to_choose
+from gemtui.agent.drivers import agent_to_start_with, agents_to_choose
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.agents import WORDS, Agent
@@ -23,6 +23,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.edit import store
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.before_run import before_run_report
+from gemtui.runs.listing import agents_used
 from gemtui.system import Unported, why_not
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.run.labels import ASK, remembered_text
@@ -75,6 +76,8 @@ _KEPT = "kept"
 """The group of the worker that loads the remembered options."""
 _USUAL = "usual"
 """The group of the worker that determines the defaults in a folder."""
+_AGENT = "agent"
+"""The group of the worker that finds an agent to start with."""
 
 
 class NextRun(RunPart):
@@ -89,6 +92,8 @@ class NextRun(RunPart):
         super().__init__(screen)
         self.home = folder
         self.options = AgentOptions(cwd=self.home)
+        self._first_agent = Agent.GEMINI
+        """The agent of runs for which the user has chosen nothing."""
         self._left: dict[Path, AgentOptions] = {}
         """The options chosen in each project that the pane has left; its worktrees share them."""
         self._usual = ApprovalMode.DEFAULT
@@ -127,7 +132,7 @@ class NextRun(RunPart):
         resume = self.options.resume
         self._go_to_project(origin_of(folder))
         if self._kept:
-            self.options, self._kept, self._chosen = AgentOptions(), False, False
+            self.options, self._kept, self._chosen = self._unchosen(), False, False
         self.options = replace(self.options, cwd=folder, resume=resume, trust=False)
         self._mode_chosen = False
         if not self._chosen:
@@ -142,7 +147,22 @@ class NextRun(RunPart):
         if self._chosen:
             self._left[previous] = self.options
         chosen = self._left.pop(project, None)
-        self.options, self._chosen, self._kept = chosen or AgentOptions(), chosen is not None, False
+        self.options = chosen or self._unchosen()
+        self._chosen, self._kept = chosen is not None, False
+
+    def _unchosen(self) -> AgentOptions:
+        agent = self._first_agent
+        return AgentOptions(agent=agent, ask=agent is not Agent.GEMINI)
+
+    @background(_AGENT)
+    async def find_agent(self) -> None:
+        """Start with the agent of the last run if it is installed, or else with one that is."""
+        used = await asyncio.to_thread(agents_used, self.screen.gemtui.runs_dir)
+        self._first_agent = await asyncio.to_thread(agent_to_start_with, used)
+        is_decided = self._kept or self._chosen or self.options.resume or self.screen.run_shown
+        if not is_decided:
+            self.resume(None, self._first_agent)
+            self.screen.show_options()
 
     def load_remembered(self) -> None:
         """Start loading the options remembered for the folder, if there are any."""
@@ -178,7 +198,7 @@ class NextRun(RunPart):
     async def wait_loaded(self) -> None:
         """Wait until the options remembered for the folder and its defaults are loaded."""
         for worker in list(self.screen.workers):
-            if worker.group in (_KEPT, _USUAL):
+            if worker.group in (_KEPT, _USUAL, _AGENT):
                 with suppress(WorkerCancelled):
                     await worker.wait()
 

@@ -126,6 +126,7 @@ class RunScreen(RunPane):
             self.show_run(max(at_home, key=lambda run: bool(run.waiting)))
         self.show_options()
         self.next_run.load_remembered()
+        self.next_run.find_agent()
         self._look_for_cli()
         self.set_interval(_COSTS, self._spending.recompute)
         self._update_header()
@@ -144,7 +145,7 @@ class RunScreen(RunPane):
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
-        self._agent = self.options.agent
+        self._agent, self._cli = self.options.agent, None
         driver = driver_of(self._agent)
         self._cli = await asyncio.to_thread(driver.detect, os.environ, None)
         self._update_header()

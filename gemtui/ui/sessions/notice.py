@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 
+from gemtui.agents import WORDS
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import clean, counted, short_path
@@ -76,8 +77,10 @@ class EmptyStore(NoticePane):
         self.post_message(self.ElsewhereRequested())
 
 
+_PROGRAMS = [words.program for words in WORDS.values()]
 _START = (
-    "Start gemini in a project and ask it something. The session will appear here.",
+    f"gemtui reads the sessions of {', '.join(_PROGRAMS[:-1])} and {_PROGRAMS[-1]}.",
+    "Start one of them in a project and ask it something. The session will appear here.",
     "To try gemtui without sessions, run  gemtui --demo",
 )
 
@@ -86,7 +89,7 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[str, list[str]]:
     place = short_path(home)
     match snapshot.state:
         case StoreState.MISSING:
-            heading = "No Gemini sessions here yet."
+            heading = "No sessions here yet."
             lines = [
                 f"Gemini CLI stores sessions in  {place}/tmp",
                 "That folder does not exist.",

@@ -98,7 +98,7 @@ def _with_rules(folder: Path) -> Path:
 
 def _policy(app: _Watched, _home: Path) -> dict[str, float]:
     """A policy of many rules: opened, and a rule switched off and on."""
-    app.terminal.shows("No Gemini sessions here yet")
+    app.terminal.shows("No sessions here yet")
     app.longest()
     app.terminal.press("3")
     app.terminal.shows("No policy yet")

@@ -841,10 +841,26 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     async with runner(home, project) as me:
-        await me.sees("Gemini CLI is not on PATH", "no Gemini CLI", "another agent (^o)")
+        await me.sees("Gemini CLI is not on PATH", "no Gemini CLI", "another agent is installed")
         await me.ask("hello")
         await me.is_told("was not started")
         assert me.pane.prompt.text == "hello"
+
+
+async def test_with_claude_code_alone_a_run_is_of_claude_code_and_asks(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin/claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '2.1.332 (Claude Code)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+    (tmp_path / "other").mkdir()
+    async with runner(home, project) as me:
+        await me.sees("claude 2.1.332", "mode ask", "press enter to start")
+        me.pane.new_run_in(tmp_path / "other")
+        await me.sees("/other", "claude 2.1.332", "mode ask")
 
 
 async def test_before_a_run_its_command_is_shown_its_options_taken_and_files_offered(

@@ -61,7 +61,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
     ]
     with ModelServer(turns) as model:
         with opened(on_loopback, model, editor) as evening:
-            evening.shows("No Gemini sessions here yet")
+            evening.shows("No sessions here yet")
             evening.press(CTRL_P)
             evening.shows("Commands")
             evening.press("extension", ENTER)

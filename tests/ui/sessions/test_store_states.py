@@ -19,7 +19,7 @@ from tests.ui.people import BOTH, NARROW, WIDE, Person, copy_store, person
 async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_path: Path) -> None:
     store = copy_store(tmp_path)
     async with person(tmp_path / ".gemini", BOTH) as me:
-        await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
+        await me.sees("No sessions here yet.", ".gemini/tmp", "gemtui --demo")
         await me.sees("Check the same folder again", "Choose another folder")
         await me.until(lambda: "r try again" in me.text.splitlines()[-1])
         ids = {key.id for key, _ in acting(me.home)}
@@ -31,7 +31,7 @@ async def test_no_store_says_where_we_looked_and_another_folder_is_taken(tmp_pat
         await me.press("ctrl+u", *str(store.parent), "enter")
         await me.sees("Write a haiku file")
     async with person(tmp_path / "later", NARROW) as me:
-        await me.sees("No Gemini sessions here yet.")
+        await me.sees("No sessions here yet.")
         store.rename(tmp_path / "later")
         await me.does("r", "Write a haiku file")
 
@@ -75,7 +75,7 @@ async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> No
     home = tmp_path / "home" / ".gemini"
     home.mkdir(parents=True)
     async with person(home, NARROW) as me:
-        await me.sees("No Gemini sessions here yet.")
+        await me.sees("No sessions here yet.")
         copy_store(tmp_path / "other").rename(home / "other")
         (home / "other" / "tmp").rename(home / "tmp")
         await me.sees("Write a haiku file")
