@@ -57,6 +57,10 @@ class Hit(Struct, frozen=True, kw_only=True):
     line: tuple[int, int] | None = None
     text: str | None = None
 
+    def __hash__(self) -> int:
+        """Return a hash of the hit's place, because hashing the sessions takes far longer."""
+        return hash((self.file.name, self.message, self.block))
+
 
 class SessionHits(Struct, frozen=True, kw_only=True):
     """One session's hits, best first; `count` includes hits beyond the limit."""

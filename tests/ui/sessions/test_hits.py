@@ -7,7 +7,8 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
-from gemtui.search.results import Results
+from gemtui.search.documents import DocumentKind
+from gemtui.search.results import Hit, Results
 from gemtui.sessions.catalog.query import Query
 from gemtui.ui.draw.theme import UNICODE
 from gemtui.ui.kit.reading import Reading
@@ -49,3 +50,19 @@ async def test_a_search_says_how_many_sessions_it_has_searched_and_what_it_found
 async def reading_on() -> None:
     """Let the event loop take what the thread has found."""
     await asyncio.sleep(0.001)
+
+
+def test_a_hit_is_known_by_its_place_without_looking_through_its_sessions() -> None:
+    session: Any = SimpleNamespace(name="session.jsonl")  # can't be hashed
+    hit = Hit(
+        session=session,
+        file=session,
+        message="m1",
+        block=0,
+        kind=DocumentKind.USER,
+        tool="",
+        time=None,
+        score=1.0,
+        rank=0,
+    )
+    assert {hit: "its line"}[hit] == "its line"
