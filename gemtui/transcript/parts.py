@@ -146,8 +146,10 @@ def plausible(usage: Usage) -> Usage | None:
     Token counts are implausible if any is negative or huge, or if `cached` exceeds `input` or
     `input` exceeds `total`.
     """
-    counts = [count for count in astuple(usage) if count is not None]
-    if counts and (min(counts) < 0 or max(counts) > _MOST_TOKENS):
+    counts = sorted(filter(None, astuple(usage)))
+    if counts and (counts[0] < 0 or counts[-1] > _MOST_TOKENS):
         return None
-    rising = [count for count in (usage.cached, usage.input, usage.total) if count is not None]
-    return usage if rising == sorted(rising) else None
+    cached = usage.cached or 0
+    total = _MOST_TOKENS if usage.total is None else usage.total
+    input = cached if usage.input is None else usage.input
+    return usage if cached <= input <= total else None

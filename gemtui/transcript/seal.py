@@ -21,9 +21,9 @@ In shell calls, the token is in `dir_path`.
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
-_CHANGED = re.compile(
-    r"\s*\[System\] Tool input parameters were modified by a hook before execution\.\s*\Z"
-)
+NOTICE = "[System] Tool input parameters were modified by a hook before execution."
+"""How the output of a call whose arguments a hook has changed ends."""
+_CHANGED = re.compile(rf"\s*{re.escape(NOTICE)}\s*\Z")
 
 
 def new_seal() -> str:

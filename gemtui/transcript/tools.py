@@ -348,10 +348,22 @@ def _exit_code(raw: Mapping[str, Any], parts: list[Part]) -> int | None:
         return code
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
-    output = _output(parts)
-    if tool_output.exit_code(output) is None:
-        return None
-    return tool_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
+    return _recorded_code(_output(parts), raw.get("resultDisplay"))
+
+
+def _recorded_code(output: str | None, shown: object) -> int | None:
+    if isinstance(shown, list) and tool_output.exit_code(output) is None:
+        return None  # putting the screen together takes longer
+    return tool_output.exit_code(output, shown=_written(shown))
+
+
+def is_failed_command(output: str, shown: object) -> bool:
+    """Return whether a shell command that the CLI stored as a success failed.
+
+    That is, whether it was refused, or ended with another exit code than 0. `output`: the only one
+    in its result. `shown`: what the CLI displayed.
+    """
+    return tool_output.is_refused(output) or bool(_recorded_code(_unwrapped(output), shown))
 
 
 def _written(shown: object) -> str:

@@ -11,19 +11,35 @@ import pytest
 from gemtui.jsonin import loads
 from gemtui.sessions.read.replay import facts_of
 from gemtui.sessions.read.usual_records import usual_facts
+from gemtui.transcript.seal import NOTICE
 from tests.sessions.logs import call, gemini, reply, user
 
 DIFF = {"fileDiff": "@@", "filePath": "/home/me/a.py"}
 WRITE: dict[str, Any] = {"name": "write_file", "args": {"file_path": "a.py"}, "resultDisplay": DIFF}
-OUTPUT = [{"functionResponse": {"id": "c", "response": {"output": "Output: no\nExit Code: 3"}}}]
-SHELL: dict[str, Any] = {"name": "run_shell_command", "args": {"command": "ls"}, "result": OUTPUT}
+REFUSED = "Command injection detected: command substitution syntax"
+FAILED = "Output: no\nExit Code: 3"
+WRAPPED = f"<untrusted_context>\n{FAILED}\n</untrusted_context>"
+
+
+def shell(output: str = FAILED, **values: Any) -> dict[str, Any]:
+    """A command, and what the model received of it."""
+    response = {"id": "c", "name": "run_shell_command", "response": {"output": output}}
+    command: dict[str, Any] = {"name": "run_shell_command", "args": {"command": "ls"}}
+    return call("c", **{**command, "result": [{"functionResponse": response}], **values})
+
+
+SEALED = {"command": "ls", "dir_path": f"gemtui-{'0' * 32}/.."}
 RECORDS = {
     "prompt": user("u", "one\ntwo"),
     "answer": gemini("g", "text"),
     "thoughts": gemini("g", "", thoughts=[{"subject": "s", "description": "d"}]),
     "write": gemini("g", "", toolCalls=[call("c", **WRITE)]),
-    "command": gemini("g", "", toolCalls=[call("c", **SHELL)]),
+    "command": gemini("g", "", toolCalls=[shell()]),
+    "command that prints a code": gemini("g", "", toolCalls=[shell(resultDisplay=FAILED[8:])]),
+    "refused command": gemini("g", "", toolCalls=[shell(REFUSED)]),
+    "approved command": gemini("g", "", toolCalls=[shell(f"{FAILED}\n{NOTICE}", args=SEALED)]),
     "reply": reply("r", "c"),
+    "reply of a command": user("r", "") | {"content": shell(WRAPPED)["result"]},
 }
 ODD = (
     *("null", "true", "0", "1.0", "-1", "1e400", "9" * 25, "[]", "{}", "[{}]", "[null]", '["s"]'),

@@ -128,6 +128,20 @@ def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
     return _system(record, size)
 
 
+def reply_facts(
+    replies: tuple[CallFact, ...], *, id: str, time: datetime | None, size: int
+) -> RecordFacts:
+    """Return the facts about a user record of nothing but these replies."""
+    return RecordFacts(
+        outline=Outline(id=id, author=Author.USER, time=time, size=size),
+        kind=RecordKind.REPLY,
+        content=False,
+        digest=hash(("user", "", 0, replies)),
+        replies=replies,
+        resumable=True,
+    )
+
+
 def user_facts(
     parts: UserParts,
     replies: tuple[CallFact, ...],
@@ -213,26 +227,28 @@ def model_facts(
 
     `text`: stripped. `made`: the types of its parts that hold images, files, or code the model ran.
     """
+    outline = Outline(id=id, author=Author.MODEL, time=time, size=size, usage=usage, model=model)
+    content = bool(text or made)
+    if not (calls or asked):
+        digest = hash(("gemini", text, made, ()))
+        return RecordFacts(
+            outline=outline, has=has, content=content, digest=digest, resumable=resumable
+        )
     ids = tuple([call.id for call in calls])
     return RecordFacts(
-        outline=Outline(
-            id=id,
-            author=Author.MODEL,
-            time=time,
+        outline=replace(
+            outline,
             calls=len(calls),
             failures=sum([call.failed for call in calls]),
             errors=sum([call.error for call in calls]),
-            size=size,
-            usage=usage,
-            model=model,
             writes=tuple([call.written for call in calls if call.written]),
-            tools=tools_of((*calls, *asked)) if calls or asked else (),
+            tools=tools_of((*calls, *asked)),
         ),
         has=has,
-        content=bool(text or made),
+        content=content,
         digest=hash(("gemini", text, made, ids or tuple([call.id for call in asked]))),
         calls=calls,
-        asked=_without(asked, ids) if asked else (),
+        asked=_without(asked, ids),
         resumable=resumable,
     )
 

@@ -18,14 +18,22 @@ from gemtui.sessions.read.replay import (
     RecordFacts,
     call_fact,
     model_facts,
-    reply_fact,
+    reply_facts,
     tool_name,
     user_facts,
 )
 from gemtui.sessions.read.resumable import is_something
 from gemtui.transcript.content import UserParts, is_plain
 from gemtui.transcript.parts import instant, plausible
-from gemtui.transcript.tools import UNKNOWN_TOOL, WRITING, ToolKind, kind_of, named_paths
+from gemtui.transcript.seal import NOTICE
+from gemtui.transcript.tools import (
+    UNKNOWN_TOOL,
+    WRITING,
+    ToolKind,
+    is_failed_command,
+    kind_of,
+    named_paths,
+)
 from gemtui.transcript.usage import Usage
 
 
@@ -92,6 +100,7 @@ class _Record(_Stored):
 _record_of = Decoder(_Record).decode
 _arguments_of = Decoder(_Arguments).decode
 _shown_of = Decoder(_Shown).decode
+_text_of = Decoder(str).decode
 _NO_USAGE = Usage()
 
 
@@ -107,25 +116,25 @@ def usual_facts(line: bytes) -> RecordFacts | None:
 
 
 def _user(record: _Record, size: int) -> RecordFacts | None:
-    content = record.content
+    content, time = record.content, instant(record.timestamp)
     parts = [_Part(content)] if isinstance(content, str) else content
     texts = [part.text for part in parts if isinstance(part.text, str)]
-    replies = tuple([_reply(part.reply) for part in parts if isinstance(part.reply, _Reply)])
-    if parts and len(replies) == len(parts) and not texts:
-        typed, resumable = UserParts(), True
-    elif len(parts) == 1 and not replies and texts and is_plain(texts[0]):
+    if not texts and parts:
+        replies = tuple([_reply(part.reply) for part in parts if isinstance(part.reply, _Reply)])
+        if len(replies) == len(parts):
+            return reply_facts(replies, id=record.id, time=time, size=size)
+    elif len(parts) == 1 and parts[0].reply is UNSET and is_plain(texts[0]):
         typed, resumable = UserParts(texts[0]), is_something(texts[0], prompt=True)
-    else:
-        return None
-    time = instant(record.timestamp)
-    return user_facts(typed, replies, id=record.id, time=time, size=size, resumable=resumable)
+        return user_facts(typed, (), id=record.id, time=time, size=size, resumable=resumable)
+    return None
 
 
 def _reply(reply: _Reply) -> CallFact:
-    error = bool(reply.response.error)
-    if error or kind_of(reply.name) is not ToolKind.SHELL:
-        return CallFact(reply.id, error, error, tool=tool_name(reply.name))
-    return reply_fact(_stored_reply(reply))
+    name, error = reply.name, bool(reply.response.error)
+    failed = error
+    if not error and kind_of(name) is ToolKind.SHELL:
+        failed = is_failed_command(_text_of(reply.response.output), None)
+    return CallFact(reply.id, failed, error, tool=tool_name(name))
 
 
 def _answer(record: _Record, size: int) -> RecordFacts | None:
@@ -148,8 +157,14 @@ def _answer(record: _Record, size: int) -> RecordFacts | None:
 
 def _call(call: _Call) -> CallFact:
     kind, reply = kind_of(call.name), call.result[0].reply
-    if kind is ToolKind.SHELL or call.status != "success" or reply.response.error:
+    if call.status != "success" or reply.response.error:
         return call_fact(_stored_call(call, reply))
+    failed = False
+    if kind is ToolKind.SHELL:
+        output = _text_of(reply.response.output)
+        if NOTICE in output:
+            return call_fact(_stored_call(call, reply))
+        failed = is_failed_command(output, decode(call.shown))
     arguments, shown = _arguments_of(call.args), _Shown()
     if bytes(call.shown).startswith(b"{"):
         shown = _shown_of(call.shown)
@@ -158,7 +173,7 @@ def _call(call: _Call) -> CallFact:
     file = (shown.path if bytes(shown.diff).startswith(b'"') else "") or asked
     return CallFact(
         call.id,
-        failed=False,
+        failed=failed,
         error=False,
         written=(file or None) if kind in WRITING else None,
         time=instant(call.timestamp),
