@@ -44,7 +44,7 @@ def call(name: str, /, **args: Any) -> Part:
     return {"functionCall": {"name": name, "args": args}}
 
 
-def writes(path: str, content: str) -> Part:
+def writes(path: str, content: str = "x\n") -> Part:
     """A call that writes a file."""
     return call("write_file", file_path=path, content=content)
 

@@ -42,8 +42,8 @@ from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.gate import ANSWERER_GONE
 from gemtui.transcript.model import Consent
-from tests.gated import asked, asking
-from tests.model_server import ModelServer, Request, Turn, answer, call, text
+from tests.gated import ask, asked, asking, contents, run_of
+from tests.model_server import ModelServer, Request, Turn, answer, call, shell, text
 from tests.patience import PATIENCE, turns_until
 from tests.real_cli import GeminiCli
 
@@ -62,15 +62,6 @@ async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
 
 def write(name: str) -> Any:
     return call("write_file", file_path=name, content=f"{name} as asked\n")
-
-
-def files(gemini: GeminiCli) -> dict[str, str]:
-    return {each.name: each.read_text() for each in gemini.project.iterdir()}
-
-
-def run_of(gemini: GeminiCli) -> RunFolder:
-    (path,) = (gemini.folder / "runs").iterdir()
-    return RunFolder(path)
 
 
 def hooks_of(run: RunFolder) -> list[psutil.Process]:
@@ -100,7 +91,6 @@ def some(processes: list[psutil.Process], chance: random.Random) -> list[psutil.
 async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCli) -> None:
     chance = random.Random(SEED)
     names = [f"{stage}-{n}" for n in range(TIMES) for stage in ("asked", "some", "late")]
-    turns = [answer(*map(write, names)), answer(text("Done."))]
 
     async def approve(request: ApprovalRequest) -> Approval:
         stage, run = request.requested["file_path"].split("-")[0], run_of(gated)
@@ -115,12 +105,10 @@ async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCl
             asyncio.get_running_loop().call_later(chance.random() / 20, kill, some(hooks, chance))
         return Approval.deny() if stage == "some" else Approval.allow()
 
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    requests = [event for event in events if isinstance(event.payload, PermissionRequest)]
-    assert len(requests) == len(names)
+    ran = await ask(gated, [[*map(write, names)]], approve)
+    assert len(ran.requests) == len(names)
     late = {name: f"{name} as asked\n" for name in names if name.startswith("late")}
-    assert files(gated).items() <= late.items()
+    assert contents(gated).items() <= late.items()
 
 
 async def test_hooks_are_killed_as_soon_as_they_are_seen(gated: GeminiCli) -> None:
@@ -144,7 +132,7 @@ async def test_hooks_are_killed_as_soon_as_they_are_seen(gated: GeminiCli) -> No
                     kill(hooks_of(run.folder))
         over.set()
         await hunting
-    assert files(gated) == {}
+    assert contents(gated) == {}
 
 
 def cli_of(run: RunFolder) -> list[psutil.Process]:
@@ -171,7 +159,7 @@ async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
     assert process_tree.tagged(run.folder.id) == set()
     settled = await turns_until(lambda: run.gate.settled(1))  # the guardian says so
     assert settled.consent is Consent.ABANDONED
-    assert files(gated) == {}
+    assert contents(gated) == {}
 
 
 GEMTUI = """
@@ -206,14 +194,14 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         gemtui.wait()
         gemtui.stdout.close()
         gemtui.stdin.close()
-        assert files(gated) == {}
+        assert contents(gated) == {}
         second = attached(folder, runs)
         assert second.gate.question_numbers() == [1]
         second.gate.answer(1, Approval.allow())
         await turns_until(lambda: second.gate.question(2))
         second.gate.answer(2, Approval.deny())
         await collect(second.events())
-    assert set(files(gated)) == {"yes"}
+    assert set(contents(gated)) == {"yes"}
 
 
 ANSWERS = """
@@ -249,7 +237,7 @@ async def test_a_run_ends_when_the_program_that_it_asks_is_killed(gated: GeminiC
     assert settled is not None
     assert (ended.problem, settled.consent) == (ANSWERER_GONE, Consent.DENIED)
     assert process_tree.tagged(run.folder.id) == set()
-    assert files(gated) == {}
+    assert contents(gated) == {}
 
 
 def attached(folder: RunFolder, runs: Path) -> GeminiRun:
@@ -260,15 +248,12 @@ def attached(folder: RunFolder, runs: Path) -> GeminiRun:
 
 async def test_a_run_whose_folder_is_moved_is_ended(gated: GeminiCli) -> None:
     """No hook can be started there, and the CLI would make the call."""
-    moves = call("run_shell_command", command="mv ../greeter ../elsewhere")
-    turns = [answer(moves), answer(write("a")), answer(text("Done."))]
 
     async def approve(request: ApprovalRequest) -> Approval:
         return Approval.allow() if request.number == 1 else Approval.deny()
 
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert MOVED in str(getattr(events[-1].payload, "result", None))
+    ran = await ask(gated, [[shell("mv ../greeter ../elsewhere")], [write("a")]], approve)
+    assert MOVED in ran.end
     assert [each.name for each in gated.folder.rglob("a") if each.is_file()] == []
 
 
@@ -296,33 +281,23 @@ async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(
     gated: GeminiCli, extension: str
 ) -> None:
     add_hook(gated, extension)
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        assert request.arguments["content"] == "a as asked\n"
-        return Approval.allow()
-
-    with ModelServer([answer(write("a")), answer(text("Done."))]) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    ended = str(getattr(events[-1].payload, "result", None))
+    ran = await ask(gated, [[write("a")]])
+    assert [request.arguments["content"] for request in ran.requests] == ["a as asked\n"]
     if extension == "earlier":
-        assert files(gated) == {"a": "a as asked\n"}
+        assert contents(gated) == {"a": "a as asked\n"}
     else:
-        assert ALTERED in ended
+        assert ALTERED in ran.end
 
 
 async def test_the_socket_is_removed(gated: GeminiCli) -> None:
-    turns = [answer(write("a")), answer(write("b")), answer(text("Done."))]
-
     async def approve(_: ApprovalRequest) -> Approval:
         (temporary,) = gated.folder.glob("gemtui-*")
         (temporary / "gate").unlink()
         return Approval.allow()
 
-    with ModelServer(turns) as model:
-        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-        told = json.dumps(model.asked[-1].body["contents"][-1])
-    assert "gemtui does not answer" in told
-    assert set(files(gated)) == {"a"}
+    ran = await ask(gated, [[write("a")], [write("b")]], approve)
+    assert "gemtui does not answer" in ran.told
+    assert set(contents(gated)) == {"a"}
 
 
 def switch_off(gemini: GeminiCli) -> None:
@@ -357,7 +332,7 @@ async def test_hooks_are_switched_off_after_the_checks(gated: GeminiCli, way: st
         )
         events = await collect(unchecked.run("go", asked(gated, **more)))
     assert UNGATED in str(getattr(events[-1].payload, "result", None))
-    assert files(gated) == {}
+    assert contents(gated) == {}
 
 
 STEALS = """
@@ -389,9 +364,9 @@ async def test_an_allowed_program_is_no_key_to_the_calls_after_it(
         contents = json.dumps(request.body["contents"])
         said = re.search(r"token (gemtui-[0-9a-f]{32})", contents)
         if "functionResponse" not in contents:
-            return answer(call("run_shell_command", command="touch ../before"))
+            return answer(shell("touch ../before"))
         if said is None:
-            return answer(call("run_shell_command", command=shlex.join(words)))
+            return answer(shell(shlex.join(words)))
         if tokens:
             return answer(text("Done."))
         tokens.append(said[1])
@@ -400,11 +375,9 @@ async def test_an_allowed_program_is_no_key_to_the_calls_after_it(
     async def approve(request: ApprovalRequest) -> Approval:
         return Approval.allow() if request.tool_name == "run_shell_command" else Approval.deny()
 
-    with ModelServer(turn) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    ended = str(getattr(events[-1].payload, "result", None))
-    assert (TAMPERED if replaced else STOLEN) in ended
+    ran = await ask(gated, turn, approve)
+    assert (TAMPERED if replaced else STOLEN) in ran.end
     assert bool(tokens) is not bool(replaced), (
         "a changed extension ends the run before the model's next turn"
     )
-    assert files(gated) == {}
+    assert contents(gated) == {}

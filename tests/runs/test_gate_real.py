@@ -24,14 +24,13 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.prompt_queue import send_next
-from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
 from gemtui.runs.gate.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Consent, Text, ToolCall
-from tests.agent.event_lists import collect, done, results
-from tests.gated import asked, asking, put_server
-from tests.model_server import ModelServer, Request, Turn, answer, call, text
+from tests.agent.event_lists import collect, done
+from tests.gated import ask, asked, asking, contents, put_server, run_of
+from tests.model_server import ModelServer, Request, Turn, answer, call, shell, text, writes
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
@@ -39,19 +38,6 @@ pytestmark = pytest.mark.covers("gemtui/agent", "gemtui/extension", "gemtui/call
 
 AT_ONCE = int(os.environ.get("GEMTUI_TEST_CALLS", "5"))
 """How many calls are asked about at once."""
-
-
-def run_of(gemini: GeminiCli) -> RunFolder:
-    (path,) = (gemini.folder / "runs").iterdir()
-    return RunFolder(path)
-
-
-def contents(gemini: GeminiCli) -> dict[str, str]:
-    return {each.name: each.read_text() for each in gemini.project.iterdir()}
-
-
-def write(name: str, content: str = "x\n") -> Any:
-    return call("write_file", file_path=name, content=content)
 
 
 def by_name(**answers: Approval) -> Callable[[ApprovalRequest], Any]:
@@ -68,39 +54,28 @@ async def test_an_answer_after_another_one_is_reported(gated: GeminiCli) -> None
         GateFolder.of(run_of(gated)).answer(request.number, Approval.allow())
         return Approval.deny("too late")
 
-    turns = [answer(write("a.txt")), answer(text("Done."))]
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert [status for _, status in results(events)] == [ResultStatus.SUCCESS]
-    said = [each.payload for each in events if isinstance(each.payload, ErrorSaid)]
-    assert [each.code for each in said if each.recoverable] == ["GEMTUI_ANSWERED_ELSEWHERE"]
+    ran = await ask(gated, [[writes("a.txt")]], approve)
+    assert ran.statuses == [ResultStatus.SUCCESS]
+    said = [event.payload for event in ran.events if isinstance(event.payload, ErrorSaid)]
+    assert [error.code for error in said if error.recoverable] == ["GEMTUI_ANSWERED_ELSEWHERE"]
     assert said[0].message == f"write_file: {ELSEWHERE}"
 
 
 @pytest.mark.every_run
 async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     changed = {"file_path": "changed.txt", "content": "as the person wrote it\n"}
-    turns = [answer(write("yes.txt"), write("no.txt"), write("changed.txt")), answer(text("Done."))]
     approve = by_name(
         yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed)
     )
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-        told = json.dumps(model.asked[-1].body["contents"])
-    assert {each.name: each.read_text() for each in gated.project.iterdir()} == {
-        "yes.txt": "x\n",
-        "changed.txt": "as the person wrote it\n",
-    }
-    assert "The user said no: not there" in told
-    assert "gemtui_gate" not in told
-    assert [status for _, status in results(events)] == [
-        ResultStatus.SUCCESS,
-        ResultStatus.DENIED,
-        ResultStatus.SUCCESS,
-    ]
-    requests = [e.payload for e in events if isinstance(e.payload, PermissionRequest)]
-    uses = [e.payload.tool_use_id for e in events if isinstance(e.payload, ToolResult)]
-    assert [each.tool_use_id for each in requests] == uses
+    calls = [writes("yes.txt"), writes("no.txt"), writes("changed.txt")]
+    ran = await ask(gated, [calls], approve)
+    assert contents(gated) == {"yes.txt": "x\n", "changed.txt": "as the person wrote it\n"}
+    assert "The user said no: not there" in ran.told
+    assert "gemtui_gate" not in ran.told
+    assert ran.statuses == [ResultStatus.SUCCESS, ResultStatus.DENIED, ResultStatus.SUCCESS]
+    requests = [e.payload for e in ran.events if isinstance(e.payload, PermissionRequest)]
+    uses = [e.payload.tool_use_id for e in ran.events if isinstance(e.payload, ToolResult)]
+    assert [request.tool_use_id for request in requests] == uses
     gate = GateFolder.of(run_of(gated))
     settled = [gate.settled(number) for number in gate.question_numbers()]
     assert [each and each.consent for each in settled] == [
@@ -119,19 +94,10 @@ async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> Non
         "for i in 1 2; do touch $i; done",
     ]
     (gated.project / "sub").mkdir()
-    turns = [
-        answer(*(call("run_shell_command", command=each) for each in commands)),
-        answer(call("run_shell_command", command="pwd > there", dir_path="sub")),
-        answer(text("Done.")),
-    ]
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        assert "gemtui-" not in str(request.arguments)
-        return Approval.allow()
-
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert [status for _, status in results(events)] == [ResultStatus.SUCCESS] * 4
+    there = call("run_shell_command", command="pwd > there", dir_path="sub")
+    ran = await ask(gated, [[*map(shell, commands)], [there]])
+    assert not any("gemtui-" in str(request.arguments) for request in ran.requests)
+    assert ran.statuses == [ResultStatus.SUCCESS] * 4
     sub = gated.project / "sub"
     assert (sub / "here").read_text() == (sub / "there").read_text() == f"{sub}\n"
     assert (gated.project / "b").read_text() == "a\n"
@@ -142,40 +108,25 @@ async def test_a_yes_is_for_the_file_that_the_cli_finds(gated: GeminiCli) -> Non
     other = gated.project / "sub/a.py"
     other.parent.mkdir()
     other.write_text("1\n")
-    turns = [
-        answer(
-            call("replace", file_path="a.py", old_string="1", new_string="2"),
-            call("write_file", file_path="@sub/a.py", content="2\n"),
-        ),
-        answer(text("Done.")),
-    ]
-
-    shown = []
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        shown.append(request.effect)
-        return Approval.allow()
-
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert [status for _, status in results(events)] == [ResultStatus.ERROR, ResultStatus.SUCCESS]
-    assert [(each.path, each.before) for each in shown if each] == [(str(other), "1\n")]
+    edit = call("replace", file_path="a.py", old_string="1", new_string="2")
+    ran = await ask(gated, [[edit, writes("@sub/a.py", "2\n")]])
+    assert ran.statuses == [ResultStatus.ERROR, ResultStatus.SUCCESS]
+    effects = [request.effect for request in ran.requests if request.effect]
+    assert [(effect.path, effect.before) for effect in effects] == [(str(other), "1\n")]
     assert other.read_text() == "2\n"
     assert not (gated.project / "@sub").exists()
 
 
 async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
-    turns = [answer(write("a.txt"), write("b.txt")), answer(text("On and on."))]
     approve = by_name(a=Approval.stop("enough"), b=Approval.allow())
-    with ModelServer(turns) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-        assert len(model.asked) == 1
-    assert done(events).status is DoneStatus.INTERRUPTED
+    ran = await ask(gated, [[writes("a.txt"), writes("b.txt")]], approve)
+    assert len(ran.model.asked) == 1
+    assert done(ran.events).status is DoneStatus.INTERRUPTED
     assert list(gated.project.iterdir()) == []
 
 
 async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> None:
-    turns = [answer(write("a")), answer(text("First.")), answer(write("b")), answer(text("End."))]
+    turns = [answer(writes("a")), answer(text("First.")), answer(writes("b")), answer(text("End."))]
     with ModelServer(turns) as model:
         run = await asking(gated, model).begin("go", asked(gated))
         fold, progress = Fold("go", began=datetime.now(UTC)), RunProgress()
@@ -229,9 +180,7 @@ async def test_seven_prompts_that_run_the_same_command_run_it_seven_times(gated:
 
     def turn(request: Request) -> Turn:
         ran = "functionResponse" in json.dumps(request.body["contents"][-1])
-        return answer(
-            text("Done.") if ran else call("run_shell_command", command="echo ran >> ../ran.txt")
-        )
+        return answer(text("Done.") if ran else shell("echo ran >> ../ran.txt"))
 
     with ModelServer(turn) as model:
         adapter, options = asking(gated, model), asked(gated, approval_mode="yolo")
@@ -263,15 +212,10 @@ async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> Non
     async def approve(request: ApprovalRequest) -> Approval:
         return answers[request.arguments["path"]]
 
-    with ModelServer([answer(*make), answer(text("Done."))]) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    made = {each.name: json.loads(each.read_text()) for each in gated.project.iterdir()}
+    ran = await ask(gated, [make], approve)
+    made = {name: json.loads(content) for name, content in contents(gated).items()}
     assert made == {"yes": {"path": "yes"}, "another": {"path": "another"}}
-    assert [status for _, status in results(events)] == [
-        ResultStatus.DENIED,
-        ResultStatus.SUCCESS,
-        ResultStatus.SUCCESS,
-    ]
+    assert ran.statuses == [ResultStatus.DENIED, ResultStatus.SUCCESS, ResultStatus.SUCCESS]
 
 
 NO_SHELL = """
@@ -288,7 +232,7 @@ async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> Non
     (gated.store / "policies/mine.toml").write_text(NO_SHELL)
     steps = iter(
         [
-            answer(write("no.txt"), call("run_shell_command", command="touch x"), write("yes.txt")),
+            answer(writes("no.txt"), shell("touch x"), writes("yes.txt")),
             answer(call("complete_task", result={"response": "Written."})),
         ]
     )
@@ -302,18 +246,10 @@ async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> Non
     def turn(request: Request) -> Turn:
         return next(steps if "complete_task" in request.tools else main)
 
-    requests = []
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        requests.append(request)
-        yes = request.requested["file_path"] == "yes.txt"
-        return Approval.allow() if yes else Approval.deny()
-
-    with ModelServer(turn) as model:
-        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert done(events).status is DoneStatus.SUCCESS
-    assert [(each.subagent, each.tool_use_id) for each in requests] == [(True, None)] * 2
-    assert [each.name for each in gated.project.iterdir()] == ["yes.txt"]
+    ran = await ask(gated, turn, by_name(yes=Approval.allow(), no=Approval.deny()))
+    assert done(ran.events).status is DoneStatus.SUCCESS
+    assert [(asks.subagent, asks.tool_use_id) for asks in ran.requests] == [(True, None)] * 2
+    assert [*contents(gated)] == ["yes.txt"]
 
 
 async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
@@ -324,26 +260,14 @@ async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
     (policies / "mine.toml").write_text(words)
     (gated.project / "kept").touch()
     commands = ("true && rm kept", "bash -c 'rm kept'", "touch made")
-    turns = [
-        answer(*(call("run_shell_command", command=each) for each in commands)),
-        answer(text("Done.")),
-    ]
-    asked_about = []
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        asked_about.append(request.arguments["command"])
-        return Approval.allow()
-
-    with ModelServer(turns) as model:
-        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-        assert "web_fetch" not in model.asked[0].tools
-    assert asked_about == ["touch made"]
-    assert {each.name for each in gated.project.iterdir()} == {"kept", "made"}
+    ran = await ask(gated, [[*map(shell, commands)]])
+    assert "web_fetch" not in ran.model.asked[0].tools
+    assert [request.arguments["command"] for request in ran.requests] == ["touch made"]
+    assert set(contents(gated)) == {"kept", "made"}
 
 
 async def test_calls_at_once_are_questions_at_once(gated: GeminiCli) -> None:
-    calls = [call("run_shell_command", command=f"echo model > {n}") for n in range(AT_ONCE)]
-    turns = [answer(*calls), answer(text("Done."))]
+    calls = [shell(f"echo model > {n}") for n in range(AT_ONCE)]
     open_now, all_asked = [], asyncio.Event()
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -355,8 +279,7 @@ async def test_calls_at_once_are_questions_at_once(gated: GeminiCli) -> None:
         other = Approval.allow({"command": f"echo person > {n}"})
         return (Approval.deny(), other, Approval.allow())[n % 3]
 
-    with ModelServer(turns) as model:
-        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    await ask(gated, [calls], approve)
     expected = {str(n): ("", "person\n", "model\n")[n % 3] for n in range(AT_ONCE) if n % 3}
     assert contents(gated) == expected
 
@@ -373,31 +296,22 @@ HOSTILE = {
 async def test_hostile_arguments_are_made_as_they_were_allowed(gated: GeminiCli) -> None:
     keys = {"__proto__": {"file_path": "other"}, "constructor": {"name": "other"}}
     marks = {"gemtui_gate": "gemtui-" + "0" * 32}
-    turns = [
-        answer(
-            *(write(name, content) for name, content in HOSTILE.items()),
-            call("write_file", file_path="keys", content="x\n", **keys),
-            call("write_file", file_path="marks", content="x\n", **marks),
-        ),
-        answer(text("Done.")),
+    calls = [
+        *(writes(name, content) for name, content in HOSTILE.items()),
+        call("write_file", file_path="keys", content="x\n", **keys),
+        call("write_file", file_path="marks", content="x\n", **marks),
     ]
-    asked_about = []
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        asked_about.append(request)
-        return Approval.allow()
-
-    with ModelServer(turns) as model:
-        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert {each.requested["file_path"]: each.requested["content"] for each in asked_about} == (
+    ran = await ask(gated, [calls])
+    requested = [request.requested for request in ran.requests]
+    assert {arguments["file_path"]: arguments["content"] for arguments in requested} == (
         HOSTILE | {"keys": "x\n", "marks": "x\n"}
     )
-    assert all(each.tool_use_id for each in asked_about)
+    assert all(request.tool_use_id for request in ran.requests)
     assert contents(gated) == HOSTILE | {"half": "x\ufffdy\n", "keys": "x\n", "marks": "x\n"}
 
 
 async def test_who_was_there_an_hour_ago_is_not_asked(gated: GeminiCli) -> None:
-    turns = iter([answer(write("a")), answer(write("b")), answer(text("Done."))])
+    turns = iter([answer(writes("a")), answer(writes("b")), answer(text("Done."))])
 
     def turn(_: Request) -> Turn:
         was_there(0)
@@ -426,33 +340,24 @@ async def test_who_was_there_an_hour_ago_is_not_asked(gated: GeminiCli) -> None:
 
 async def test_a_session_that_is_resumed_asks_as_well(gated: GeminiCli) -> None:
     approve = by_name(a=Approval.allow(), b=Approval.deny(), c=Approval.allow())
-    turns = [answer(write("a"), write("b")), answer(text("One.")), answer(write("c"), write("b"))]
+    turns = [
+        answer(writes("a"), writes("b")),
+        answer(text("One.")),
+        answer(writes("c"), writes("b")),
+    ]
     with ModelServer([*turns, answer(text("Two."))]) as model:
         adapter = asking(gated, model)
         first = await collect(adapter.run("go", asked(gated, approve=approve)))
         token = done(first).resume_token
         again = await collect(adapter.run("on", asked(gated, approve=approve, resume=token)))
     assert done(again).resume_token == token
-    assert {each.name for each in gated.project.iterdir()} == {"a", "c"}
+    assert set(contents(gated)) == {"a", "c"}
 
 
 async def test_a_plan_is_made_without_questions_and_nothing_else(gated: GeminiCli) -> None:
-    turns = [
-        answer(write("a.txt"), call("run_shell_command", command="touch b"), write("plan.md")),
-        answer(text("Planned.")),
-    ]
-
-    async def approve(_: ApprovalRequest) -> Approval:
-        return Approval.allow()
-
-    with ModelServer(turns) as model:
-        options = asked(gated, approve=approve, approval_mode="plan")
-        events = await collect(asking(gated, model).run("go", options))
-        assert "run_shell_command" not in model.asked[0].tools
-    assert not any(isinstance(event.payload, PermissionRequest) for event in events)
-    assert list(gated.project.iterdir()) == []
-    assert [status for _, status in results(events)] == [
-        ResultStatus.DENIED,
-        ResultStatus.DENIED,
-        ResultStatus.SUCCESS,
-    ]
+    calls = [writes("a.txt"), shell("touch b"), writes("plan.md")]
+    ran = await ask(gated, [calls], approval_mode="plan")
+    assert "run_shell_command" not in ran.model.asked[0].tools
+    assert ran.requests == []
+    assert contents(gated) == {}
+    assert ran.statuses == [ResultStatus.DENIED, ResultStatus.DENIED, ResultStatus.SUCCESS]
