@@ -31,6 +31,8 @@ from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
+RUN_ENDED = "the run ended"
+"""The reason of a question that was open when its run ended."""
 SAID_NO = "The user said no"
 """The start of the message the model reads when the user denies a call."""
 UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"

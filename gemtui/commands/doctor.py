@@ -67,6 +67,7 @@ from gemtui.runs.limits import (
     CLEAR_PROMPTS,
     MOST_BYTES,
     MOST_RUNS,
+    lost_words,
     orphaned_words,
 )
 from gemtui.search.file_list import FileList, NoIndex, index_folder, list_file
@@ -693,7 +694,7 @@ def _runs(usage: DiskUsage) -> Section:
             f"gemtui deletes the oldest beyond {MOST_RUNS} runs or "
             f"{size(MOST_BYTES)}; to delete all finished runs: {CLEAR}",
         ],
-        is_open=bool(usage.only_copies or usage.asking),
+        is_open=bool(usage.only_copies or usage.asking or usage.lost),
     )
     if usage.only_copies:
         from gemtui.kept.run_copies import last_copy_words
@@ -703,6 +704,7 @@ def _runs(usage: DiskUsage) -> Section:
         section.lines.append(
             f"run {id[:8]} is waiting for your answer: see gemtui runs questions {id[:8]}"
         )
+    section.lines += map(lost_words, usage.lost)
     section.problems += [f"{folder} {BROKEN}" for folder in usage.broken]
     section.problems += map(orphaned_words, usage.orphaned)
     return section

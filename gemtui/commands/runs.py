@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -14,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent import process_tree
+from gemtui.agent.agent_run import LOST
 from gemtui.agent.approval import AnswerSource, Difference, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue, load_queue
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
@@ -29,6 +31,7 @@ from gemtui.commands.output import (
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import by_default, completions, json_option
 from gemtui.errors import InsideRunError, RunAmbiguous, RunNotFound
+from gemtui.files import changed_at
 from gemtui.jsonout import fields, iso, json_value
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file, runs_dir
@@ -45,7 +48,7 @@ from gemtui.runs.gate.questions import (
     token_of,
     waiting_questions,
 )
-from gemtui.runs.limits import BROKEN, orphaned_words
+from gemtui.runs.limits import BROKEN, lost_words, orphaned_words
 from gemtui.runs.listing import (
     LATEST,
     Run,
@@ -132,6 +135,8 @@ def list_(as_json: bool) -> None:
         return
     lines_to_stdout(_table(listed, datetime.now(UTC)))
     for run in listed:
+        if run.state is RunState.LOST:
+            note(lost_words(run.id))
         if run.state is RunState.ORPHANED:
             note(orphaned_words(run.id))
         if run.undelivered and run.state is not RunState.RUNNING:
@@ -157,6 +162,8 @@ def show(id: str, as_json: bool) -> None:
 
     prompt = run.folder.prompt_text() or run.prompt
     recorded, asked = recorded_files(run, gemini_home()), Conversation.of(run).refresh()
+    if run.state is not RunState.RUNNING:
+        asked = tuple(question.of_ended_run() for question in asked)
     files = None if recorded is None else recorded.rows
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
@@ -177,6 +184,8 @@ def show(id: str, as_json: bool) -> None:
     rows = {
         "run": run.id,
         "state": run.word,
+        "why": "" if run.outcome is None else run.outcome.why,
+        **_lost(run, now),
         "denied": "; ".join(() if run.outcome is None else run.outcome.denials),
         "warning": "; ".join(() if run.outcome is None else run.outcome.warnings),
         "started": f"{iso(run.started)} ({relative(run.started, now)})",
@@ -204,6 +213,20 @@ def show(id: str, as_json: bool) -> None:
     )
 
 
+def _lost(run: Run, now: datetime) -> dict[str, str]:
+    """Say that a run's supervisor was killed, since when, and what to do; nothing if it wasn't."""
+    if run.exit is not None or run.state is RunState.RUNNING:
+        return {}
+    last = datetime.fromtimestamp(changed_at(run.folder.stdout), UTC)
+    resume = f" --resume {shlex.quote(run.session)}" if run.session else ""
+    go_on = f"nothing of the run works any more: to go on, use gemtui run{resume} PROMPT"
+    return {
+        "why": LOST,
+        "since": f"{iso(last)} ({relative(last, now)}), when its output ends",
+        "to do": orphaned_words(run.id) if run.pids else go_on,
+    }
+
+
 def _ended_with(run: Run) -> str:
     """Say how many processes that the run left behind were killed; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
@@ -216,9 +239,11 @@ def _ended_with(run: Run) -> str:
 
 def _question(question: Question) -> str:
     """Return the line for a question in a run's details: its outcome and its call."""
-    values = question.to_dict()
-    where = "" if question.source is None else f" {_FROM[question.source]}"
-    text = f"{values['consent']}{where}: {values['tool']} {values['about']}"
+    values, consent = question.to_dict(), question.consent
+    state = "answered" if consent is Consent.WAITS and question.answered else consent.value
+    if question.source is not None and consent is not Consent.ABANDONED:
+        state = f"{state} {_FROM[question.source]}"
+    text = f"{state}: {values['tool']} {values['about']}"
     reason = f" ({values['reason']})" if values["reason"] else ""
     return _fact("asked", visible_line(text + reason))
 

@@ -20,7 +20,8 @@ class DiskUsage:
 
     * `place`: the folder that contains them.
     * `private`: whether only the user can read them.
-    * `orphaned`: the ids of runs whose processes are alive without a supervisor.
+    * `lost`: the ids of runs whose supervisor was killed.
+    * `orphaned`: the ids of those whose processes are still alive.
     * `broken`: the folders without a readable run.
     * `only_copies`: the runs that hold the only copy of a session.
     * `asking`: the ids of runs that are waiting for the user's answer.
@@ -30,6 +31,7 @@ class DiskUsage:
     runs: int
     bytes: int
     private: bool
+    lost: tuple[str, ...] = ()
     orphaned: tuple[str, ...] = ()
     broken: tuple[Path, ...] = ()
     only_copies: tuple[LastCopy, ...] = ()
@@ -64,6 +66,7 @@ def runs_usage(place: Path) -> DiskUsage:
         runs=len(folders),
         bytes=sum(size_of_run(folder.path) for folder in folders),
         private=is_private(place),
+        lost=tuple(run.id for run in runs if run.state is RunState.LOST),
         orphaned=tuple(run.id for run in runs if run.state is RunState.ORPHANED),
         broken=broken_runs(place),
         only_copies=last_copies(place),

@@ -12,6 +12,11 @@ BROKEN = f"contains no readable run: check it; to delete leftovers of a failed s
 """The message about a folder that should contain a run but has no readable one."""
 
 
+def lost_words(id: str) -> str:
+    """Return a message saying that a run is lost."""
+    return f"run {id[:8]} is lost, because its supervisor was killed: see gemtui runs show {id[:8]}"
+
+
 def orphaned_words(id: str) -> str:
     """Return a message saying that a run's processes are alive without a supervisor.
 

@@ -735,7 +735,7 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
 
 
 _FILE = "outcome.json"
-_RULES = 4
+_RULES = 5
 """The version of the code that determines outcomes.
 
 It is increased when the same output yields a different outcome, which invalidates the cache.
@@ -748,7 +748,8 @@ class KeptOutcome:
 
     `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
     is outdated if they differ. `denials`: the denied calls, as lines with the tool and the reason.
-    `warnings`: what else went wrong in a run that is done.
+    `warnings`: what else went wrong in a run that is done. `why`: why another run is not done, and
+    what the user can do, in one line.
     """
 
     status: Status
@@ -757,6 +758,7 @@ class KeptOutcome:
     sizes: tuple[int, int]
     denials: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    why: str = ""
     rules: int = _RULES
 
 
@@ -806,15 +808,15 @@ def _keep(
     outcome = progress.outcome(stderr)
     if outcome is None:
         return None
+    is_done = outcome.status.is_done
     found = KeptOutcome(
         status=outcome.status,
         refused=sum(progress.refused.values()),
         failed=progress.failed.total(),
         sizes=sizes,
         denials=tuple(_refused_lines(progress)),
-        warnings=tuple(line for line, _ in _warnings(progress, stderr))
-        if outcome.status.is_done
-        else (),
+        warnings=tuple(line for line, _ in _warnings(progress, stderr)) if is_done else (),
+        why="" if is_done else outcome_line(outcome, resume=progress.session),
     )
     with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())

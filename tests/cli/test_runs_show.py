@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from gemtui.agent.approval import ApprovalRequest, GateFolder, Settled
+import psutil
+
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue
+from gemtui.agent.run_folder import Owner
 from gemtui.paths import runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.conftest import Gemtui, values
-from tests.runs.test_listing import add_run
+from tests.runs.test_listing import INIT, add_run, unended
+
+GONE = Owner(pid=2**22, began=1.0)
 
 
 def test_what_a_run_asked_is_told(gemtui: Gemtui) -> None:
-    run = add_run(runs_dir(), "asking")
+    own = psutil.Process()
+    run = unended(runs_dir(), "asking", Owner(pid=own.pid, began=own.create_time()))
     gate = GateFolder.of(run)
     gate.create()
     hostile = {"command": "git push \x1b]0;x\x07"}
@@ -24,6 +30,31 @@ def test_what_a_run_asked_is_told(gemtui: Gemtui) -> None:
     )
     questions = gemtui.json("runs show asking")["run"]["questions"]
     assert values(questions, "consent") == ["denied", "waits"]
+
+
+def test_a_lost_run_says_what_happened_when_and_what_to_do(gemtui: Gemtui) -> None:
+    run = unended(runs_dir(), "lost", GONE)
+    gate = GateFolder.of(run)
+    gate.create()
+    gate.ask(ApprovalRequest(tool_name="write_file", arguments={"file_path": "a.txt"}, number=1))
+    gate.answer(1, Approval.allow())
+    gemtui("runs show lost").shows(
+        "state    lost",
+        "why      the supervisor of this run was killed",
+        ", when its output ends",
+        "to do    nothing of the run works any more: to go on, use gemtui run",
+        "asked    abandoned: write_file a.txt (the run ended)",
+    )
+    gemtui("runs").tells("run lost is lost", "see gemtui runs show lost")
+    doctor = gemtui("doctor")
+    doctor.shows("run lost is lost")
+    assert doctor.out.splitlines()[-1] == "no problems"
+
+
+def test_a_failed_run_says_why_and_what_to_do(gemtui: Gemtui) -> None:
+    error = '{"type":"result","status":"error","error":{"type":"Error","message":"no such model"}}'
+    add_run(runs_dir(), "failed", INIT + error)
+    gemtui("runs show failed").shows("state    failed", "why      ", "no such model")
 
 
 def test_what_waits_is_named_listed_and_said_where_it_goes(gemtui: Gemtui) -> None:

@@ -24,6 +24,7 @@ from gemtui.agent.approval import (
     ALTERED,
     DIFFERS,
     PASSED,
+    RUN_ENDED,
     SAID_NO,
     STOPPED_BY_USER,
     UNCHANGED,
@@ -67,7 +68,6 @@ UNANSWERED = "nobody answered a question in time"
 ANSWERER_GONE = "the program that would have answered has ended"
 ANSWER_WITHIN = 86_400
 """How many seconds a question waits, if the run's request doesn't say so."""
-ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui could not ask the user about this call, so it was denied"
 ANSWER_UNREADABLE = "the answer could not be read"
@@ -389,7 +389,7 @@ class Gate:
         """Return why a question of the run can't be answered any more."""
         if self.stopped or self._folder.abort_request() is not None:
             return STOPPED_BY_USER
-        return ENDED if self._closed.is_set() else "the hook that asked was killed"
+        return RUN_ENDED if self._closed.is_set() else "the hook that asked was killed"
 
     def _put(self, call: ApprovalRequest) -> int:
         """Write a question about a call to the run's folder; return the question's number.

@@ -20,6 +20,7 @@ from threading import Event
 from typing import Any
 
 from gemtui.agent.approval import (
+    RUN_ENDED,
     UNCHANGED,
     AnswerSource,
     Approval,
@@ -91,6 +92,12 @@ class Question:
             **fields(self, "about", "consent", **{"from": "source"}),
             "reason": "" if self.settled is None else self.settled.reason,
         }
+
+    def of_ended_run(self) -> Question:
+        """Return the question as it is once its run has ended: nobody can answer it any more."""
+        if self.settled is not None:
+            return self
+        return replace(self, settled=Settled(consent=Consent.ABANDONED, reason=RUN_ENDED))
 
     @property
     def waits(self) -> bool:
