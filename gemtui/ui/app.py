@@ -188,7 +188,7 @@ class GemtuiApp(ThemedApp):
             self.show_message(OPEN_TO_OTHERS, problem=True)
         self._find_runs()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)
+            self.call_after_refresh(_collect_rarely)
 
     @work
     async def _find_runs(self) -> None:
@@ -418,6 +418,15 @@ class GemtuiApp(ThemedApp):
             self.exit()
 
 
+def _collect_rarely() -> None:
+    """Set the garbage collector for as long as the app runs.
+
+    What was loaded until now is never looked at again.
+    """
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR)
+
+
 def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
     """Return a sort key that puts app-wide commands last.
 
@@ -431,7 +440,6 @@ def run_app(start: Start, config: Config) -> int:
     """Run the app in the terminal and return its exit code (128 + n after signal n)."""
     if config.ascii:
         draw_plainly()
-    gc.set_threshold(*_COLLECTOR)
     terminal = terminal_attributes()
     exit_immediately(terminal)
     app = GemtuiApp(start, config, terminal=terminal)

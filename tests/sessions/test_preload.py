@@ -22,14 +22,14 @@ opening = StorePreload(home, cache=cache, project=None, ahead=True)
 assert "gemtui.sessions.catalog.index" not in sys.modules
 """
 LOAD = """
-rows = opening.first().result()
+rows = opening.first.result()
 assert {each.title for each in rows.sessions} == {"Second", "First"}
 whole = opening.index.load(publish=lambda _: None, cancelled=lambda: False)
 assert whole.complete
 assert {each.title for each in whole.sessions} == {"Second", "First"}
 """
 KNOWN = """
-opening.first().result()
+opening.first.result()
 said = []
 opening.index.load(publish=lambda some: said.append(len(some.sessions)), cancelled=lambda: False)
 assert min(said) == 2, said
@@ -81,5 +81,5 @@ def test_rows_that_are_shown_stay_while_all_is_read(tmp_path: Path) -> None:
 
 
 def test_it_leaves_no_process_behind(tmp_path: Path) -> None:
-    left = "opening.first().result()\nimport psutil\nassert not psutil.Process().children()\n"
+    left = "opening.first.result()\nimport psutil\nassert not psutil.Process().children()\n"
     python(BEGIN + left, tmp_path)

@@ -42,10 +42,11 @@ class StorePreload:
             with suppress(OSError):
                 self._reading = ForkedCall(self._read)
 
+    @cached_property
     def first(self) -> Future[Snapshot]:
-        """Return a future for a snapshot of the newest sessions.
+        """A future for a snapshot of the newest sessions.
 
-        They are read on a daemon thread, so that reading doesn't keep the app from exiting.
+        The first access starts a daemon thread, so that reading doesn't keep the app from exiting.
         """
         rows: Future[Snapshot] = Future()
         Thread(target=self._give, args=(rows,), daemon=True).start()

@@ -144,15 +144,14 @@ class MarksFeed:
         self._stored, self._known = NO_MARKS, _UNKNOWN
         self._changing = 0
         self._news = asyncio.Event()
+        self._reading: Future[_Read | None] | None = None
+        self.read()
 
     async def run(self) -> None:
         """Load the file now, and again whenever it has changed, until cancelled."""
         while True:
-            stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
-            if stamp != self._known:
-                self._known = stamp
-                await self._read(stamp)
-            self.ready.set()
+            await asyncio.wrap_future(self.read())
+            self.use_if_read()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), LOOK)
             self._news.clear()
@@ -161,18 +160,27 @@ class MarksFeed:
         """Wait until all changes have been saved."""
         await asyncio.to_thread(self._thread.shutdown)
 
-    async def _read(self, stamp: tuple[int, ...]) -> None:
-        problem = None
-        try:
-            read = self._thread.submit(_all, self._path) if stamp != _MISSING else None
-            self._stored = NO_MARKS if read is None else await asyncio.wrap_future(read)
-        except MarksUnreadable as error:
-            problem = error
-        if problem is not None or _is_fresh(stamp):
-            self._known = _UNKNOWN
-        same = self._stored == self.marks and str(problem) == str(self.problem)
+    def read(self) -> Future[_Read | None]:
+        """Start to read the file, unless that has been started."""
+        if self._reading is None:
+            self._reading = self._thread.submit(_read_if_changed, self._path, self._known)
+        return self._reading
+
+    def use_if_read(self) -> None:
+        """Use the marks that have been read of the file since the last call, if it is read."""
+        if self._reading is None or not self._reading.done():
+            return
+        read, self._reading = self._reading.result(), None
+        self.ready.set()
+        if read is None:
+            return
+        if read.problem is None:
+            self._stored = read.marks
+        is_final = read.problem is None and not _is_fresh(read.stamp)
+        self._known = read.stamp if is_final else _UNKNOWN
+        same = self._stored == self.marks and str(read.problem) == str(self.problem)
         if not (same or self._changing):
-            self.marks, self.problem = self._stored, problem
+            self.marks, self.problem = self._stored, read.problem
             self._show()
 
     def of(self, session: str) -> Mark:
@@ -240,10 +248,27 @@ class MarkChange(NamedTuple):
     kept: Future[tuple[Mark, ...]]
 
 
-def _all(path: Path) -> Mapping[str, Mark]:
+class _Read(NamedTuple):
+    """What was read of the file of marks, its `_stamp` before, and why it can't be read."""
+
+    stamp: tuple[int, ...]
+    marks: Mapping[str, Mark] = NO_MARKS
+    problem: MarksUnreadable | None = None
+
+
+def _read_if_changed(path: Path, known: tuple[int, ...]) -> _Read | None:
+    """Return what is in the file, or None if its `_stamp` is still `known`."""
+    stamp = _stamp(path)
+    if stamp == known:
+        return None
+    if stamp == _MISSING:
+        return _Read(stamp)
     from gemtui.marks import Marks  # loads SQLite, which the first rows don't need
 
-    return Marks(path).all()
+    try:
+        return _Read(stamp, Marks(path).all())
+    except MarksUnreadable as error:
+        return _Read(stamp, problem=error)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

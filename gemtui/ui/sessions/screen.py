@@ -123,6 +123,9 @@ class SessionsScreen(SessionsPane):
             self.sessions.scope(everywhere=True)
         self._return_to_list()
         self.gemtui.signs_changed.subscribe(self, lambda _: self._update_header())
+        self.marks.use_if_read()
+        if self.marks.ready.is_set():
+            self.store.show_first()
         start_worker(self, self.marks.run, group="marks")
         self._keeping.follow()
         self._follow_store()

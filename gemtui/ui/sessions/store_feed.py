@@ -62,7 +62,7 @@ class StoreFeed:
         """
         index = None
         try:
-            self._say(await asyncio.wrap_future(self._opening.first()))
+            self._say(await asyncio.wrap_future(self._opening.first))
             await asyncio.sleep(SETTLE)
             index = await asyncio.to_thread(lambda: self._opening.index)
             async with asyncio.TaskGroup() as group:
@@ -148,6 +148,7 @@ class OpenStore:
         self._cache, self._opening = start.cache, start.opening
         self._show, self._changed = show, changed
         self._feed: StoreFeed | None = None
+        self._first = None if start.opening is None else start.opening.first
 
     @property
     def sessions(self) -> Sequence[Summary]:
@@ -158,6 +159,14 @@ class OpenStore:
         """Return the session with this id, or None if there is none or it is hidden."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
+    def show_first(self) -> None:
+        """Show the first rows now, if they have already been read.
+
+        Nothing has been painted yet, so they are in the app's first picture.
+        """
+        if self._first is not None and self._first.done() and self._first.exception() is None:
+            self._take(self._first.result())
+
     async def follow(
         self, project: Path | None, marks: asyncio.Event, *, prepare: Callable[[Snapshot], None]
     ) -> None:
@@ -166,9 +175,9 @@ class OpenStore:
         `project`: the project whose sessions are loaded first, or None. `marks`: an event that is
         set once the user's marks have been loaded. `prepare`: see `StoreFeed`.
         """
-        self.snapshot = None
         opening, self._opening = self._opening, None
         if opening is None:
+            self.snapshot = None
             opening = StorePreload(self.home, cache=self._cache, project=project)
         with suppress(TimeoutError):
             await asyncio.wait_for(marks.wait(), MARKS_DELAY)
@@ -177,7 +186,8 @@ class OpenStore:
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
-        self._show(before, snapshot)
+        if before is not snapshot:
+            self._show(before, snapshot)
 
     def reload(self) -> None:
         """Reload the whole store.
