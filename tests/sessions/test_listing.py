@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -182,8 +183,9 @@ def test_sessions_that_name_each_other_as_parents_still_show() -> None:
         summary("b", kind=SessionKind.SUBAGENT, parent="a"),
         summary("c", kind=SessionKind.SUBAGENT, parent="c"),
     )
-    rows = arrange(loop, replace(EVERYWHERE, hidden=True))
-    assert sorted(name.lstrip("-") for name in names(rows.rows)) == ["a", "b", "c"]
+    hidden = replace(EVERYWHERE, hidden=True)
+    assert names(arrange(loop, hidden).rows) == ["c", "a", "-b"]
+    assert names(arrange(loop[:2], hidden).rows) == ["a", "-b"]
 
 
 @each_row("id, kind", [("checkpoint-x", SessionKind.CHECKPOINT), ("nightly", SessionKind.MAIN)])
@@ -273,6 +275,49 @@ def test_prepared_sessions_are_in_order_before_they_are_shown(
     monkeypatch.delattr("gemtui.sessions.catalog.listing._sort")
     listing.replace_all(newer)
     assert names(listing.arrange(EVERYWHERE).rows) == ["newest", *before]
+
+
+def test_a_list_that_has_changed_is_arranged_like_a_new_one() -> None:
+    chance, shown, folder = random.Random(1), View(), GEMTUI
+    sessions: tuple[Summary, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    listing = Listing(Path(folder))
+    for change in chance.choices(("sessions", "marks", "folder", *VIEWS), k=500):
+        if change == "sessions":
+            sessions = tuple(ANY[at] for at in sorted(chance.sample(range(len(ANY)), 5)))
+            listing.prepare(sessions)
+            listing.replace_all(sessions)
+        elif change == "marks":
+            marks = MARKS[: chance.randrange(3)]
+            listing.mark({mark.session: mark for mark in marks})
+        elif change == "folder":
+            folder = chance.choice((GEMTUI, API))
+            listing.limit(Path(folder))
+        else:
+            shown = replace(shown, **{change: chance.choice(VIEWS[change])})
+        changed, new = listing.arrange(shown), arrange(sessions, shown, folder, marks)
+        assert facts(changed) == facts(new), shown
+
+
+EITHER = (False, True)
+VIEWS: dict[str, Sequence[object]] = {
+    "query": ("", "a", "is:archived"),
+    "sort": tuple(Sort),
+    "reverse": EITHER,
+    "grouped": EITHER,
+    "everywhere": EITHER,
+    "hidden": EITHER,
+}
+ANY = (
+    *SORTED,
+    *SEARCHED,
+    summary("child", "a copy", hours=7, kind=SessionKind.SUBAGENT, parent="mid"),
+    summary("old-child", "Alpha", hours=9, kind=SessionKind.SUBAGENT, parent="child"),
+)
+
+
+def facts(rows: Rows) -> Any:
+    return names(rows.rows), rows.shown, rows.total, rows.concealed, rows.elsewhere
 
 
 # --- names -----------------------------------------------------------------------------------

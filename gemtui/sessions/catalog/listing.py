@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cached_property, lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -185,9 +185,7 @@ class ListQuery:
                 start, end = self._days[word]
                 has = {id(entry) for entry in _having(word, selected, True)}
                 selected = [
-                    entry
-                    for entry in selected
-                    if start <= entry.summary.when < end or id(entry) in has
+                    entry for entry in selected if start <= entry.when < end or id(entry) in has
                 ]
             else:
                 selected = _having(word, selected, True)
@@ -196,7 +194,7 @@ class ListQuery:
         return selected
 
     def _fits(self, entry: ListEntry) -> bool:
-        when, before, after = entry.summary.when, self._before, self._after
+        when, before, after = entry.when, self._before, self._after
         in_time = (before is None or when < before) and (after is None or when >= after)
         return in_time and fits_all(self._fields, entry.summary, entry.mark, entry.calls)
 
@@ -263,10 +261,12 @@ class ListEntry:
     label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
     the same for all sessions of a project. `title`: the user's name for the session, or else its
     own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
-    composed. `lower`: the same in lower case. `row`: its row unless it is below a parent session.
+    composed. `lower`: the same in lower case. `when`: as `Summary.when`. `above`: the id of the
+    session that it belongs below. `row`: its row unless it is below that session.
     """
 
     __slots__ = (
+        "above",
         "archived",
         "calls",
         "group",
@@ -283,6 +283,7 @@ class ListEntry:
         "tags",
         "title",
         "unseen",
+        "when",
     )
 
     def __init__(
@@ -298,6 +299,8 @@ class ListEntry:
         self.key = key
         self.mark = mark
         self.group = project_group(summary)
+        self.when = summary.when
+        self.above = summary.id if summary.is_copy else summary.parent
         self.pinned = mark is not None and mark.pinned
         self.archived = mark is not None and mark.archived
         self.hidden = summary.hidden or self.archived
@@ -311,19 +314,18 @@ class ListEntry:
         shown = (self.title, project, *self.models, *self.tags)
         self.plain = composed("\n".join((*shown, *self.unseen, summary.id)))
         self.lower = self.plain.lower()
-        self.row = SessionRow(self)
+        self.row = SessionRow(self, key)
 
 
 class SessionRow(Struct, frozen=True):
-    """A session in the list; if `depth` > 0, it is shown under its parent session."""
+    """A session in the list; if `depth` > 0, it is shown under its parent session.
+
+    `key`: that of the entry, which is the same in every snapshot.
+    """
 
     entry: ListEntry
+    key: str
     depth: int = 0
-
-    @property
-    def key(self) -> str:
-        """The row's key, which is the same in every snapshot."""
-        return self.entry.key
 
 
 class Heading(Struct, frozen=True):
@@ -385,6 +387,19 @@ class Rows(Struct, frozen=True, kw_only=True):
 # --- the listing -----------------------------------------------------------------------------
 
 
+class _Scope(NamedTuple):
+    """The sessions among which the query of a view searches, in the order of the view.
+
+    `entries`, `rows`: those of the view's project, or of all. `everywhere`: the entries of all
+    projects. `concealed`: how many entries of the project are hidden.
+    """
+
+    entries: list[ListEntry]
+    rows: list[SessionRow]
+    everywhere: list[ListEntry]
+    concealed: int
+
+
 class _Prepared(NamedTuple):
     """The entries of `sessions`, by key, and what they were created from.
 
@@ -427,6 +442,7 @@ class Listing:
         self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
+        self._scope: tuple[tuple[object, ...], _Scope] | None = None
         self._prepared: _Prepared | None = None
         self.has_several_agents = False
         """Whether the sessions are those of more than one agent."""
@@ -434,6 +450,7 @@ class Listing:
     def limit(self, project: Path | None) -> None:
         """Use another folder to which the list can be limited; None for no such folder."""
         self._folders = None if project is None else ProjectFolders(project)
+        self._scope = None
 
     def projects(self) -> Mapping[str, int]:
         """Return the folders of all projects that are known, and how many sessions each has.
@@ -460,7 +477,7 @@ class Listing:
             if prepared.marks is not self._marks:
                 prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
-        self._ordered = prepared.ordered
+        self._ordered, self._scope = prepared.ordered, None
         self.has_several_agents = len({session.agent for session in sessions}) > 1
 
     def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:
@@ -491,29 +508,45 @@ class Listing:
         for key, entry in self._entries.items():
             if entry.summary.id in changed:
                 self._entries[key] = _entry(entry.summary, key, self._labels, marks, entry.calls)
-        self._ordered = None
+        self._ordered = self._scope = None
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
         """Return the rows for a view.
 
         `days`: adds day headings if the view is sorted by day; None adds no headings.
         """
-        ordered = self._in_order(view)
-        open_entries = _open(ordered, view)
-        scoped, open_scoped = ordered, open_entries
-        if not view.everywhere and self._folders is not None:
-            scoped = [entry for entry in ordered if entry.summary.project in self._folders]
-            open_scoped = _open(scoped, view)
         query = ListQuery(view.query)
-        matching = query.select(open_scoped)
-        rows = _below_parents(matching) if view.hidden else [entry.row for entry in matching]
+        scope = self._scope_of(view, query)
+        matching, rows = scope.entries, scope.rows
+        if query:
+            matching = query.select(matching)
+            rows = _rows_of(matching, view)
+        has_pins = any(mark.pinned for mark in self._marks.values())
+        pinned, others = _parted(rows) if has_pins else ([], rows)
         return Rows(
-            rows=tuple(_below_headings(rows, view, days)),
+            rows=tuple(_below_headings(pinned, others, view, days)),
             shown=len(matching),
-            total=len(open_entries),
-            concealed=len(scoped) - len(open_scoped),
-            elsewhere=0 if matching else len(query.select(open_entries)),
+            total=len(scope.everywhere),
+            concealed=scope.concealed,
+            elsewhere=0 if matching else len(query.select(scope.everywhere)),
         )
+
+    def _scope_of(self, view: View, query: ListQuery) -> _Scope:
+        """Return the sessions among which a view's query searches; the next one is likely to, too.
+
+        `query`: that query.
+        """
+        key = (view.sort, view.reverse, view.everywhere, view.hidden, query.for_archived)
+        if self._scope is None or self._scope[0] != key:
+            ordered = self._in_order(view)
+            everywhere = _open(ordered, view, query)
+            scoped, entries = ordered, everywhere
+            if not view.everywhere and self._folders is not None:
+                scoped = [entry for entry in ordered if entry.summary.project in self._folders]
+                entries = _open(scoped, view, query)
+            concealed = len(scoped) - len(entries)
+            self._scope = key, _Scope(entries, _rows_of(entries, view), everywhere, concealed)
+        return self._scope[1]
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
         """Return the sessions with these row keys, even if their rows are not shown now.
@@ -548,12 +581,16 @@ def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
             yield copy.name, copy
 
 
-def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
+def _open(entries: list[ListEntry], view: View, query: ListQuery) -> list[ListEntry]:
     if view.hidden:
         return entries
-    if ListQuery(view.query).for_archived:
+    if query.for_archived:
         return [entry for entry in entries if not entry.summary.hidden]
     return [entry for entry in entries if not entry.hidden]
+
+
+def _rows_of(entries: list[ListEntry], view: View) -> list[SessionRow]:
+    return _below_parents(entries) if view.hidden else [entry.row for entry in entries]
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
@@ -561,49 +598,61 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
 
     A subagent or copy whose parent session isn't listed gets a row of its own.
     """
-    mains = {entry.summary.id for entry in entries if not entry.summary.is_copy}
-    children: defaultdict[str, list[ListEntry]] = defaultdict(list)
+    mains = {entry.summary.id for entry in entries if entry.above != entry.summary.id}
+    children: defaultdict[str | None, list[ListEntry]] = defaultdict(list)
+    tops: list[ListEntry] = []
     for entry in entries:
-        above = _belongs_to(entry.summary)
-        children[above if above in mains else ""].append(entry)
+        (children[entry.above] if entry.above in mains else tops).append(entry)
     rows: list[SessionRow] = []
-    while children:
+    while tops or children:
         # once the top-level rows are done, only sessions that are each other's parents are left
-        waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
-        while waiting:
-            entry, depth = waiting.pop()
-            rows.append(SessionRow(entry, depth))
-            below = [] if entry.summary.is_copy else children.pop(entry.summary.id, [])
-            waiting += [(child, depth + 1) for child in reversed(below)]
+        for top in tops or children.pop(next(iter(children))):
+            _add_with_children(rows, top, children)
+        tops = []
     return rows
 
 
-def _belongs_to(summary: Summary) -> str | None:
-    return summary.id if summary.is_copy else summary.parent
+def _add_with_children(
+    rows: list[SessionRow], top: ListEntry, children: dict[str | None, list[ListEntry]]
+) -> None:
+    rows.append(top.row)
+    waiting = _children_of(top, 1, children)
+    while waiting:
+        row = waiting.pop()
+        rows.append(row)
+        waiting += _children_of(row.entry, row.depth + 1, children)
 
 
-def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
-    return children.pop(next(iter(children)))
+def _children_of(
+    entry: ListEntry, depth: int, children: dict[str | None, list[ListEntry]]
+) -> list[SessionRow]:
+    id = entry.summary.id
+    if entry.above == id or id not in children:
+        return []
+    return [SessionRow(child, child.key, depth) for child in reversed(children.pop(id))]
 
 
-def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterator[Row]:
-    """Yield rows under their headings; pinned sessions and their children come first."""
-    pinned, others = _parted(rows)
+def _below_headings(
+    pinned: Sequence[SessionRow], others: Sequence[SessionRow], view: View, days: Days | None
+) -> list[Row]:
+    """Return rows under their headings; pinned sessions and their children come first."""
+    rows: list[Row] = []
     if pinned and view.grouped:
         folded = ALL_PINNED in view.folded
-        yield Heading(ALL_PINNED, PINNED, len(pinned), folded)
+        rows.append(Heading(ALL_PINNED, PINNED, len(pinned), folded))
         pinned = [] if folded else pinned
     elif pinned:
-        yield DayHeading(PINNED, len(pinned))
-    yield from pinned
+        rows.append(DayHeading(PINNED, len(pinned)))
+    rows += pinned
     if view.grouped:
-        yield from _grouped(others, view)
+        rows += _grouped(others, view)
     elif view.by_day and days is not None:
-        yield from _by_day(others, pinned, _PROPERTY[view.sort], days)
+        rows += _by_day(others, pinned, view, days)
     else:
         if pinned and others:
-            yield DayHeading(NOT_PINNED, len(others))
-        yield from others
+            rows.append(DayHeading(NOT_PINNED, len(others)))
+        rows += others
+    return rows
 
 
 def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionRow]]:
@@ -635,19 +684,19 @@ def _grouped(rows: Sequence[SessionRow], view: View) -> Iterator[Row]:
 
 
 def _by_day(
-    rows: Sequence[SessionRow],
-    pinned: Sequence[SessionRow],
-    time: Callable[[ListEntry], datetime | None],
-    days: Days,
+    rows: Sequence[SessionRow], pinned: Sequence[SessionRow], view: View, days: Days
 ) -> list[Row]:
-    """Return rows that are sorted by `time` under a heading for each day.
+    """Return rows that are sorted by a time under a heading for each day.
 
     Children stay under the same heading as their parent session. `pinned`: sessions that count for
     their days, but are listed elsewhere.
     """
+    time = _PROPERTY[view.sort]
     times = [time(row.entry) for row in pinned if not row.depth]
     listed_above = Counter(days.span_of(when).name for when in times if when is not None)
-    tops = [at for at, row in enumerate(rows) if not row.depth]
+    tops: Sequence[int] = range(len(rows))
+    if view.hidden:
+        tops = [at for at, row in enumerate(rows) if not row.depth]
     below: list[Row] = []
     position = 0
     while position < len(tops):
@@ -699,7 +748,7 @@ def _heading(entry: ListEntry) -> Clean:
 
 
 _PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
-    Sort.UPDATED: attrgetter("summary.when"),
+    Sort.UPDATED: attrgetter("when"),
     Sort.STARTED: attrgetter("summary.started"),
     Sort.TITLE: lambda entry: entry.title.casefold() or None,
     Sort.PROJECT: lambda entry: entry.project.casefold(),
@@ -713,15 +762,17 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
     Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
     stay sorted newest first.
     """
-    column = sorted_by(sort)
+    column, listed = sorted_by(sort), list(entries)
     if column is None:
-        value = _PROPERTY[sort]
-        pairs = [(value(entry), entry) for entry in entries]
+        values = list(map(_PROPERTY[sort], listed))
     else:
-        pairs = [(column.number(entry.summary), entry) for entry in entries]
-    dated = [pair for pair in pairs if pair[0] is not None]
-    dated.sort(key=itemgetter(0), reverse=reverse is (sort in _A_FIRST))
-    return [entry for _, entry in dated] + [entry for key, entry in pairs if key is None]
+        values = [column.number(entry.summary) for entry in listed]
+    known = [at for at, value in enumerate(values) if value is not None]
+    known.sort(key=values.__getitem__, reverse=reverse is (sort in _A_FIRST))
+    ordered = [listed[at] for at in known]
+    if len(known) < len(listed):
+        ordered += [entry for entry, value in zip(listed, values, strict=True) if value is None]
+    return ordered
 
 
 # --- names -----------------------------------------------------------------------------------

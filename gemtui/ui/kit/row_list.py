@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rich.style import Style
@@ -46,13 +46,13 @@ class RowKind(NamedTuple, Generic[Item]):
     """The functions by which a list learns about its rows without rendering them.
 
     `key(item)`: returns a value that identifies the row. `stops(item)`: returns whether the cursor
-    can be on the row; False for headings. `height(item, width)`: returns the number of lines the
-    row takes at this width; None instead of a function if every row takes one line.
+    can be on the row; False for headings. `heights(items, width)`: returns the number of lines that
+    each row takes at this width; None instead of a function if every row takes one line.
     """
 
     key: Callable[[Item], object]
     stops: Callable[[Item], bool]
-    height: Callable[[Item, int], int] | None
+    heights: Callable[[Sequence[Item], int], Iterable[int]] | None
 
 
 class RowIndex(Generic[Item]):
@@ -68,11 +68,11 @@ class RowIndex(Generic[Item]):
 
     def measure(self, width: int) -> None:
         """Recompute the rows' positions for a new width."""
-        height, rows = self._kind.height, self.rows
-        if height is None:
+        heights, rows = self._kind.heights, self.rows
+        if heights is None:
             self._tops = range(len(rows) + 1)
         else:
-            self._tops = [*accumulate(map(height, rows, repeat(width)), initial=0)]
+            self._tops = [*accumulate(heights(rows, width), initial=0)]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -97,9 +97,12 @@ class RowIndex(Generic[Item]):
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
-        if key is None or key not in self._keys:
+        if key is None:
             return None
-        return self._keys.index(key)
+        try:
+            return self._keys.index(key)
+        except ValueError:
+            return None
 
     def nearest(self, place: int) -> int:
         """Return `place` or, if there is no such row, the closest index that has one.
@@ -147,7 +150,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     """A list with a cursor; cursor and scroll position are kept when the rows change.
 
     `draw(item, look)` renders one row `look.width` cells wide. A subclass can render rows of
-    several lines by overriding `strips`. `stops`, `key` and `height`: see `RowKind`. `empty`: the
+    several lines by overriding `strips`. `stops`, `key` and `heights`: see `RowKind`. `empty`: the
     text to show if there are no rows.
     """
 
@@ -180,12 +183,12 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         *,
         stops: Callable[[Item], bool] = lambda _: True,
         key: Callable[[Item], object] = lambda item: item,
-        height: Callable[[Item, int], int] | None = None,
+        heights: Callable[[Sequence[Item], int], Iterable[int]] | None = None,
         empty: str = "",
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._draw, self._kind = draw, RowKind(key, stops, height)
+        self._draw, self._kind = draw, RowKind(key, stops, heights)
         self.empty = empty
         self._places = RowIndex(self._kind)
         self._cursor = 0

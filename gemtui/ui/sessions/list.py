@@ -39,7 +39,7 @@ from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart
 from gemtui.ui.sessions.hits import HitRow, HitsHeading
-from gemtui.ui.sessions.row import ONE_LINE_FROM, RowContext, draw_heads, draw_row, row_height
+from gemtui.ui.sessions.row import ONE_LINE_FROM, RowContext, draw_heads, draw_row, row_heights
 from gemtui.ui.sessions.scoped_screen import scope_label
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class SessionList(
             self._draw_hits,  # `strips` draws the other rows
             stops=_stops,
             key=attrgetter("key"),
-            height=row_height,
+            heights=row_heights,
         )
         self.bar = bar
         self.view = View(everywhere=project is None)
@@ -198,7 +198,7 @@ class SessionList(
         no title matched, the first hit is opened.
         """
         self._hits, self._searched = tuple(hits), searched
-        self.rearrange(self.view)
+        self._put_rows()
         if self._opens_next and self.chosen is not None:
             self.action_open()
 
@@ -282,23 +282,27 @@ class SessionList(
         stays on its session; if nothing had matched, it goes back to the session it was on before
         the search. `wanted`: the key of the row to move the cursor to.
         """
-        before, ends = self.chosen_key, bool(self.view.query) and not view.query
-        self._wanted = wanted or (before if ends else None) or self._wanted
+        ends = bool(self.view.query) and not view.query
+        self._wanted = wanted or (self.chosen_key if ends else None) or self._wanted
         self.view = view
         look = look_of(self.app, self._width)
         self.days = Days(look.now, look.tz)
         self.rows = self._listing.arrange(view, self.days)
-        rows = (*self.rows.rows, *self._hit_rows())
         self._opens_next = self._opens_next and not typed
+        self._put_rows(typed=typed)
+        if ends and self.items:
+            self.scroll_to_line(max(0, self._places.top(self.cursor) - self.size.height // 2))
+
+    def _put_rows(self, *, typed: bool = False) -> None:
+        """Show the arranged rows with the hits below them; `typed`: see `rearrange`."""
+        before, rows = self.chosen_key, (*self.rows.rows, *self._hit_rows())
         keys, otherwise = (self._wanted, before), self._cursor
         if typed or before is None:
             sessions = (at for at, row in enumerate(rows) if isinstance(row, SessionRow))
             keys, otherwise = (self._wanted, None), next(sessions, 0)
         self.put(rows, keys, otherwise, shows=typed)
-        if not view.query and self.chosen is not None:
+        if not self.view.query and self.chosen is not None:
             self._wanted = self.chosen_key
-        if ends and rows:
-            self.scroll_to_line(max(0, self._places.top(self.cursor) - self.size.height // 2))
         self.report_cursor()
         self.post_message(self.Arranged())
 

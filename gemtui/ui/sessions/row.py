@@ -7,7 +7,7 @@ fit is left out in a fixed order, but never the symbol, the title or a failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -78,9 +78,10 @@ class RowContext(Struct, frozen=True, kw_only=True):
     live: LiveState | None = None
 
 
-def row_height(row: object, width: int) -> int:
-    """Return how many lines a row takes in a list that is `width` cells wide."""
-    return 2 if isinstance(row, SessionRow) and width < ONE_LINE_FROM else 1
+def row_heights(rows: Sequence[object], width: int) -> list[int]:
+    """Return how many lines each row takes in a list that is `width` cells wide."""
+    of_session = 1 if width >= ONE_LINE_FROM else 2
+    return [of_session if isinstance(row, SessionRow) else 1 for row in rows]
 
 
 def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Strip, ...]:

@@ -32,7 +32,7 @@ class Numbers(App[None]):
     """A list of numbers, the even ones of two lines."""
 
     def compose(self) -> ComposeResult:
-        yield RowList(_draw, height=lambda number, _width: 2 - number % 2)
+        yield RowList(_draw, heights=lambda numbers, _width: [2 - number % 2 for number in numbers])
 
     @property
     def rows(self) -> RowList[int]:

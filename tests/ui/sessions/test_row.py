@@ -28,7 +28,7 @@ from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line
 from gemtui.transcript.usage import Usage
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look
-from gemtui.ui.sessions.row import RowContext, draw_heads, draw_row, row_height
+from gemtui.ui.sessions.row import RowContext, draw_heads, draw_row, row_heights
 from tests.rows import each_row, table
 from tests.sessions.summaries import NOW, summary
 
@@ -92,7 +92,7 @@ def test_a_row_is_drawn_as_promised(
     row = row_of(session(changes), mark)
     style_of = look(width, ASCII if "ascii" in options else UNICODE)
     around = context(options.get("query", ""), options["around"])
-    strips = draw_row(row, style_of, around, row_height(row, width))
+    strips = draw_row(row, style_of, around, *row_heights([row], width))
     assert {strip.cell_length for strip in strips} == {width}
     lines = [strip.text for strip in strips]
     text = " ".join(" ".join(lines).split())
@@ -145,7 +145,9 @@ def test_states_leave_room_for_the_beginning_of_the_title(width: int) -> None:
 
 
 def test_what_belongs_to_the_row_above_is_indented() -> None:
-    child = SessionRow(row_of(replace(PARSER, kind=SessionKind.SUBAGENT)).entry, depth=1)  # type: ignore[union-attr]
+    row = row_of(replace(PARSER, kind=SessionKind.SUBAGENT))
+    assert isinstance(row, SessionRow)
+    child = replace(row, depth=1)
     first, second = draw_row(child, look(44), PLAIN, 2)
     assert first.text.startswith("   └ Fix the JSONL parser")
     assert second.text.startswith("     subagent · ")
@@ -168,7 +170,9 @@ def test_a_long_path_loses_its_beginning() -> None:
 def test_what_belongs_to_a_session_of_another_day_has_its_age() -> None:
     around = RowContext(query=ListQuery(""), days=Days(NOW, None))
     old = ListEntry(summary("old", hours=14), Clean("api"), "old")
-    shown = [draw_row(SessionRow(old, depth), look(44), around, 2)[0].text for depth in (0, 1)]
+    shown = [
+        draw_row(SessionRow(old, old.key, depth), look(44), around, 2)[0].text for depth in (0, 1)
+    ]
     assert [line.split()[-1] for line in shown] == ["22:00", "14h"]
 
 
@@ -176,6 +180,6 @@ def test_what_belongs_to_a_session_of_another_day_has_its_age() -> None:
 def test_a_row_has_the_letter_of_its_agent_where_there_are_several(width: int) -> None:
     row = row_of(replace(PARSER, agent=Agent.CLAUDE))
     around = RowContext(query=ListQuery(""), agents=True)
-    first, *_ = draw_row(row, look(width), around, row_height(row, width))
+    first, *_ = draw_row(row, look(width), around, *row_heights([row], width))
 
     assert first.text.split()[:2] == ["C", "Fix"]
