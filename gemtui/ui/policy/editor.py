@@ -69,11 +69,12 @@ def command_preview(
     if draft.opened is None:
         return CommandPreview(problem="Save the policy to see its command here.")
     given = _named_files(draft)
-    options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
     folder = runs / str(uuid.uuid4())
     try:
+        options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
         command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)
         pasted = command_of("", options, machine, folder=folder, session_id=None)
+        shown = set(policy_warnings(given, draft.mode))
     except GemtuiError as error:
         return CommandPreview(problem=str(error))
     notes = []
@@ -81,7 +82,6 @@ def command_preview(
         notes.append("uses the saved file, without your unsaved changes")
     if not given:
         notes.append("Gemini CLI loads this file itself, in every session")
-    shown = set(policy_warnings(given, draft.mode))
     notes += [note for note in command.notes if note not in shown]
     return CommandPreview(
         script="\n".join(pasted.script(None, folder, cwd)),

@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+from gemtui.agent.command import Command, Machine, command_of
+from gemtui.agent.detect import NEWEST
 from gemtui.errors import PolicyError
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.rule_codec import rule_text
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.ui.kit.app_base import Reporting
+from gemtui.ui.policy import editor as editor_module
 from gemtui.ui.policy import edits
-from gemtui.ui.policy.editor import PolicyEditor
+from gemtui.ui.policy.editor import PolicyEditor, command_preview
 from gemtui.ui.policy.files import policy_context
 from gemtui.ui.rules.draft import Draft
 
@@ -175,3 +178,22 @@ def test_links_in_the_users_folder_take_no_part(home: Path, tmp_path: Path) -> N
     (folder / "b.toml").write_text(document("replace").text)
     found = policy_context(store.open_policy(folder / "b.toml"), tmp_path)
     assert [each for each in found.before.rules + found.after.rules if "glob" in each.tools] == []
+
+
+def test_the_command_of_a_policy_that_is_deleted_meanwhile_names_the_missing_file(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = Draft(store.create("work", document("glob").text))
+    assert draft.opened is not None
+    path = draft.opened.file.path
+
+    def deleting(*args: Any, **options: Any) -> Command:
+        command = command_of(*args, **options)
+        if options["session_id"] is None:
+            path.unlink()
+        return command
+
+    monkeypatch.setattr(editor_module, "command_of", deleting)
+    machine = Machine(cli=Path("gemini"), capabilities=NEWEST, environ={})
+    preview = command_preview(draft, machine, "gemini", runs=tmp_path, cwd=tmp_path)
+    assert f"{path}: it does not exist" in preview.problem
