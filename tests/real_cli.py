@@ -69,6 +69,21 @@ class GeminiCli:
         (cli.store / "settings.json").write_text(json.dumps(SETTINGS))
         return cli
 
+    def plain_list(self) -> str:
+        """What a start of the plain CLI says there is; its clean-up has ended then."""
+        with ModelServer([]) as model:
+            listed = subprocess.run(
+                [self.program, "--list-sessions"],
+                cwd=self.project,
+                env=self.environment(model.url),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=True,
+            )
+        return listed.stdout + listed.stderr
+
     def start(self, model: ModelServer, prompt: str, *options: str) -> Running:
         """Start a headless run with all tools allowed; its output goes to files."""
         words = [str(self.program), "-o", "stream-json", "--approval-mode", "yolo", "-m", MODEL]

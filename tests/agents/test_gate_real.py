@@ -8,24 +8,20 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gemtui import AgentOptions, Approval, ApprovalRequest, GeminiAdapter
+from gemtui import Approval, ApprovalRequest
 from gemtui.agent.agent_run import AgentRun
-from gemtui.agent.approval import answer_questions
 from gemtui.agent.events import (
     AgentEvent,
-    Done,
     DoneStatus,
     Prompted,
     ResultStatus,
-    ToolResult,
     TurnDone,
 )
 from gemtui.agents import Agent
@@ -47,6 +43,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from tests.agents.messages_server import AGENT_TASK, MessagesServer, Turn, says
 from tests.agents.programs import Claude
 from tests.agents.recordings import Recording
+from tests.agents.work import Answer, Ran, Work, allow, by_name, stop, wait
 from tests.model_server import Gate
 from tests.patience import PATIENCE, turns_until
 
@@ -55,44 +52,20 @@ pytestmark = [
     pytest.mark.timeout(600),  # the first test installs the program
 ]
 
-Answer = Callable[[ApprovalRequest], Awaitable[Approval]]
 Call = tuple[str, Mapping[str, Any]]
 
 
-@dataclass
-class Ran:
-    """A run that has ended."""
+class ClaudeWork(Work):
+    """With the model that Claude Code talks to."""
 
-    events: list[AgentEvent]
-    asked: list[ApprovalRequest]
-    run: AgentRun
-
-    @property
-    def done(self) -> Done:
-        payload = self.events[-1].payload
-        assert isinstance(payload, Done)
-        return payload
-
-    @property
-    def results(self) -> list[str]:
-        return [e.payload.status for e in self.events if isinstance(e.payload, ToolResult)]
-
-    def payloads(self, kind: type) -> list[Any]:
-        return [event.payload for event in self.events if isinstance(event.payload, kind)]
-
-
-class Work:
-    """A home, a project, a model, and gemtui's adapter for them."""
-
-    def __init__(self, program: Path, folder: Path) -> None:
-        self.claude = Claude(program, folder / "claude").set_up()
-        self.project = self.claude.project
+    def __init__(self, claude: Claude) -> None:
+        super().__init__(claude)
+        self.claude = claude
         self.model = MessagesServer()
-        self.runs = folder / "runs"
 
     def trust(self) -> None:
         trusted = {"projects": {str(self.project): {"hasTrustDialogAccepted": True}}}
-        (self.claude.home / ".claude.json").write_text(json.dumps(trusted))
+        (self.home / ".claude.json").write_text(json.dumps(trusted))
 
     def settings(self, where: Path, settings: Mapping[str, Any]) -> None:
         (where / ".claude").mkdir(exist_ok=True)
@@ -101,56 +74,16 @@ class Work:
     def write(self, name: str, content: str) -> Call:
         return "Write", {"file_path": str(self.project / name), "content": content}
 
-    async def start(self, prompt: str, **options: Any) -> AgentRun:
-        environ = {**os.environ, **self.claude.environment(self.model.url)}
-        adapter = GeminiAdapter(cli=self.claude.program, runs=self.runs, environ=environ)
-        chosen = AgentOptions(agent=Agent.CLAUDE, cwd=self.project, **options)
-        return await adapter.begin(prompt, chosen)
-
-    async def until_end(
-        self, prompt: str, answer: Answer, *, seen: Callable[..., object] | None = None, **more: Any
-    ) -> Ran:
-        """Run a prompt to its end; `seen` is called with each event and the run."""
-        run = await self.start(prompt, approve=answer, **more)
-        asked: list[ApprovalRequest] = []
-
-        async def approve(request: ApprovalRequest) -> Approval:
-            asked.append(request)
-            return await answer(request)
-
-        answering = asyncio.ensure_future(answer_questions(run.gate, approve, lambda _: None))
-        events = []
-        try:
-            async for event in run.owned_events():
-                events.append(event)
-                if seen is not None:
-                    seen(event, run)
-        finally:
-            answering.cancel()
-        return Ran(events, asked, run)
-
     def ask(self, *turns: Turn, answer: Answer, prompt: str = "Do it", **more: Any) -> Ran:
-        subagents = more.pop("subagents", ())
+        """Run a prompt to its end."""
         with self.model:
-            self.model.play(*turns, subagents=subagents)
-            return asyncio.run(asyncio.wait_for(self.until_end(prompt, answer, **more), PATIENCE))
-
-
-async def allow(_: ApprovalRequest) -> Approval:
-    return Approval.allow()
-
-
-async def by_name(request: ApprovalRequest) -> Approval:
-    """Deny what names `denied`, fail at what names `raises`, and allow the rest."""
-    named = json.dumps(request.arguments)
-    if "raises" in named:
-        raise RuntimeError("a fault of the program that answers")
-    return Approval.deny("use tabs") if "denied" in named else Approval.allow()
+            self.model.play(*turns, subagents=more.pop("subagents", ()))
+            return self.until_end(prompt, self.model.url, answer, **more)
 
 
 @pytest.fixture
-def work(claude_program: Path, tmp_path: Path) -> Work:
-    return Work(claude_program, tmp_path)
+def work(claude_program: Path, tmp_path: Path) -> ClaudeWork:
+    return ClaudeWork(Claude(claude_program, tmp_path / "claude").set_up())
 
 
 POLICY = """
@@ -174,7 +107,9 @@ priority = 100
 """
 
 
-def test_a_policy_decides_and_the_history_is_replayed_alike(work: Work, tmp_path: Path) -> None:
+def test_a_policy_decides_and_the_history_is_replayed_alike(
+    work: ClaudeWork, tmp_path: Path
+) -> None:
     policy = tmp_path / "work.toml"
     policy.write_text(POLICY)
     outside = tmp_path / "outside.txt"
@@ -195,7 +130,7 @@ def test_a_policy_decides_and_the_history_is_replayed_alike(work: Work, tmp_path
     told = json.dumps(work.model.requests[-1])
     assert "Tool execution denied by policy. Nothing of this name." in told
     engine = Engine(Policy.load(policy), setup=Setup(workspace=work.project))
-    (path,) = work.claude.home.rglob("projects/*/*.jsonl")
+    (path,) = work.home.rglob("projects/*/*.jsonl")
     with SessionLog.read(path) as log:
         calls = [spelled(Agent.CLAUDE, call["name"], call["args"]) for call in calls_of(log)]
     assert [(call.own, engine.outcome(call).decision) for call in calls] == [
@@ -207,7 +142,7 @@ def test_a_policy_decides_and_the_history_is_replayed_alike(work: Work, tmp_path
     ]
 
 
-def changes_calls(work: Work) -> Mapping[str, Any]:
+def changes_calls(work: ClaudeWork) -> Mapping[str, Any]:
     """Settings with a hook that is slower than gemtui and changes what is written."""
     output = {
         "hookEventName": "PreToolUse",
@@ -225,10 +160,10 @@ ALLOWED = {"permissions": {"allow": ["Write", "Edit", "Bash"], "defaultMode": "b
 
 
 @pytest.mark.parametrize("hostile", ["hooks", "no hooks"])
-def test_no_settings_come_between_the_answer_and_the_call(hostile: str, work: Work) -> None:
+def test_no_settings_come_between_the_answer_and_the_call(hostile: str, work: ClaudeWork) -> None:
     work.trust()
     more = changes_calls(work) if hostile == "hooks" else {"disableAllHooks": True}
-    for where in (work.project, work.claude.home):
+    for where in (work.project, work.home):
         work.settings(where, {**ALLOWED, **more})
     ran = work.ask(
         says("No.", work.write("denied.txt", "x")),
@@ -244,7 +179,7 @@ def test_no_settings_come_between_the_answer_and_the_call(hostile: str, work: Wo
     assert ran.done.status is DoneStatus.SUCCESS
 
 
-def test_commands_of_a_prompt_or_skill_do_not_run(work: Work) -> None:
+def test_commands_of_a_prompt_or_skill_do_not_run(work: ClaudeWork) -> None:
     work.trust()
     commands = work.project / ".claude/commands"
     commands.mkdir(parents=True)
@@ -257,7 +192,9 @@ def test_commands_of_a_prompt_or_skill_do_not_run(work: Work) -> None:
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_project_starts_something_only_in_a_trusted_folder(trusted: bool, work: Work) -> None:
+def test_a_project_starts_something_only_in_a_trusted_folder(
+    trusted: bool, work: ClaudeWork
+) -> None:
     if trusted:
         work.trust()
     marks = work.claude.folder / "marks"
@@ -271,15 +208,15 @@ def test_a_project_starts_something_only_in_a_trusted_folder(trusted: bool, work
     ran = work.ask(says("Run.", ("Bash", {"command": "id -u"})), says("Done."), answer=allow)
     started = {path.name for path in marks.iterdir()}
     assert started == ({"env", "key", "server"} if trusted else set())
-    assert ("does not trust this folder" in str(ran.run.request.about["notes"])) != trusted
+    assert ("does not trust this folder" in ran.notes) != trusted
     assert [request.tool_name for request in ran.asked] == (["Bash"] if trusted else [])
 
 
-def test_a_killed_supervisor_lets_nothing_through(work: Work) -> None:
-    work.settings(work.claude.home, ALLOWED)
+def test_a_killed_supervisor_lets_nothing_through(work: ClaudeWork) -> None:
+    work.settings(work.home, ALLOWED)
 
     async def run() -> None:
-        run = await work.start("Do it", ask=True)
+        run = await work.start("Do it", work.model.url, ask=True)
         await turns_until(lambda: run.gate.has_question(1))
         owner = run.folder.owner()
         assert owner is not None
@@ -293,7 +230,7 @@ def test_a_killed_supervisor_lets_nothing_through(work: Work) -> None:
     assert not (work.project / "a.txt").exists()
 
 
-def test_a_subagent_asks_while_another_question_waits(work: Work) -> None:
+def test_a_subagent_asks_while_another_question_waits(work: ClaudeWork) -> None:
     arguments = {"description": "d", "prompt": f"Work, a {AGENT_TASK}", "run_in_background": True}
     task: Call = ("Task", {**arguments, "subagent_type": "general-purpose"})
     inner, outer = work.write("inner.txt", "x"), work.write("denied.txt", "x")
@@ -323,7 +260,7 @@ def test_a_subagent_asks_while_another_question_waits(work: Work) -> None:
     assert ran.done.result == "It came."
 
 
-def test_a_changed_call_is_made_as_it_was_changed(work: Work) -> None:
+def test_a_changed_call_is_made_as_it_was_changed(work: ClaudeWork) -> None:
     (work.project / "crlf.txt").write_bytes(b"one\r\ntwo\r\n")
 
     async def answer(request: ApprovalRequest) -> Approval:
@@ -351,7 +288,7 @@ def test_a_changed_call_is_made_as_it_was_changed(work: Work) -> None:
     assert (work.project / "run.txt").read_text() == "mine\n"
 
 
-def test_a_command_is_shown_in_the_folder_where_it_runs(work: Work) -> None:
+def test_a_command_is_shown_in_the_folder_where_it_runs(work: ClaudeWork) -> None:
     (work.project / "sub").mkdir()
     ran = work.ask(
         says("Go.", ("Bash", {"command": "cd sub"})),
@@ -365,7 +302,7 @@ def test_a_command_is_shown_in_the_folder_where_it_runs(work: Work) -> None:
     assert (work.project / "sub/here.txt").exists()
 
 
-def test_two_calls_of_one_file_wait_for_each_other(work: Work) -> None:
+def test_two_calls_of_one_file_wait_for_each_other(work: ClaudeWork) -> None:
     ran = work.ask(
         says("Both.", work.write("a.txt", "one\n"), work.write("a.txt", "two\n")),
         says("Done."),
@@ -376,7 +313,7 @@ def test_two_calls_of_one_file_wait_for_each_other(work: Work) -> None:
     assert ran.done.status is DoneStatus.SUCCESS
 
 
-def test_prompts_of_the_queue_go_to_the_same_process(work: Work) -> None:
+def test_prompts_of_the_queue_go_to_the_same_process(work: ClaudeWork) -> None:
     def seen(event: AgentEvent, run: AgentRun) -> None:
         if event.type == "init":
             run.queue.add_prompt("Two")
@@ -389,7 +326,7 @@ def test_prompts_of_the_queue_go_to_the_same_process(work: Work) -> None:
     assert (ran.done.status, ran.done.result) == (DoneStatus.SUCCESS, "C.")
 
 
-def test_words_in_mid_run_reach_the_model(work: Work) -> None:
+def test_words_in_mid_run_reach_the_model(work: ClaudeWork) -> None:
     def seen(event: AgentEvent, run: AgentRun) -> None:
         if event.type == "permission_request":
             run.queue.send_message("Mind the gap")
@@ -402,7 +339,7 @@ def test_words_in_mid_run_reach_the_model(work: Work) -> None:
     assert "Mind the gap" in json.dumps(work.model.requests[-1]["messages"])
 
 
-def test_a_stopped_run_ends_at_once_and_says_so(work: Work) -> None:
+def test_a_stopped_run_ends_at_once_and_says_so(work: ClaudeWork) -> None:
     async def answer(_: ApprovalRequest) -> Approval:
         return Approval.stop("enough")
 
@@ -412,7 +349,7 @@ def test_a_stopped_run_ends_at_once_and_says_so(work: Work) -> None:
     assert not (work.project / "a.txt").exists()
 
 
-def test_a_session_is_continued_with_what_was_said(work: Work) -> None:
+def test_a_session_is_continued_with_what_was_said(work: ClaudeWork) -> None:
     first = work.ask(says("A."), answer=allow, prompt="One")
     assert first.done.resume_token is not None
     work.model = MessagesServer()
@@ -423,9 +360,9 @@ def test_a_session_is_continued_with_what_was_said(work: Work) -> None:
 
 
 def test_a_session_that_claude_code_deleted_is_restored_and_continued(
-    work: Work, monkeypatch: pytest.MonkeyPatch
+    work: ClaudeWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, store = work.claude.home, work.claude.home / ".gemini"
+    home, store = work.home, work.home / ".gemini"
     for name in ("HOME", "GEMINI_CLI_HOME"):
         monkeypatch.setenv(name, str(home))
     (store / "tmp").mkdir(parents=True)
@@ -465,7 +402,7 @@ def _at(agent: Claude, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_claude_code_forks_a_session_before_a_prompt_and_leaves_the_original(
-    work: Work, monkeypatch: pytest.MonkeyPatch
+    work: ClaudeWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = _at(work.claude, monkeypatch)
     first = work.ask(says("First answer."), answer=allow, prompt="One thing")
@@ -506,7 +443,7 @@ def test_claude_code_forks_no_session_before_a_compaction(
     assert sorted(recording.path.parent.iterdir()) == files
 
 
-def test_checkpoints_know_which_files_were_written(work: Work) -> None:
+def test_checkpoints_know_which_files_were_written(work: ClaudeWork) -> None:
     (work.project / "old.txt").write_text("one\n")
     edit = {"file_path": str(work.project / "old.txt"), "old_string": "one", "new_string": "two"}
     arguments = {"description": "d", "prompt": f"Work, a {AGENT_TASK}"}
@@ -524,23 +461,15 @@ def test_checkpoints_know_which_files_were_written(work: Work) -> None:
     assert calls - {None} == {b"old.txt", b"100%25.txt", "touch run.txt"}
 
 
-def test_a_stopped_run_gives_up_its_question(work: Work) -> None:
-    async def answer(_: ApprovalRequest) -> Approval:
-        await asyncio.Event().wait()
-        return Approval.allow()
-
-    def seen(event: AgentEvent, run: AgentRun) -> None:
-        if event.type == "permission_request":
-            run.abort()
-
-    ran = work.ask(says("Write.", work.write("a.txt", "x")), says("Ok."), answer=answer, seen=seen)
+def test_a_stopped_run_gives_up_its_question(work: ClaudeWork) -> None:
+    ran = work.ask(says("Write.", work.write("a.txt", "x")), says("Ok."), answer=wait, seen=stop)
     ended = ran.run.exit()
     assert ended is not None
     assert (ran.done.status, ended.aborted, ended.problem) == (DoneStatus.INTERRUPTED, True, None)
     assert not (work.project / "a.txt").exists()
 
 
-def test_a_prompt_larger_than_a_pipe_arrives_whole(work: Work) -> None:
+def test_a_prompt_larger_than_a_pipe_arrives_whole(work: ClaudeWork) -> None:
     prompt = "word " * 160_000 + "end"
     ran = work.ask(says("Read."), prompt=prompt, answer=allow)
     assert ran.done.status is DoneStatus.SUCCESS

@@ -11,7 +11,6 @@ import pytest
 
 from tests.cli.conftest import Gemtui, has
 from tests.model_server import ModelServer, answer, call, shell, text, writes
-from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
 pytestmark = pytest.mark.covers("gemtui/commands", "gemtui/checkpoints", "gemtui/runs")
@@ -161,22 +160,6 @@ def ask(
     return model
 
 
-def plain_list(gemini: GeminiCli) -> str:
-    """What a start of the plain CLI lists; its clean-up has ended then."""
-    with ModelServer([]) as model:
-        done = subprocess.run(
-            [gemini.program, "--list-sessions"],
-            cwd=gemini.project,
-            check=True,
-            env=gemini.environment(model.url),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-    return done.stdout + done.stderr
-
-
 def stored_texts(gemini: GeminiCli, id: str) -> list[str]:
     """What was said in the files of a session, as far as they are there."""
     found = sorted(gemini.store.rglob(f"chats/session-*-{id[:8]}.json*"))
@@ -215,7 +198,7 @@ def test_prompts_with_git_commands_and_a_subagent_are_undone_and_forked(
     assert files(project) == trees[2]
     assert repository(project) == repo
     ids = [session, undone["session"], *(each["session"] for each in forks)]
-    before = plain_list(on_loopback)
+    before = on_loopback.plain_list()
     assert [id for id in ids if id not in before] == []
     another = (shell("rm keep.txt && git stash list > list"),)
     model = ask(gemtui, monkeypatch, another, "--resume", undone["session"], "Elsewhere.")
@@ -225,7 +208,7 @@ def test_prompts_with_git_commands_and_a_subagent_are_undone_and_forked(
     assert sum("functionResponse" in part for part in sent) == 3
     stored = {id: stored_texts(on_loopback, id) for id in ids}
     assert all(stored.values())
-    after = plain_list(on_loopback)
+    after = on_loopback.plain_list()
     assert [id for id in ids if id not in after] == []
     assert {id: stored_texts(on_loopback, id) for id in ids} == stored
     for id, to in ((undone["session"], 3), (undone["session"], 2), (session, 1)):

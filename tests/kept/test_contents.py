@@ -11,15 +11,9 @@ from gemtui.kept.contents import delete_from_vault, forget_kept, only_kept, remo
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.summary import Flag, Summary
+from tests.kept.test_restoring import kept
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
-
-
-def kept(home: Path) -> Summary:
-    """The session that only the vault has."""
-    (found,) = (each for each in read(home).sessions if Flag.KEPT in each.flags and not each.parent)
-    return found
 
 
 def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.summary import Flag
-from gemtui.sessions.catalog.vault_files import COPIES, in_tree, replaced_trees, trees
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree, replaced_trees
 from tests.deep import DEEP
+from tests.kept.test_keeping import kept as held
 from tests.kept.test_keeping import linked
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
@@ -83,12 +84,6 @@ def killed_at_each_step(home: Path, work: str, year: int = 2026) -> Iterator[int
             assert code in (0, -9)
             yield step
             step += 1 + step // 6
-
-
-def held(path: Path) -> list[bytes]:
-    """What the vault has of a file."""
-    names = (in_tree(tree, path) for tree in trees())
-    return [name.read_bytes() for name in names if name.exists()]
 
 
 def left_over() -> list[Path]:

@@ -142,21 +142,6 @@ def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
     return adapter.start("which?", options)
 
 
-def plain_list(chat: Chat, model: ModelServer) -> str:
-    """A start of the plain CLI in the project; what it says there is."""
-    done = subprocess.run(
-        [chat.gemini.program, "--list-sessions"],
-        cwd=chat.gemini.project,
-        env=chat.gemini.environment(model.url),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-    return done.stdout + done.stderr
-
-
 def in_a_tool(gate: Gate) -> list[Answer]:
     """A run that has made a tool call and waits at the gate for its last answer."""
     return [
@@ -180,13 +165,13 @@ async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_without_what_t
         os.kill(owner.pid, signal.SIGSTOP)
         await turns_until(gate.reached.is_set)
         assert len(chat.files(id)) == 2, "the CLI takes better care now: the keeper may go"
-        assert id not in plain_list(chat, model)
+        assert id not in chat.gemini.plain_list()
         assert real not in chat.files(id)
         gate.open()
         await turns_until(lambda: b'"result"' in run.folder.stdout.read_bytes())
         os.kill(owner.pid, signal.SIGCONT)
         await run.wait()
-        assert id in plain_list(chat, model)
+        assert id in chat.gemini.plain_list()
     assert (chat.files(id), chat.said(id)) == ([real], [*ALL[:2], ALL[-1]])
     aftermath = aftermath_of(run.folder)
     assert aftermath is not None
@@ -223,10 +208,10 @@ async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str
         if whom == "supervisor":
             os.kill(owner.pid, signal.SIGKILL)
         else:
-            assert id in plain_list(chat, model)
+            assert id in chat.gemini.plain_list()
             gate.open()
         await turns_until(folder.exit)
-        assert id in plain_list(chat, model)
+        assert id in chat.gemini.plain_list()
     aftermath = aftermath_of(folder)
     assert aftermath is not None
     assert (len(aftermath.ghosts), aftermath.restored) == (1, ())

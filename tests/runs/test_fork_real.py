@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,22 +49,6 @@ async def ask(
         return done.resume_token, model.requests[0].body["contents"]
 
 
-def listed(gemini: GeminiCli) -> str:
-    """What a start of the plain CLI says there is, and the clean-up that goes with it."""
-    with ModelServer([]) as model:
-        done = subprocess.run(
-            [gemini.program, "--list-sessions"],
-            cwd=gemini.project,
-            env=gemini.environment(model.url),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=True,
-        )
-    return done.stdout + done.stderr
-
-
 def found(gemini: GeminiCli, id: str) -> Summary:
     return Index(gemini.store, cache=None).find(id)
 
@@ -106,7 +89,7 @@ async def three_prompts(gemini: GeminiCli) -> str:
 
 async def test_a_fork_goes_on_with_results_of_tools_and_both_stay(gemini: GeminiCli) -> None:
     id = await three_prompts(gemini)
-    listed(gemini)  # which writes a summary
+    gemini.plain_list()  # which writes a summary
     original = found(gemini, id).path
     before = original.read_bytes()
     fork = fork_session(found(gemini, id), gemini.store, before=3)
@@ -121,7 +104,7 @@ async def test_a_fork_goes_on_with_results_of_tools_and_both_stay(gemini: Gemini
     assert said[len(PAST)][0] == "result"
     assert "created" in said[len(PAST)][1]
     assert said[len(PAST) + 1 :] == [("text", "Written."), ("text", "Else.")]
-    there = listed(gemini)
+    there = gemini.plain_list()
     assert id in there
     assert fork.session_id in there
     assert original.read_bytes() == before
@@ -147,7 +130,7 @@ async def test_a_fork_of_an_old_session_goes_on_in_the_form_of_newer_ones(
         logs.user("v", "No", 5),
     ]
     legacy(gemini.store, uuid(1), talk, key="greeter")
-    listed(gemini)  # which registers the project
+    gemini.plain_list()  # which registers the project
     marker(gemini.store, "greeter", str(gemini.project))
     fork = fork_session(found(gemini, uuid(1)), gemini.store, before=2)
     assert fork.session_id is not None
@@ -161,5 +144,5 @@ async def test_a_fork_of_an_old_session_goes_on_in_the_form_of_newer_ones(
         ("text", "A body."),
         ("text", "Else."),
     ]
-    assert fork.session_id in listed(gemini)
+    assert fork.session_id in gemini.plain_list()
     assert found(gemini, fork.session_id).prompts == 2

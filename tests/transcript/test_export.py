@@ -43,10 +43,10 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.transcript.parts import image_of
 from gemtui.transcript.usage import Usage
 from tests.rows import each_row, table
-from tests.transcript.pictures import inline, png
+from tests.transcript.pictures import png
+from tests.transcript.test_media import image as held
 
 
 class Export(Protocol):
@@ -614,12 +614,6 @@ def test_html_loads_nothing_and_allows_only_its_own_style() -> None:
 def page_of(*images: Image) -> str:
     call = ToolCall(id="c", name="x", args={}, status=ToolStatus.SUCCESS, images=images)
     return exported(to_html, Transcript.of([message(Author.USER, images[0], call)]))
-
-
-def held(data: bytes | str, mime: str = "image/png", **more: str) -> Image:
-    found = image_of(inline(data, mime, **more))
-    assert found is not None
-    return found
 
 
 def test_html_holds_the_pictures_by_what_their_bytes_are() -> None:

@@ -18,6 +18,7 @@ from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
+from tests.test_marks import newer
 from tests.ui.people import BOTH, NARROW, WIDE, Person, keys, person
 from tests.ui.sessions.test_deleting import confirmed, content
 
@@ -352,13 +353,6 @@ async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(
 def damaged(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"somebody's words, and no database " * 100)
-
-
-def newer(path: Path) -> None:
-    Marks(path).edit(["one"], MarkEdit(name="One"))
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("pragma user_version = 99")
-        database.commit()
 
 
 def odd(path: Path) -> None:
