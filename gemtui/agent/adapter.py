@@ -85,11 +85,11 @@ class UnguardedAdapter:
         except CliNotFound:
             return False
 
-    def cli(self) -> Path:
-        """Return the program a run starts. Raises CliNotFound."""
+    def cli(self, agent: Agent | None = None) -> Path:
+        """Return the program a run of an agent starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
-        driver = driver_of(self.agent)
+        driver = driver_of(agent or self.agent)
         program = driver.find(self._environ)
         if program is None:
             raise CliNotFound(driver.not_found)

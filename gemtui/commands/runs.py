@@ -19,6 +19,7 @@ from gemtui.agent.agent_run import LOST
 from gemtui.agent.approval import AnswerSource, Difference, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue, load_queue
 from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
+from gemtui.agents import WORDS
 from gemtui.commands.output import (
     columns,
     fact_line,
@@ -78,7 +79,8 @@ from gemtui.transcript.model import Consent
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
 _fact = partial(fact_line, width=8)
-_HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
+_HEAD = ("ID", "AGE", "AGENT", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
+_AGENT_COLUMN = _HEAD.index("AGENT")
 _SHORT = 8
 _FOLDER_WIDTH = 24
 _CONSENTS = {
@@ -183,6 +185,7 @@ def show(id: str, as_json: bool) -> None:
     now = datetime.now(UTC)
     rows = {
         "run": run.id,
+        "agent": WORDS[run.agent].program,
         "state": run.word,
         "why": "" if run.outcome is None else run.outcome.why,
         **_lost(run, now),
@@ -338,10 +341,16 @@ def _clear_prompts() -> None:
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[str]:
-    """Yield a header and one line per run; prompts are cut to fit the terminal."""
+    """Yield a header and one line per run; prompts are cut to fit the terminal.
+
+    The agent of each run has a column if there are several agents.
+    """
     if not runs:
         return
-    rows = [_HEAD, *([*map(clean_line, _row(run, now))] for run in runs)]
+    rows = [list(_HEAD), *(list[str](map(clean_line, _row(run, now))) for run in runs)]
+    if len({run.agent for run in runs}) == 1:
+        for row in rows:
+            del row[_AGENT_COLUMN]
     yield from columns(rows, room=terminal_width(), cut=True)
 
 
@@ -349,6 +358,7 @@ def _row(run: Run, now: datetime) -> tuple[str, ...]:
     return (
         run.id[:_SHORT],
         relative(run.started, now),
+        WORDS[run.agent].command,
         run.word,
         _time(run, now),
         size(run.size),

@@ -41,6 +41,8 @@ _LONG = 300
 """Maximum number of characters of a reason, or of a rule's place, on a card."""
 _LINES = frozenset({"start_line", "end_line", "offset", "limit"})
 """The arguments with which a call requests lines of a file."""
+_DEFAULTS = frozenset({"allow_multiple", "is_background", "replace_all", "run_in_background"})
+"""The switches of built-in tools that are off unless a call turns them on."""
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 
 
@@ -76,7 +78,7 @@ def _request_text(call: ToolCall) -> str:
     The lines that a read requested are among them if the first line words them differently: a
     narrow card has no room for them there.
     """
-    repeated = repeated_arguments(call) - _LINES
+    repeated = omitted_arguments(call) - _LINES
     texts = {name: unescaped(value) for name, value in call.args.items() if name not in repeated}
     if not is_builtin(call.name):
         return joined_lines(f"{name}: {text}" for name, text in texts.items())
@@ -135,11 +137,16 @@ def _original_text(call: ToolCall) -> str:
 # --- request -------------------------------------------------------------------------------------
 
 
-def repeated_arguments(call: ToolCall) -> frozenset[str]:
-    """Return the names of arguments whose values a call's card shows elsewhere.
+def omitted_arguments(call: ToolCall) -> frozenset[str]:
+    """Return the names of arguments that a call's card leaves out of the request.
 
-    The first line of the card or the call's result shows them in full.
+    The first line of the card or the call's result shows them in full, or they are defaults.
     """
+    is_off = {name for name in _DEFAULTS if call.args.get(name) is False}
+    return _repeated(call) | (is_off if is_builtin(call.name) else frozenset())
+
+
+def _repeated(call: ToolCall) -> frozenset[str]:
     display = call.display
     if isinstance(display, DiffDisplay) and hunks(display.diff) and not only_reason(call):
         return _FILE_TEXTS

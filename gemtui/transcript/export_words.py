@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gemtui.agents import WORDS
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
-from gemtui.transcript.call_text import repeated_arguments
+from gemtui.transcript.call_text import omitted_arguments
 from gemtui.transcript.model import (
     Author,
     DiffDisplay,
@@ -245,7 +245,7 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
 
     Arguments that `subject` or the call's displayed result shows in full are left out.
     """
-    repeated = repeated_arguments(call)
+    repeated = omitted_arguments(call)
     for name, value in call.args.items():
         if not (_is_subject(call, value) or name in repeated):
             text = value if isinstance(value, str) else pretty(value)

@@ -7,6 +7,7 @@ import psutil
 from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Owner
+from gemtui.agents import Agent
 from gemtui.paths import runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.conftest import Gemtui, values
@@ -55,6 +56,14 @@ def test_a_failed_run_says_why_and_what_to_do(gemtui: Gemtui) -> None:
     error = '{"type":"result","status":"error","error":{"type":"Error","message":"no such model"}}'
     add_run(runs_dir(), "failed", INIT + error)
     gemtui("runs show failed").shows("state    failed", "why      ", "no such model")
+
+
+def test_the_list_names_the_agents_of_runs_if_there_are_several(gemtui: Gemtui) -> None:
+    add_run(runs_dir(), "first")
+    assert "AGENT" not in gemtui("runs").out
+    add_run(runs_dir(), "second", agent=Agent.CLAUDE)
+    gemtui("runs").shows("AGENT", "gemini  done", "claude  ")
+    gemtui("runs show second").shows("agent    Claude Code")
 
 
 def test_what_waits_is_named_listed_and_said_where_it_goes(gemtui: Gemtui) -> None:

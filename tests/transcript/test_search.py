@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.transcript.call_text import omitted_arguments
 from gemtui.transcript.model import (
     Attachment,
     Author,
@@ -55,6 +56,21 @@ def test_hits_come_in_order_with_spans_of_the_block_text() -> None:
     for hit in hits:
         block = TALK.read(hit.message).blocks[hit.block]
         assert block_text(block)[hit.start : hit.end].lower() == "needle"
+
+
+@each_row(
+    "tool, args, omitted",
+    [
+        ("Edit", {"file_path": "a", "replace_all": False}, {"replace_all"}),
+        ("Edit", {"file_path": "a", "replace_all": True}, set()),
+        ("Bash", {"command": "ls", "run_in_background": False}, {"run_in_background"}),
+        ("mcp__notes__edit", {"replace_all": False}, set()),
+    ],
+)
+def test_a_switch_of_a_built_in_tool_that_is_off_is_not_shown(
+    tool: str, args: dict[str, object], omitted: set[str]
+) -> None:
+    assert omitted_arguments(tool_call(raw_call(tool, args=args))) & set(args) == omitted
 
 
 @each_row("promise, text, query, hits", table("transcript/hits.json"))

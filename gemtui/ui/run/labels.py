@@ -29,7 +29,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import Status
 from gemtui.text import clean, clean_line, counted, duration, ellipsis, short_path
-from gemtui.transcript.model import ToolCall
+from gemtui.transcript.model import Consent, ToolCall
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs, Look
@@ -344,7 +344,9 @@ def _stopped(run: LiveRun) -> str:
     if ended is None:
         return "Everything received before the stop is kept."
     how = "Stopped by SIGTERM."
-    if ended.killed:
+    if any(question.consent is Consent.STOPPED for question in run.questions):
+        how = "Stopped by you."
+    elif ended.killed:
         how = "The run did not stop on SIGTERM and was killed (SIGKILL)."
     others = ended.ended_others
     more = (
@@ -382,7 +384,8 @@ def option_parts(
     Dangerous options are highlighted. `usual`: the mode that applies if the options don't set one.
     `taken_away`: how many of the project's settings turn off confirmations.
     """
-    needed = [Content(clean_line(f"model {options.model or 'auto'}"))]
+    model = options.model or ("auto" if options.agent is Agent.GEMINI else "")
+    needed = [Content(clean_line(f"model {model}"))] if model else []
     word = mode_word(options, usual)
     of_settings = options.approval_mode is None and word not in (ASK, ApprovalMode.DEFAULT)
     mode = Content(f"mode {word}{' (settings)' * of_settings}{_asks_by(options, word)}")

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agents import WORDS
 from gemtui.kept.run_copies import last_copies
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, stop_run, with_outcome
@@ -71,6 +72,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         super().__init__()
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
+        self._has_several_agents = len({run.agent for run in runs}) > 1
         self._prompts: dict[str, str] = {}
         """The prompts and messages sent to each run, by run id, once they are loaded."""
 
@@ -113,7 +115,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         return left + ("only copy of its session  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:
-        ids = f"{run.id} {run.session} {run.model}"
+        ids = f"{run.id} {run.session} {run.model} {run.agent}"
         prompts = self._prompts.get(run.id, run.prompt)
         return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {run.worktree} {ids}"
 
@@ -126,8 +128,10 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
             Piece(f"  {run.word:<{_WORD}}", look[role]),
             Piece(f"{age:>5}  {folder}{' ' * (_FOLDER - cells(folder))}", muted),
         )
+        letter = f"{WORDS[run.agent].letter} " if self._has_several_agents else ""
         left = (
             Piece(f"{glyph} ", look[role]),
+            Piece(letter, muted),
             Piece(self._notes(run), look[Role.WARNING]),
             Piece(clean_line(run.prompt or "(no prompt)"), look[Role.TEXT]),
         )

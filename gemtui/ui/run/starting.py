@@ -165,6 +165,23 @@ async def start_run(
     one. If the run can't ask the user for approval of its calls, the user chooses whether to run
     anyway. If the run isn't started, the reason is shown and None is returned.
     """
+    try:
+        await asyncio.to_thread(registry.adapter.cli, options.agent)
+        return await _agreed_start(app, registry, prompt, options, before, id)
+    except (GemtuiError, OSError) as error:
+        app.show_message(f"The run was not started: {message_of(error)}", problem=True)
+        return None
+
+
+async def _agreed_start(
+    app: AppBase,
+    registry: RunRegistry,
+    prompt: str,
+    options: AgentOptions,
+    before: Transcript | None,
+    id: str | None,
+) -> LiveRun | None:
+    """Start a run if the user agrees; return None if not. Raises what `registry.start` raises."""
     has_trust = options.agent is Agent.GEMINI
     trust = options.trust or (await trusted(app, options) if has_trust else False)
     if trust is None:
@@ -181,9 +198,6 @@ async def start_run(
                 return None
             wanted = changed
             continue
-        except (GemtuiError, OSError) as error:
-            app.show_message(f"The run was not started: {message_of(error)}", problem=True)
-            return None
         about = run.run.request.about
         if "worktree" in about and about["notes"]:
             app.show_message(f"Run started: {'; '.join(about['notes'])}.")

@@ -17,9 +17,9 @@ from gemtui.transcript.call_text import (
     difference_from_original,
     file_lines,
     lines_asked,
+    omitted_arguments,
     only_reason,
     original_command,
-    repeated_arguments,
     shown_reason,
     shown_rule,
 )
@@ -350,7 +350,7 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
     whole = short and fitting == _on_one_line(asked, look)
-    shown = set(repeated_arguments(call))
+    shown = set(omitted_arguments(call))
     if lines_asked(call):
         title = (*front, Piece(f"  {fitting}", look[Role.TEXT]), *end)
         if not (whole and asked and _has_room(call, title, look)):

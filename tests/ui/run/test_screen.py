@@ -836,11 +836,11 @@ async def test_a_run_is_being_started_from_enter_on_and_no_longer_when_it_was_no
 
 
 async def test_without_a_cli_the_pane_says_what_to_do(
-    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-    async with runner(home, project) as me:
+    async with runner(home, tmp_path) as me:  # which is not trusted, but that is asked later
         await me.sees("Gemini CLI is not on PATH", "no Gemini CLI", "another agent is installed")
         await me.ask("hello")
         await me.is_told("was not started")
