@@ -9,10 +9,11 @@ import orjson
 import pytest
 
 from gemtui.jsonin import loads
-from gemtui.sessions.read.replay import facts_of
-from gemtui.sessions.read.usual_records import usual_facts
+from gemtui.sessions.read.replay import Replay, facts_of
+from gemtui.sessions.read.usual_records import facts_of_session, feed_usual, usual_facts
+from gemtui.transcript.parts import objects
 from gemtui.transcript.seal import NOTICE
-from tests.sessions.logs import call, gemini, reply, user
+from tests.sessions.logs import call, gemini, legacy, reply, restore, user
 
 DIFF = {"fileDiff": "@@", "filePath": "/home/me/a.py"}
 WRITE: dict[str, Any] = {"name": "write_file", "args": {"file_path": "a.py"}, "resultDisplay": DIFF}
@@ -86,12 +87,49 @@ def written(value: object) -> str:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_with_one_odd_value_has_the_facts_that_a_record_of_any_form_has(name: str) -> None:
-    assert usual_facts(orjson.dumps(RECORDS[name])) is not None
+    assert usual_facts(orjson.dumps(RECORDS[name]), 1) is not None
     for text in with_a_change(RECORDS[name]):
         line = text.encode(errors="surrogateescape")
-        facts = usual_facts(line)
+        facts = usual_facts(line, len(line))
         if facts is not None:
             record = loads(line)
             assert facts == facts_of(record, len(line)), line
             assert isinstance(record["id"], str), line
             assert not record.get("$rewindTo"), line
+
+
+LISTS = {
+    "an update": {"$set": {"lastUpdated": "2026-11-20"}},
+    "a list of messages": restore(RECORDS["prompt"], RECORDS["answer"]),
+    "the same message twice": restore(RECORDS["prompt"], RECORDS["prompt"]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_change_with_one_odd_value_leaves_the_replay_that_a_change_of_any_form_leaves(
+    name: str,
+) -> None:
+    assert feed_usual(Replay(), orjson.dumps(LISTS[name]), 0)
+    for text in with_a_change(LISTS[name]):
+        line = text.encode(errors="surrogateescape")
+        usual, other = a_replay(), a_replay()
+        if feed_usual(usual, line, 900):
+            assert other.feed(loads(line), 900, len(line)) is None, line
+        assert vars(usual) == vars(other), line
+
+
+def a_replay() -> Replay:
+    replay = Replay()
+    for record in (RECORDS["prompt"], RECORDS["command"]):
+        replay.feed(record, 0, 9)
+    return replay
+
+
+def test_a_session_of_one_object_has_the_facts_of_its_records() -> None:
+    odd = RECORDS["answer"] | {"content": [{"text": "in parts"}]}
+    session = legacy(RECORDS["reply"], odd)
+    for text in with_a_change(session["messages"]):
+        data = an_object(f'"messages":{text}').encode(errors="surrogateescape")
+        records = objects(loads(data)["messages"])
+        facts = [facts_of(record, 9) for record in records]
+        assert facts_of_session(data, records, 9) == facts, data

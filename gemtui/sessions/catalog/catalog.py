@@ -196,7 +196,8 @@ def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
 
 def age_order(session: Summary) -> tuple[float, str, str]:
     """Return a session's sort key in lists, of which the newest session has the greatest."""
-    return session.when.timestamp(), session.id, session.name
+    when = session.updated or session.modified  # `when`, without the call: many are sorted often
+    return when.timestamp(), session.id, session.names[0]
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

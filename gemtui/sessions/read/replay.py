@@ -419,33 +419,26 @@ class Replay:
         if not isinstance(messages, list):
             return None
         records = objects(messages)
-        self.rebuild(records, offset, length)
+        self.has_messages = self.has_messages or any(map(is_message, records))
+        size = length // max(1, len(records))
+        self.rebuild([facts_of(record, size) for record in records], offset, length)
         return left_out_note(len(messages) - len(records))
 
     def rebuild(
-        self,
-        records: Sequence[Mapping[str, Any]],
-        offset: int,
-        length: int,
-        *,
-        unique: bool = False,
+        self, messages: Sequence[RecordFacts], offset: int, length: int, *, unique: bool = False
     ) -> None:
         """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
-        `unique`: whether a repeated id in the list denotes a different message (as in legacy
-        files), rather than a newer version of the same message. In legacy files, messages need no
-        id to be resumed.
+        `messages`: the facts about the list's records. `unique`: whether a repeated id in the list
+        denotes a different message (as in legacy files), rather than a newer version of the same
+        message. In legacy files, messages need no id to be resumed.
         """
         before = list(self._entries.values())
         self._entries = {}
-        size = length // max(1, len(records))
-        for index, record in enumerate(records):
-            named = record.get("id")
-            again = isinstance(named, str) and named in self._entries
-            id = f"{named}~{index}" if again and unique else ""
+        for index, facts in enumerate(messages):
+            again = facts.outline.id in self._entries
+            id = f"{facts.outline.id}~{index}" if again and unique else ""
             slot = Slot(offset, length, index)
-            self.has_messages = self.has_messages or is_message(record)
-            facts = facts_of(record, size)
             self.put(facts, slot, restored=not again, id=id, needs_id=not unique)
         gone = [entry for entry in before if entry.id not in self._entries]
         self._bury(self._without_twins(gone))

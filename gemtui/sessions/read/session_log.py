@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.agents import Agent
@@ -44,7 +45,7 @@ from gemtui.sessions.read.replay import (
     is_message,
     left_out_note,
 )
-from gemtui.sessions.read.usual_records import usual_facts
+from gemtui.sessions.read.usual_records import facts_of_session, feed_usual
 from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
@@ -178,7 +179,7 @@ class SessionLog:
             value = self._whole_object(source, size, upto)
             if value is not None:
                 source.close()
-                return self._read_whole(*value, size)
+                return self._read_whole(value, size)
             if first.strip() in (b"{", b"[") or not (newline or len(head) == CHUNK):
                 return self._unreadable(source)
         self._reset(source)
@@ -240,15 +241,8 @@ class SessionLog:
 
     # --- one JSON value ----------------------------------------------------------------------
 
-    def _whole_object(
-        self, source: LineSource, size: int, upto: int | None
-    ) -> tuple[dict[str, Any], bool, bool, bool] | None:
-        """Parse a file that is a single JSON object.
-
-        Returns (object, truncated, complete, is a line), or None if the file is anything else.
-        `complete`: whether all of the file has been read. `is a line`: whether the CLI reads the
-        object as the only line of a log (assets/gemini-cli.md#session-files).
-        """
+    def _whole_object(self, source: LineSource, size: int, upto: int | None) -> _Whole | None:
+        """Parse a file that is a single JSON object; return None if it is anything else."""
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
             if amount > legacy_json.LIMIT:
@@ -268,7 +262,8 @@ class SessionLog:
                     value.get("projectHash"), str
                 )
                 _, _, rest = data.partition(b"\n")
-                return value, cut, amount == size, is_header and not rest.strip()
+                is_line = is_header and not rest.strip()
+                return _Whole(value, data, cut=cut, complete=amount == size, is_line=is_line)
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
@@ -280,15 +275,13 @@ class SessionLog:
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
-    def _read_whole(
-        self, value: dict[str, Any], cut: bool, complete: bool, is_line: bool, size: int
-    ) -> bool:
-        """Replay a legacy session from its JSON object; return whether anything changed.
+    def _read_whole(self, whole: _Whole, size: int) -> bool:
+        """Replay a legacy session; return whether anything changed.
 
-        `value`, `cut`, `complete`, `is_line`: the results of `_whole_object`. Messages that haven't
-        changed keep their outlines.
+        Messages that haven't changed keep their outlines.
         """
         before, had = self._replay, self._source
+        value, cut, complete = whole.value, whole.cut, whole.complete
         records = legacy_json.records_in(value, self.path)
         if records and "projectHash" not in value and not any(map(is_message, records)):
             raise NotASession(f"{self.path} {_FOREIGN.format(OTHER_PROGRAM)}", path=self.path)
@@ -300,7 +293,9 @@ class SessionLog:
         self.size = size if complete else 0
         header = {key: item for key, item in value.items() if key not in ("messages", "history")}
         self._replay.feed({"$set": header}, 0, size)
-        self._replay.rebuild(records, 0, size, unique=not is_line)
+        self._replay.has_messages = any(map(is_message, records))
+        messages = facts_of_session(whole.data, records, size // max(1, len(records)))
+        self._replay.rebuild(messages, 0, size, unique=not whole.is_line)
         self._require_bounded()
         word = left_out_note(legacy_json.entries_in(value) - len(records))
         if word is not None:
@@ -368,10 +363,7 @@ class SessionLog:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         if self._keep and isinstance(self._source, LineSource):
             self._source.keep(self.size, line)
-        facts = usual_facts(line) if self._envelope is None else None
-        if facts is not None:
-            self._replay.has_messages = True
-            self._replay.put(facts, Slot(self.size, len(line)))
+        if self._envelope is None and feed_usual(self._replay, line, self.size):
             self._require_bounded()
             return None
         try:
@@ -491,6 +483,21 @@ class SessionLog:
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped
         ]
+
+
+class _Whole(Struct):
+    """A file that is a single JSON object.
+
+    `data`: what has been read of it. `cut`: whether the object is truncated. `complete`: whether
+    all of the file has been read. `is_line`: whether the CLI reads the object as the only line of a
+    log (assets/gemini-cli.md#session-files).
+    """
+
+    value: dict[str, Any]
+    data: bytes
+    cut: bool
+    complete: bool
+    is_line: bool
 
 
 # --- bodies --------------------------------------------------------------------------------------

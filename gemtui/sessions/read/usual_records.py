@@ -6,8 +6,9 @@ are declared here, both return the same facts; all others are left to `facts_of`
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, decode
@@ -16,7 +17,10 @@ from gemtui.sessions.read.replay import (
     RICH_FIELDS,
     CallFact,
     RecordFacts,
+    Replay,
+    Slot,
     call_fact,
+    facts_of,
     model_facts,
     reply_facts,
     tool_name,
@@ -97,20 +101,82 @@ class _Record(_Stored):
     rewind: None = field(default=None, name="$rewindTo")
 
 
+class _Changes(_Stored, forbid_unknown_fields=True):
+    updated: str | UnsetType = field(default=UNSET, name="lastUpdated")
+    messages: list[Raw] | None = None
+
+
+class _Change(_Stored, forbid_unknown_fields=True):
+    changes: _Changes = field(name="$set")
+
+
+class _Session(_Stored):
+    messages: list[Raw] = []
+
+
 _record_of = Decoder(_Record).decode
+_change_of = Decoder(_Change).decode
+_session_of = Decoder(_Session).decode
 _arguments_of = Decoder(_Arguments).decode
 _shown_of = Decoder(_Shown).decode
 _text_of = Decoder(str).decode
 _NO_USAGE = Usage()
 
 
-def usual_facts(line: bytes) -> RecordFacts | None:
-    """Return the facts about the record on a line; None if it has another form."""
+def feed_usual(replay: Replay, line: bytes, offset: int) -> bool:
+    """Apply a line as `Replay.feed` does; return False, and do nothing, if it has another form."""
     if line.startswith(b'{"$'):
-        return None
+        return _change(replay, line, offset)
+    facts = usual_facts(line, len(line))
+    if facts is None:
+        return False
+    replay.has_messages = True
+    replay.put(facts, Slot(offset, len(line)))
+    return True
+
+
+def _change(replay: Replay, line: bytes, offset: int) -> bool:
     try:
-        record = _record_of(line)
-        return (_user if record.type == "user" else _answer)(record, len(line))
+        changes = _change_of(line).changes
+    except (MsgspecError, RecursionError, UnicodeError):
+        return False
+    stored = changes.messages
+    if stored is not None:
+        size = len(line) // max(1, len(stored))
+        messages = [facts for record in stored if (facts := usual_facts(record, size))]
+        if len(messages) < len(stored):
+            return False
+        replay.has_messages = replay.has_messages or bool(messages)
+        replay.rebuild(messages, offset, len(line))
+    if isinstance(changes.updated, str):
+        replay.metadata["lastUpdated"] = changes.updated
+    return True
+
+
+def facts_of_session(
+    data: bytes, records: Sequence[Mapping[str, Any]], size: int
+) -> list[RecordFacts]:
+    """Return the facts about a legacy session's records, each of `size` bytes.
+
+    `data`: the session's JSON, in which the records are the messages.
+    """
+    try:
+        stored = _session_of(data).messages
+    except (MsgspecError, RecursionError, UnicodeError):
+        stored = []
+    if len(stored) != len(records):
+        return [facts_of(record, size) for record in records]
+    return [
+        usual_facts(message, size) or facts_of(record, size)
+        for message, record in zip(stored, records, strict=True)
+    ]
+
+
+def usual_facts(record: bytes | Raw, size: int) -> RecordFacts | None:
+    """Return the facts about a message record of `size` bytes; None if it has another form."""
+    try:
+        message = _record_of(record)
+        return (_user if message.type == "user" else _answer)(message, size)
     except (MsgspecError, RecursionError, UnicodeError):
         return None
 
