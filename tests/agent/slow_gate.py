@@ -19,23 +19,23 @@ class SlowPerson:
     stopped = False
 
     def __init__(self, answer: Path) -> None:
-        self._answer, self._began = answer, time.monotonic()
-        self._breaks = answer.exists()
-        self._asks = False
+        self._answer, self._breaks = answer, answer.exists()
+        self._asked: float | None = None
 
     def open(self, _: Path) -> dict[str, str]:
         return {}
 
     @property
     def waiting(self) -> bool:
-        self._asks = True
-        waits = self._breaks or time.monotonic() < self._began + 1
-        if not waits:
+        now = time.monotonic()
+        if self._asked is None:
+            self._asked = now
+        if not self._breaks and now > self._asked + 1:
             self._answer.touch()
-        return waits
+        return True  # the run ends by itself: no limit runs, however slow that is
 
     def problem(self) -> str | None:
-        return "broken" if self._breaks and self._asks else None
+        return "broken" if self._breaks and self._asked else None
 
     def close(self) -> None:
         return None

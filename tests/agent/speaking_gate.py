@@ -1,6 +1,6 @@
 """A supervisor whose gate speaks with the agent: `python -m tests.agent.speaking_gate`.
 
-Its words are the run's folder, and how many seconds the agent is kept.
+Its words are the run's folder, and after how many seconds the agent is let go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Speaker:
     waiting = False
 
     def __init__(self, seconds: float) -> None:
-        self.kept_until: float | None = time.time() + seconds
+        self.kept_until: float | None = time.time() + 3600
         self._seconds = seconds
 
     def open(self, _: Path) -> dict[str, str]:
