@@ -179,7 +179,7 @@ class Store:
         path = Path(folder.path)
         count = len(self._files)
         others = self._add(path, folder.name, SessionKind.CHECKPOINT)
-        if any(entry.name == "chats" for entry in others):
+        if "chats" in others:
             self._chats(path / "chats", folder.name)
         elif count == len(self._files):
             return
@@ -208,18 +208,19 @@ class Store:
             below = self._add(chats, key, SessionKind.MAIN, names=SESSION)
             if callers != chats:
                 below = self._add(callers, key, SessionKind.SUBAGENT, names=SUBAGENT)
-            for entry in filter(self._is_real_folder, below):
-                caller = shelf.subagents(folder, entry.name)
-                self._add(caller, key, SessionKind.SUBAGENT, entry.name, names=SUBAGENT)
+            for session in below:
+                if self._is_real_folder(callers / session):
+                    caller = shelf.subagents(folder, session)
+                    self._add(caller, key, SessionKind.SUBAGENT, session, names=SUBAGENT)
             yield key
 
     def _chats(self, chats: Path, key: str) -> None:
         if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
             self._note(chats, "is not a folder")
             return
-        for entry in self._add(chats, key, SessionKind.MAIN):
-            if self._is_real_folder(entry):
-                self._add(chats / entry.name, key, SessionKind.SUBAGENT, entry.name)
+        for session in self._add(chats, key, SessionKind.MAIN):
+            if self._is_real_folder(chats / session):
+                self._add(chats / session, key, SessionKind.SUBAGENT, session)
 
     def _add(
         self,
@@ -228,8 +229,8 @@ class Store:
         kind: SessionKind,
         parent: str | None = None,
         names: re.Pattern[str] | None = None,
-    ) -> list[os.DirEntry[str]]:
-        """Add the files in a folder that may be sessions; return all its other entries.
+    ) -> list[str]:
+        """Add the files in a folder that may be sessions; return the names of all other entries.
 
         Files are looked up by name in the open folder, which is faster than by path. `key`: the
         name of the project's folder under `tmp`. `kind`: the kind of session that is stored in this
@@ -237,34 +238,37 @@ class Store:
         what the files are called; None means as by Gemini CLI.
         """
         match_name = (names or _NAMES[kind]).fullmatch
-        add = self._files.append
-        others: list[os.DirEntry[str]] = []
-        with self._noting(folder), entries_of(folder) as status, os.scandir(folder) as entries:
-            for entry in entries:
-                name = entry.name
+        prefix = f"{folder}{os.sep}"
+        others: list[str] = []
+        with self._noting(folder), entries_of(folder) as (all_names, status):
+            for name in all_names:
                 match = match_name(name)
                 if match is None:
-                    others.append(entry)
+                    others.append(name)
                     continue
                 try:
                     info = status(name)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
+                    self._note(folder / name, f"can't be read: {reason_of(error)}")
                     continue
                 if stat.S_ISREG(info.st_mode):
-                    add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
+                    file = _chat_file(prefix + name, key, kind, match[1] or "", parent, info)
+                    self._files.append(file)
                 else:
-                    self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
-                    others.append(entry)
+                    what = f"is {_form(info.st_mode)} and not a session file"
+                    self._note(folder / name, what)
+                    others.append(name)
         return others
 
-    def _is_real_folder(self, entry: os.DirEntry[str]) -> bool:
+    def _is_real_folder(self, path: Path) -> bool:
         try:
-            return entry.is_dir(follow_symlinks=False)
+            return stat.S_ISDIR(os.lstat(path).st_mode)
+        except FileNotFoundError:
+            return False
         except OSError as error:
-            self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
+            self._note(path, f"can't be read: {reason_of(error)}")
             return False
 
     @contextmanager
