@@ -368,7 +368,7 @@ def _by(share: RuleCount) -> str:
         return f"by {_sourced(share.rule)}"
     if share.decision is ReplayDecision.NOT_OFFERED:
         return "by no rule: the tool is not available in this situation"
-    return "by no rule: the approval mode or Gemini CLI itself decides"
+    return "by no rule: the approval mode or the agent itself decides"
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[str]:

@@ -401,11 +401,13 @@ _NEEDS_APPROVAL = "needed approval, which headless runs can't ask for"
 _HELD_BACK = "needs approval"
 _NOT_FOUND = re.compile(r'Tool "[^"]*" not found')
 _CUT_OFF = "not made, because the run ended first"
+_NOT_APPROVED = "not approved"
 _BY_SETTINGS = "denied by Claude Code's own settings"
 _BLOCKED = r"(?:Tool execution blocked|PreToolUse:\S+ hook error): "
 _BY_PERSON = re.compile(rf"{_BLOCKED}{SAID_NO}(?:: |\.)(.*)", re.DOTALL)
 _BY_HOOK = re.compile(rf"{_BLOCKED}(.*)", re.DOTALL)
-_BY_CLAUDE = (
+_BY_OTHERS = (
+    (re.compile(r"\[Operation Cancelled\]$"), _NOT_APPROVED),
     (re.compile(r"The user doesn't want to "), _CUT_OFF),
     (re.compile(r"Permission to use .{1,200} has been denied"), _BY_SETTINGS),
 )
@@ -415,8 +417,9 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 def refusal_words(output: str) -> str:
     """Return why a tool call was denied, in words for the user.
 
-    The reason is derived from the agent's message. If Gemini CLI says that it did not find the
-    tool, the tool is hidden in this mode (assets/gemini-cli.md#refusals).
+    The reason is derived from the agent's message, or is the message itself if gemtui doesn't know
+    it. If Gemini CLI says that it did not find the tool, the tool is hidden in this mode
+    (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -427,10 +430,13 @@ def refusal_words(output: str) -> str:
         if match is not None:
             why = " ".join(match[1].split())
             return ": ".join(filter(None, (words, why)))
-    for pattern, words in _BY_CLAUDE:
+    for pattern, words in _BY_OTHERS:
         if pattern.match(output):
             return words
-    return _NOT_PERMITTED
+    said = " ".join(output.split())
+    if _NOT_FOUND.match(said) or not said:
+        return _NOT_PERMITTED
+    return ellipsis(said, _PLAIN_DETAIL)
 
 
 def _refused_lines(progress: RunProgress) -> Iterator[str]:

@@ -268,13 +268,14 @@ class GemtuiApp(ThemedApp):
         """Show a list of commands, and run the one the user chooses.
 
         `commands`: each command's key and the node that its action belongs to. `few`: how many to
-        show initially, those of the footer; the user can ask for the rest. 0 means all.
+        show initially, those that answer a question and those of the footer; the user can ask for
+        the rest. 0 means all.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
         nodes = {replace(key, label=label_of(key, node)): node for key, node in commands}
         ranked = sorted(
-            (key for key, node in nodes.items() if key.rank and acts(key, node)),
+            (key for key, node in nodes.items() if (key.rank or key.answers) and acts(key, node)),
             key=lambda key: key.rank,
         )
         first = ranked[:few] if len(nodes) > few else ()

@@ -180,6 +180,8 @@ def test_refused_tools_say_why() -> None:
             "Permission to use Bash with command ls has been denied.",
             "denied by Claude Code's own settings",
         ),
+        ("[Operation Cancelled]", "not approved"),
+        ("Claude says\n something new.", "Claude says something new."),
     ],
 )
 def test_a_refusal_is_told_in_words_for_the_user(output: str, words: str) -> None:

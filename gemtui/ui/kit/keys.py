@@ -51,6 +51,11 @@ class Key(Struct, frozen=True, kw_only=True):
     priority: bool = False
 
     @property
+    def answers(self) -> bool:
+        """Whether the key answers a question; such keys stand beside it, not in the footer."""
+        return self.where is Where.QUESTION and self.group is Group.CHANGE
+
+    @property
     def binding(self) -> Binding:
         """The key as a Textual binding.
 

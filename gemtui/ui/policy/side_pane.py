@@ -143,7 +143,8 @@ def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
-OURS = "the command to run"
+COMMAND = "Command of Gemini CLI"
+"""The heading of the command: the runs of other agents get their policies from gemtui itself."""
 LONGEST = 2_000
 """The maximum number of characters of a line to show."""
 
@@ -179,7 +180,7 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
         text = f"{glyphs.warning} {shown.problem}"
     else:
         text = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([part_heading("Command"), Content(visible_line(text))])
+    return Content("\n").join([part_heading(COMMAND), Content(visible_line(text))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -249,9 +250,7 @@ class PolicySide(Vertical):
             yield Static(id="findings")
 
     def show_command(self, shown: CommandPreview) -> None:
-        self.query_one("#command-heading", Static).update(
-            part_heading("Command", shown.recipient or OURS)
-        )
+        self.query_one("#command-heading", Static).update(part_heading(COMMAND, shown.recipient))
         self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
     def show(

@@ -42,7 +42,7 @@ from gemtui.ui.draw.text_rows import (
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role, glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.kit.keys import BY_ID, Group, Where, bindings, keys_of
+from gemtui.ui.kit.keys import BY_ID, Where, bindings, keys_of
 from gemtui.ui.kit.text_view import DrawLines, LineView
 from gemtui.ui.transcript.diff import change_counts, draw_changes, read_diff
 
@@ -353,10 +353,7 @@ class QuestionView(LineView, inherit_bindings=False):
 
 
 _ANSWERING = frozenset(
-    name
-    for key in keys_of(Where.QUESTION)
-    if key.group is Group.CHANGE
-    for name in key.keys.split(",")
+    name for key in keys_of(Where.QUESTION) if key.answers for name in key.keys.split(",")
 )
 
 

@@ -354,6 +354,9 @@ async def test_keys_elsewhere_answer_nothing_and_a_key_held_down_answers_one_que
             await me.press(*keys)
             await me.until(lambda: me.app.screen is me.pane)
             await me.ready(1)
+        await me.does("question_mark", "Allow this call, once", "Deny this call and stop the run")
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.pane)
         await me.press("escape")
         assert me.pane.view.has_focus
         await me.press("escape")
