@@ -38,6 +38,13 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests/data"
 RECORDED = DATA / "sessions"
 A_WHILE = 600
+_AGENTS = ("GEMINI_", "GEMTUI_", "CLAUDE_", "QWEN_", "GOOGLE_", "ANTHROPIC_")
+"""How variables of agents and of gemtui begin: whoever runs the tests may use them, too."""
+_OWN = ("GEMTUI_TEST_", "GEMTUI_MONKEY")
+_TERMINAL = (
+    *("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TMUX", "STY", "TERM_PROGRAM", "LC_TERMINAL"),
+    *("VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "SSH_CONNECTION"),
+)
 _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
 
@@ -50,11 +57,13 @@ settings.load_profile("busy")
 def pytest_configure() -> None:
     """Let children have the signals as they are by default, and the garbage collector rest.
 
-    What is compiled is kept, whatever the environment says: hundreds of processes import it.
+    What is compiled is kept, whatever the environment says: hundreds of processes import it. Files
+    have the usual permissions, whatever the user's umask.
 
     What is started in the background or by `nohup` ignores some, and hands that down. A handler is
     not handed down; ours still ignores.
     """
+    os.umask(0o022)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
@@ -135,12 +144,13 @@ def own_places(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     """No test sees the real `~/.gemini`, our real caches, or the settings of the terminal."""
     base = tmp_path_factory.getbasetemp() / "places" / str(next(_NUMBERS))
     base.mkdir(parents=True)
+    theirs = [name for name in os.environ if name.startswith(_AGENTS) and not name.startswith(_OWN)]
+    for name in (*theirs, *_TERMINAL):
+        monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "GEMINI_CLI_HOME"):
         monkeypatch.setenv(name, str(base / "home"))
     for name in ("CACHE", "CONFIG", "STATE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(base / name.lower()))
-    for name in ("GEMTUI_CONFIG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TMUX"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("TZ", "UTC")
