@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.search.search import Search
-from gemtui.sessions.catalog.listing import Listing, SessionRow, View
+from gemtui.sessions.catalog.entries import SessionRow
+from gemtui.sessions.catalog.listing import Listing, View
 from gemtui.sessions.catalog.query import parse_query
 from tests.deep import a_quarter_of, some_of
 from tests.rows import each_row, table

@@ -11,17 +11,15 @@ from msgspec.structs import replace
 
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.columns import Sort
+from gemtui.sessions.catalog.entries import ListQuery, SessionRow, short_model
 from gemtui.sessions.catalog.listing import (
     ALL_PINNED,
     Heading,
     Listing,
-    ListQuery,
     Row,
     Rows,
-    SessionRow,
     View,
     project_labels,
-    short_model,
 )
 from gemtui.sessions.catalog.summary import CallFields, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
@@ -272,9 +270,12 @@ def test_prepared_sessions_are_in_order_before_they_are_shown(
     listing.arrange(EVERYWHERE)
     listing.prepare(newer)
     before = names(arrange(SORTED, EVERYWHERE).rows)
-    monkeypatch.delattr("gemtui.sessions.catalog.listing._sort")
+    monkeypatch.delattr("gemtui.sessions.catalog.listing._sorted")
     listing.replace_all(newer)
+    listing.mark({})
     assert names(listing.arrange(EVERYWHERE).rows) == ["newest", *before]
+    oldest = listing.arrange(replace(EVERYWHERE, reverse=True))
+    assert names(oldest.rows) == [*reversed(before), "newest"]
 
 
 def test_a_list_that_has_changed_is_arranged_like_a_new_one() -> None:
@@ -282,7 +283,7 @@ def test_a_list_that_has_changed_is_arranged_like_a_new_one() -> None:
     sessions: tuple[Summary, ...] = ()
     marks: tuple[Mark, ...] = ()
     listing = Listing(Path(folder))
-    for change in chance.choices(("sessions", "marks", "folder", *VIEWS), k=500):
+    for change in chance.choices(("sessions", "marks", "folder", "orders", *VIEWS), k=500):
         if change == "sessions":
             sessions = tuple(ANY[at] for at in sorted(chance.sample(range(len(ANY)), 5)))
             listing.prepare(sessions)
@@ -293,6 +294,8 @@ def test_a_list_that_has_changed_is_arranged_like_a_new_one() -> None:
         elif change == "folder":
             folder = chance.choice((GEMTUI, API))
             listing.limit(Path(folder))
+        elif change == "orders":
+            listing.prepare_orders()
         else:
             shown = replace(shown, **{change: chance.choice(VIEWS[change])})
         changed, new = listing.arrange(shown), arrange(sessions, shown, folder, marks)

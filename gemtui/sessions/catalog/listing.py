@@ -6,43 +6,33 @@ snapshot to the next, so that a key press while searching 10,000 sessions takes 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
-from functools import cached_property, lru_cache
-from operator import attrgetter
+from itertools import chain, pairwise
+from operator import attrgetter, eq
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from gemtui.agents import WORDS
+from gemtui.agents import WORDS, Agent
 from gemtui.calls.paths import recorded_path
-from gemtui.moments import period, start_of_day
+from gemtui.moments import start_of_day
 from gemtui.sessions.catalog.columns import Sort, sorted_by
-from gemtui.sessions.catalog.query import (
-    SYMBOLS_ONLY,
-    Field,
-    Narrowed,
-    Query,
-    can_tell,
-    fits_all,
-    parse_query,
-)
+from gemtui.sessions.catalog.entries import ListEntry, ListQuery, SessionRow
 from gemtui.sessions.catalog.subagents import calls_with_subagents
 from gemtui.sessions.catalog.summary import (
     CallFields,
     Summary,
     project_group,
     project_name,
-    title_of,
 )
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
-from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
+from gemtui.text import Clean, clean_line, short_path
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -133,199 +123,7 @@ class View(Struct, frozen=True, kw_only=True):
         return self.sort.words(reverse=self.reverse)
 
 
-# --- search ----------------------------------------------------------------------------------
-
-
-class ListQuery:
-    """A search for sessions: words that must all occur, and words that must not.
-
-    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), and fields
-    have the same meaning there (`gemtui.sessions.catalog.query.fits_all`). `-word` and `!word`
-    exclude a word. A word with a capital letter is case-sensitive. The search covers a session's
-    name, title, project, models, tags, note and id, but not its text. `#tag` also matches the
-    beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last use. `today` and
-    `yesterday` match the day, or match as words. `now`: a timezone-aware time; None means the
-    current time.
-
-    `note`: a message for the user if a part of the query is searched as words but was probably
-    meant as something else; otherwise None. Fields such as `in:prompt`, which only a full-text
-    search supports, are searched as words.
-    """
-
-    def __init__(self, text: str, now: datetime | None = None) -> None:
-        now = now or datetime.now().astimezone()
-        asked = text_query(text, now)
-        self._fields = tuple(filter(can_tell, asked.fields))
-        self._before, self._after = asked.before, asked.after
-        terms = [(term.text, not term.excluded) for term in asked.terms]
-        others = (field for field in asked.fields if not can_tell(field))
-        terms += [(f"{field.field}:{field.value}", not field.excluded) for field in others]
-        self.note = asked.note
-        self.wanted = tuple(word for word, wanted in terms if wanted)
-        self.unwanted = tuple(word for word, wanted in terms if word and not wanted)
-        self._days = {
-            wanted: day for wanted in self.wanted if (day := _day(wanted, now)) is not None
-        }
-
-    def __bool__(self) -> bool:
-        times = self._before or self._after
-        return bool(self.wanted or self.unwanted or self._fields or times)
-
-    @property
-    def for_archived(self) -> bool:
-        """Whether the query asks for archived sessions (otherwise hidden from lists)."""
-        return Narrowed(field=Field.IS, value="archived") in self._fields
-
-    def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
-        """Return the entries that match, in their original order."""
-        narrowed = self._fields or self._before or self._after
-        selected = [entry for entry in entries if self._fits(entry)] if narrowed else list(entries)
-        for word in self.wanted:
-            if word in self._days:
-                start, end = self._days[word]
-                has = {id(entry) for entry in _having(word, selected, True)}
-                selected = [
-                    entry for entry in selected if start <= entry.when < end or id(entry) in has
-                ]
-            else:
-                selected = _having(word, selected, True)
-        for word in self.unwanted:
-            selected = _having(word, selected, False)
-        return selected
-
-    def _fits(self, entry: ListEntry) -> bool:
-        when, before, after = entry.when, self._before, self._after
-        in_time = (before is None or when < before) and (after is None or when >= after)
-        return in_time and fits_all(self._fields, entry.summary, entry.mark, entry.calls)
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) of each required word found in a string, in order.
-
-        The spans don't overlap.
-        """
-        return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        longest_first = sorted(self.wanted, key=len, reverse=True)
-        return re.compile("|".join(map(_any_case, longest_first)))
-
-
-def text_query(text: str, now: datetime) -> Query:
-    """Return the full-text search for what the user has typed to search a list."""
-    return parse_query(_NOT.sub(_minus, text), now=now)
-
-
-_DAYS = ("today", "yesterday")
-_NOT = re.compile(rf'"[^"]*"|(?<!\S)!(?!{SYMBOLS_ONLY})')
-"""Matches a phrase, or a `!` that excludes the word after it, unless that is a symbol as in `!=`.
-
-A `!` at the end, with no word after it yet, means nothing.
-"""
-
-
-def _minus(match: re.Match[str]) -> str:
-    if match[0] != "!":
-        return match[0]
-    return "-" if match.string[match.end() :][:1].strip() else ""
-
-
-def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
-    return period(word, now) if word in _DAYS else None
-
-
-def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
-    word = composed(word)
-    if _minds_case(word):
-        return [entry for entry in entries if (word in entry.plain) is wanted]
-    return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
-
-
-def _minds_case(word: str) -> bool:
-    return word != word.lower() and not word.startswith("#")
-
-
-def _any_case(word: str) -> str:
-    pattern = either_form(word)
-    return pattern if _minds_case(word) else f"(?i:{pattern})"
-
-
 # --- rows ------------------------------------------------------------------------------------
-
-
-class ListEntry:
-    """One session, with its strings prepared for display and search.
-
-    `key`: unique in a listing, and stable for the session in later listings. `calls`: the calls of
-    the session and of its subagents, as far as a query can ask about them. `project`: a short
-    label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
-    the same for all sessions of a project. `title`: the user's name for the session, or else its
-    own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
-    composed. `lower`: the same in lower case. `when`: as `Summary.when`. `above`: the id of the
-    session that it belongs below. `row`: its row unless it is below that session.
-    """
-
-    __slots__ = (
-        "above",
-        "archived",
-        "calls",
-        "group",
-        "hidden",
-        "key",
-        "lower",
-        "mark",
-        "models",
-        "pinned",
-        "plain",
-        "project",
-        "row",
-        "summary",
-        "tags",
-        "title",
-        "unseen",
-        "when",
-    )
-
-    def __init__(
-        self,
-        summary: Summary,
-        project: Clean,
-        key: str,
-        mark: Mark | None = None,
-        calls: tuple[CallFields, ...] | None = None,
-    ) -> None:
-        self.summary = summary
-        self.calls = summary.calls if calls is None else calls
-        self.key = key
-        self.mark = mark
-        self.group = project_group(summary)
-        self.when = summary.when
-        self.above = summary.id if summary.is_copy else summary.parent
-        self.pinned = mark is not None and mark.pinned
-        self.archived = mark is not None and mark.archived
-        self.hidden = summary.hidden or self.archived
-        title = clean_line(summary.title)
-        self.title = clean_line(title_of(summary, None if mark is None else mark.name))
-        self.tags = () if mark is None else tuple(clean_line(f"#{tag}") for tag in mark.tags)
-        self.project = project
-        self.models = tuple(short_model(model) for model in summary.models)
-        note = () if mark is None or mark.note is None else clean(mark.note).split("\n")
-        self.unseen = (*(() if title == self.title else (title,)), *map(clean_line, note))
-        shown = (self.title, project, *self.models, *self.tags)
-        self.plain = composed("\n".join((*shown, *self.unseen, summary.id)))
-        self.lower = self.plain.lower()
-        self.row = SessionRow(self, key)
-
-
-class SessionRow(Struct, frozen=True):
-    """A session in the list; if `depth` > 0, it is shown under its parent session.
-
-    `key`: that of the entry, which is the same in every snapshot.
-    """
-
-    entry: ListEntry
-    key: str
-    depth: int = 0
 
 
 class Heading(Struct, frozen=True):
@@ -400,17 +198,42 @@ class _Scope(NamedTuple):
     concealed: int
 
 
+class _Order(NamedTuple):
+    """Entries in the natural direction of an order.
+
+    `ties`: where each run of entries with equal values begins. `known`: how many entries have a
+    value; the others come after them.
+    """
+
+    entries: list[ListEntry]
+    ties: Sequence[int]
+    known: int
+
+    def directed(self, *, reverse: bool) -> list[ListEntry]:
+        """Return the entries in one of both directions; equal ones stay newest first."""
+        if not reverse:
+            return self.entries
+        entries, ends = self.entries, (*self.ties, self.known)
+        if len(self.ties) == self.known:
+            ordered = entries[: self.known][::-1]
+        else:
+            runs = (entries[start:end] for start, end in pairwise(ends))
+            ordered = [*chain.from_iterable(reversed([*runs]))]
+        return ordered + entries[self.known :]
+
+
 class _Prepared(NamedTuple):
     """The entries of `sessions`, by key, and what they were created from.
 
-    `ordered`: the entries in the order of the last arrangement.
+    `orders`: the entries in the order of the last arrangement. `agents`: whose sessions they are.
     """
 
     sessions: Sequence[Summary]
     marks: Mapping[str, Mark]
     labels: dict[str, Clean]
     entries: dict[str, ListEntry]
-    ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None
+    orders: dict[Sort, _Order]
+    agents: set[Agent]
 
 
 def _entry(
@@ -427,9 +250,6 @@ def _entry(
     return ListEntry(summary, label, key, marks.get(summary.id), calls)
 
 
-_FIRST_ORDER = (Sort.UPDATED, False)
-
-
 class Listing:
     """A store's sessions, arranged according to a `View`.
 
@@ -441,7 +261,8 @@ class Listing:
         self._labels: dict[str, Clean] = {}
         self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
-        self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
+        self._sort = Sort.UPDATED
+        self._orders: dict[Sort, _Order] = {}
         self._scope: tuple[tuple[object, ...], _Scope] | None = None
         self._prepared: _Prepared | None = None
         self.has_several_agents = False
@@ -477,8 +298,8 @@ class Listing:
             if prepared.marks is not self._marks:
                 prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
-        self._ordered, self._scope = prepared.ordered, None
-        self.has_several_agents = len({session.agent for session in sessions}) > 1
+        self._orders, self._scope = prepared.orders, None
+        self.has_several_agents = len(prepared.agents) > 1
 
     def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:
         """Create the entries of sessions; those of unchanged sessions are reused."""
@@ -493,10 +314,10 @@ class Listing:
             if entry is None or not unchanged or entry.mark != marks.get(summary.id):
                 entry = _entry(summary, key, labels, marks, calls)
             entries[key] = entry
-        last = self._ordered  # read once, because the event loop may change it meanwhile
-        order = _FIRST_ORDER if last is None else last[0]
-        ordered = (order, _sort(entries.values(), *order))
-        return _Prepared(sessions, marks, labels, entries, ordered)
+        sort = self._sort  # read once, because the event loop may change it meanwhile
+        orders = {sort: _sorted(entries.values(), sort)}
+        agents = {session.agent for session in sessions}
+        return _Prepared(sessions, marks, labels, entries, orders, agents)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Replace the user's marks on sessions, such as names and tags.
@@ -505,10 +326,25 @@ class Listing:
         """
         old, self._marks = self._marks, marks
         changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
+        newer: dict[ListEntry, ListEntry] = {}
         for key, entry in self._entries.items():
             if entry.summary.id in changed:
-                self._entries[key] = _entry(entry.summary, key, self._labels, marks, entry.calls)
-        self._ordered = self._scope = None
+                newer[entry] = _entry(entry.summary, key, self._labels, marks, entry.calls)
+                self._entries[key] = newer[entry]
+        self._orders = {
+            sort: order._replace(entries=[newer.get(entry, entry) for entry in order.entries])
+            for sort, order in tuple(self._orders.items())  # a thread may add others
+            if sort is not Sort.TITLE  # the only order that names change
+        }
+        self._scope = None
+
+    def prepare_orders(self) -> None:
+        """Do most of the work of the next arrangements, if they have other orders than now.
+
+        Blocking, and meant for a worker thread.
+        """
+        for sort in Sort:
+            self._in_order(sort)
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
         """Return the rows for a view.
@@ -524,7 +360,7 @@ class Listing:
         has_pins = any(mark.pinned for mark in self._marks.values())
         pinned, others = _parted(rows) if has_pins else ([], rows)
         return Rows(
-            rows=tuple(_below_headings(pinned, others, view, days)),
+            rows=tuple(chain.from_iterable(_below_headings(pinned, others, view, days))),
             shown=len(matching),
             total=len(scope.everywhere),
             concealed=scope.concealed,
@@ -538,7 +374,8 @@ class Listing:
         """
         key = (view.sort, view.reverse, view.everywhere, view.hidden, query.for_archived)
         if self._scope is None or self._scope[0] != key:
-            ordered = self._in_order(view)
+            self._sort = view.sort
+            ordered = self._in_order(view.sort).directed(reverse=view.reverse)
             everywhere = _open(ordered, view, query)
             scoped, entries = ordered, everywhere
             if not view.everywhere and self._folders is not None:
@@ -560,11 +397,11 @@ class Listing:
         """Return those of the keys that belong to sessions in the store."""
         return {key for key in keys if key in self._entries}
 
-    def _in_order(self, view: View) -> list[ListEntry]:
-        wanted = (view.sort, view.reverse)
-        if self._ordered is None or self._ordered[0] != wanted:
-            self._ordered = (wanted, _sort(self._entries.values(), *wanted))
-        return self._ordered[1]
+    def _in_order(self, sort: Sort) -> _Order:
+        orders = self._orders  # it is replaced by changes that come meanwhile
+        if sort not in orders:
+            orders[sort] = _sorted(self._entries.values(), sort)
+        return orders[sort]
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
@@ -598,7 +435,10 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
 
     A subagent or copy whose parent session isn't listed gets a row of its own.
     """
-    mains = {entry.summary.id for entry in entries if entry.above != entry.summary.id}
+    below = {entry.above for entry in entries if entry.above is not None}
+    if not below:
+        return [entry.row for entry in entries]
+    mains = {entry.summary.id for entry in entries if entry.above != entry.summary.id} & below
     children: defaultdict[str | None, list[ListEntry]] = defaultdict(list)
     tops: list[ListEntry] = []
     for entry in entries:
@@ -634,25 +474,26 @@ def _children_of(
 
 def _below_headings(
     pinned: Sequence[SessionRow], others: Sequence[SessionRow], view: View, days: Days | None
-) -> list[Row]:
-    """Return rows under their headings; pinned sessions and their children come first."""
-    rows: list[Row] = []
+) -> Iterator[Sequence[Row]]:
+    """Yield parts of the list: headings, and the rows below each.
+
+    Pinned sessions and their children come first.
+    """
     if pinned and view.grouped:
         folded = ALL_PINNED in view.folded
-        rows.append(Heading(ALL_PINNED, PINNED, len(pinned), folded))
+        yield [Heading(ALL_PINNED, PINNED, len(pinned), folded)]
         pinned = [] if folded else pinned
     elif pinned:
-        rows.append(DayHeading(PINNED, len(pinned)))
-    rows += pinned
+        yield [DayHeading(PINNED, len(pinned))]
+    yield pinned
     if view.grouped:
-        rows += _grouped(others, view)
+        yield from _grouped(others, view)
     elif view.by_day and days is not None:
-        rows += _by_day(others, pinned, view, days)
+        yield from _by_day(others, pinned, view, days)
     else:
         if pinned and others:
-            rows.append(DayHeading(NOT_PINNED, len(others)))
-        rows += others
-    return rows
+            yield [DayHeading(NOT_PINNED, len(others))]
+        yield others
 
 
 def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionRow]]:
@@ -666,8 +507,8 @@ def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionR
     return pinned, others
 
 
-def _grouped(rows: Sequence[SessionRow], view: View) -> Iterator[Row]:
-    """Yield rows under a heading for each project or agent, in order of first occurrence."""
+def _grouped(rows: Sequence[SessionRow], view: View) -> Iterator[Sequence[Row]]:
+    """Yield headings of projects or agents with their rows, in order of first occurrence."""
     groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
     group = ""
     for row in rows:
@@ -678,15 +519,15 @@ def _grouped(rows: Sequence[SessionRow], view: View) -> Iterator[Row]:
         first = members[0].entry
         program = Clean(WORDS[first.summary.agent].program)
         name = program if view.by_agent else _heading(first)
-        yield Heading(group, name, len(members), group in view.folded)
+        yield [Heading(group, name, len(members), group in view.folded)]
         if group not in view.folded:
-            yield from members
+            yield members
 
 
 def _by_day(
     rows: Sequence[SessionRow], pinned: Sequence[SessionRow], view: View, days: Days
-) -> list[Row]:
-    """Return rows that are sorted by a time under a heading for each day.
+) -> Iterator[Sequence[Row]]:
+    """Yield headings of days with their rows, which are sorted by a time.
 
     Children stay under the same heading as their parent session. `pinned`: sessions that count for
     their days, but are listed elsewhere.
@@ -697,7 +538,6 @@ def _by_day(
     tops: Sequence[int] = range(len(rows))
     if view.hidden:
         tops = [at for at, row in enumerate(rows) if not row.depth]
-    below: list[Row] = []
     position = 0
     while position < len(tops):
         when = time(rows[tops[position]].entry)
@@ -708,10 +548,9 @@ def _by_day(
             after = bisect_left(
                 tops, True, position + 1, key=lambda at: time(rows[at].entry) not in span
             )
-        below.append(DayHeading(name, after - position + listed_above[name]))
-        below += rows[tops[position] : tops[after] if after < len(tops) else len(rows)]
+        yield [DayHeading(name, after - position + listed_above[name])]
+        yield rows[tops[position] : tops[after] if after < len(tops) else len(rows)]
         position = after
-    return below
 
 
 class DayCount(Struct, frozen=True):
@@ -756,11 +595,10 @@ _PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
 _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
-def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
+def _sorted(entries: Iterable[ListEntry], sort: Sort) -> _Order:
     """Return sorted entries.
 
-    Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
-    stay sorted newest first.
+    Entries whose value is unknown come last. Entries with equal values stay sorted newest first.
     """
     column, listed = sorted_by(sort), list(entries)
     if column is None:
@@ -768,11 +606,13 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
     else:
         values = [column.number(entry.summary) for entry in listed]
     known = [at for at, value in enumerate(values) if value is not None]
-    known.sort(key=values.__getitem__, reverse=reverse is (sort in _A_FIRST))
-    ordered = [listed[at] for at in known]
-    if len(known) < len(listed):
-        ordered += [entry for entry, value in zip(listed, values, strict=True) if value is None]
-    return ordered
+    known.sort(key=values.__getitem__, reverse=sort not in _A_FIRST)
+    ordered = [values[at] for at in known]
+    ties: Sequence[int] = range(len(known))
+    if any(map(eq, ordered, ordered[1:])):
+        ties = [at for at in ties if not at or ordered[at] != ordered[at - 1]]
+    unknown = [entry for entry, value in zip(listed, values, strict=True) if value is None]
+    return _Order([listed[at] for at in known] + unknown, ties, len(known))
 
 
 # --- names -----------------------------------------------------------------------------------
@@ -800,9 +640,3 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
 
 def _longer_name(group: str, folder: str | None) -> str:
     return group if folder is None else "/".join(recorded_path(folder).parts[-2:])
-
-
-@lru_cache
-def short_model(model: str) -> Clean:
-    """Return a model's name without its usual prefix, such as `2.5-pro`."""
-    return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

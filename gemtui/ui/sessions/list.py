@@ -17,15 +17,14 @@ from gemtui.agents import WORDS
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.columns import Sort
+from gemtui.sessions.catalog.entries import ListQuery, SessionRow
 from gemtui.sessions.catalog.listing import (
     DayCount,
     Days,
     Heading,
     Listing,
-    ListQuery,
     Row,
     Rows,
-    SessionRow,
     View,
     days_of,
 )
@@ -102,7 +101,8 @@ class SessionList(
         self.days: Days | None = None
         """The names of days, as of when the rows were last arranged."""
         self.project = project
-        self._listing = Listing(project)
+        self.listing = Listing(project)
+        """The sessions, from which the rows are arranged."""
         self._snapshot: Snapshot | None = None
         self._wanted: object = None
         self._left: object = None
@@ -149,7 +149,7 @@ class SessionList(
     @property
     def selected(self) -> tuple[Summary, ...]:
         """The selected sessions, newest first, including any that aren't listed."""
-        return self._listing.summaries(self.selection.keys)
+        return self.listing.summaries(self.selection.keys)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
         """List the sessions of the store, keeping the cursor and scroll position.
@@ -163,10 +163,10 @@ class SessionList(
         if at_start:
             self._wanted = self._left
         self._snapshot = snapshot
-        self._listing.replace_all(snapshot.sessions)
+        self.listing.replace_all(snapshot.sessions)
         self.rearrange(self.view, typed=at_start)
         if snapshot.complete:
-            self.selection.keys = self._listing.known(self.selection.keys)
+            self.selection.keys = self.listing.known(self.selection.keys)
 
     def return_to(self, view: View, row: str) -> None:
         """Show the list as it was left, with the cursor on the row with this key."""
@@ -175,7 +175,7 @@ class SessionList(
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Prepare `show_sessions` for this snapshot. Blocking: call this from a worker thread."""
-        self._listing.prepare(snapshot.sessions)
+        self.listing.prepare(snapshot.sessions)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Use these marks in the rows and for their order.
@@ -183,7 +183,7 @@ class SessionList(
         `marks`: the user's marks by session id.
         """
         self.marks = marks
-        self._listing.mark(marks)
+        self.listing.mark(marks)
         self.rearrange(self.view)
 
     def filter(self, text: str) -> None:
@@ -209,11 +209,6 @@ class SessionList(
         """
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
-    @property
-    def has_several_agents(self) -> bool:
-        """Whether there are sessions of more than one agent."""
-        return self._listing.has_several_agents
-
     def group(self, grouped: bool) -> None:
         """Group the sessions by project, or list them without groups."""
         self.rearrange(replace(self.view, grouped=grouped))
@@ -225,12 +220,8 @@ class SessionList(
     def go_to_project(self, folder: Path) -> None:
         """List only the sessions of this project from now on."""
         self.project = folder
-        self._listing.limit(folder)
+        self.listing.limit(folder)
         self.scope(everywhere=False)
-
-    def projects(self) -> Mapping[str, int]:
-        """Return the folders of all projects, and how many sessions each has."""
-        return self._listing.projects()
 
     def highlight(self, summary: Summary) -> bool:
         """Move the cursor to a session; return False if it isn't listed."""
@@ -287,7 +278,7 @@ class SessionList(
         self.view = view
         look = look_of(self.app, self._width)
         self.days = Days(look.now, look.tz)
-        self.rows = self._listing.arrange(view, self.days)
+        self.rows = self.listing.arrange(view, self.days)
         self._opens_next = self._opens_next and not typed
         self._put_rows(typed=typed)
         if ends and self.items:
@@ -295,7 +286,8 @@ class SessionList(
 
     def _put_rows(self, *, typed: bool = False) -> None:
         """Show the arranged rows with the hits below them; `typed`: see `rearrange`."""
-        before, rows = self.chosen_key, (*self.rows.rows, *self._hit_rows())
+        before, hits = self.chosen_key, tuple(self._hit_rows())
+        rows = (*self.rows.rows, *hits) if hits else self.rows.rows
         keys, otherwise = (self._wanted, before), self._cursor
         if typed or before is None:
             sessions = (at for at, row in enumerate(rows) if isinstance(row, SessionRow))
@@ -365,7 +357,7 @@ class SessionList(
             chosen=place == self.cursor,
             selected=row.key in self.selection.keys,
             focused=self.has_focus,
-            agents=self.has_several_agents,
+            agents=self.listing.has_several_agents,
             live=None if session is None or copied else self._live.get(session.id),
         )
 
@@ -602,7 +594,7 @@ class ViewKeys(KeyPart):
         """Let the user choose the project whose sessions to list."""
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
-        counts = self._list.projects()
+        counts = self._list.listing.projects()
         choices = [
             Choice(folder, short_path(Path(folder)), counted(count, "session"))
             for folder, count in counts.items()
@@ -625,6 +617,7 @@ class ViewKeys(KeyPart):
             if sort is not None:
                 self._list.sort(Sort(sort))
 
+        self._list.run_worker(self._list.listing.prepare_orders, thread=True, group="orders")
         orders = [Choice(each, clean_line(each.words())) for each in Sort]
         at = list(Sort).index(self._list.view.sort)
         self._list.app.push_screen(ChooseScreen("Sort sessions", (), orders, at=at), chosen)
@@ -654,7 +647,7 @@ class ViewKeys(KeyPart):
 
     def action_group(self) -> None:
         view = self._list.view
-        if view.grouped and not view.by_agent and self._list.has_several_agents:
+        if view.grouped and not view.by_agent and self._list.listing.has_several_agents:
             self._arrange(by_agent=True)
         else:
             self._arrange(grouped=not view.grouped, by_agent=False)

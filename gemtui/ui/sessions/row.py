@@ -26,15 +26,8 @@ from gemtui.sessions.catalog.columns import (
     Sort,
     sorted_by,
 )
-from gemtui.sessions.catalog.listing import (
-    DayHeading,
-    Days,
-    Heading,
-    ListEntry,
-    ListQuery,
-    Row,
-    SessionRow,
-)
+from gemtui.sessions.catalog.entries import ListEntry, ListQuery, SessionRow
+from gemtui.sessions.catalog.listing import DayHeading, Days, Heading, Row
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import ellipsis, relative

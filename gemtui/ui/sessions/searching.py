@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.listing import text_query
+from gemtui.sessions.catalog.entries import text_query
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog

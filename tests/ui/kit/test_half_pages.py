@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList
 
-from gemtui.sessions.catalog.listing import SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
 from gemtui.ui.kit.command_screen import CommandList
 from gemtui.ui.kit.text_view import RawText
 from tests.tools.bench.make_store import make_session, make_store

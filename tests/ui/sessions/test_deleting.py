@@ -13,7 +13,7 @@ import pytest
 
 from gemtui.agent.adapter import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.sessions.catalog.listing import SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
 from gemtui.sessions.catalog.summary import Flag, Summary
 from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append

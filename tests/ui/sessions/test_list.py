@@ -18,7 +18,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.listing import DayHeading, SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
+from gemtui.sessions.catalog.listing import DayHeading
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind, StoreState
 from gemtui.ui.draw.theme import ASCII, UNICODE

@@ -13,7 +13,8 @@ from textual.widgets import Input
 
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import marks_file
-from gemtui.sessions.catalog.listing import DayHeading, Heading, SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
+from gemtui.sessions.catalog.listing import DayHeading, Heading
 from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.screen import SessionsScreen

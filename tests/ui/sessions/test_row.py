@@ -13,16 +13,8 @@ from gemtui.agents import Agent
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.columns import Sort
-from gemtui.sessions.catalog.listing import (
-    Days,
-    Heading,
-    ListEntry,
-    Listing,
-    ListQuery,
-    Row,
-    SessionRow,
-    View,
-)
+from gemtui.sessions.catalog.entries import ListEntry, ListQuery, SessionRow
+from gemtui.sessions.catalog.listing import Days, Heading, Listing, Row, View
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line

@@ -21,7 +21,7 @@ from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
-from gemtui.sessions.catalog.listing import SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.live_sessions import LiveQuestionScreen

@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.kept.vault import is_on, keep_all, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.listing import SessionRow
+from gemtui.sessions.catalog.entries import SessionRow
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.catalog.vault_files import COPIES, in_tree
 from tests.sessions import logs
