@@ -133,17 +133,18 @@ def _list(name: str, listed: str, app: _Watched, _home: Path) -> dict[str, float
     """
     app.terminal.shows(listed)
     found = {f"{name} listed": app.longest()}
-    for what, *keys in (
-        ("grouped", "g"),
-        ("ungrouped", "g"),
-        ("reversed", "S"),
-        ("counted", "t"),
-        ("no longer counted", ESCAPE),
-        ("narrowed", "/", "p", "a"),
-        ("all again", ESCAPE),
-        ("left for the run pane", ENTER, "2"),
+    for what, shown, *keys in (
+        ("grouped", "~/src/parser", "g"),
+        ("ungrouped", "Today", "g"),
+        ("reversed", "oldest first", "S"),
+        ("counted", "Answers by hour of the week", "t"),
+        ("no longer counted", "oldest first", ESCAPE),
+        ("narrowed", "Inside sessions", "/", "p", "a"),
+        ("all again", "oldest first", ESCAPE),
+        ("left for the run pane", "", ENTER, "2"),
     ):
         app.terminal.press(*keys)
+        app.terminal.shows(shown)
         found[f"{name} {what}"] = app.longest()
     return found
 
