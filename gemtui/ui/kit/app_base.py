@@ -29,7 +29,7 @@ from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.signal import Signal
 from textual.widget import Widget
-from textual.worker import NoActiveWorker, Worker, get_current_worker
+from textual.worker import NoActiveWorker, Worker, WorkerFailed, get_current_worker
 
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError, message_of
@@ -164,12 +164,15 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Handle a message, unless the screen has its answer.
+        """Handle a message, unless the screen has its answer; report errors to the user.
 
-        Once it does, messages from the screen's own widgets are dropped.
+        Once it has its answer, messages from the screen's own widgets are dropped.
         """
         if self._answer is None or message.control is None:
-            await super()._dispatch_message(message)
+            try:
+                await super()._dispatch_message(message)
+            except (GemtuiError, OSError) as error:
+                self.gemtui.reporting().report(error)
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
@@ -495,6 +498,16 @@ class AppBase(OrdersKeys):
                 screen.dismiss()
             raise
 
+    async def _dispatch_message(self, message: Message) -> None:
+        with self.reporting():
+            await super()._dispatch_message(message)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Report a GemtuiError or OSError that ended a worker; end the app after other errors."""
+        is_reported = isinstance(error, WorkerFailed) and self.reporting().report(error.error)
+        if not is_reported:
+            super()._handle_exception(error)
+
     async def _act(self, event: events.Key | events.Paste) -> None:
         if isinstance(event, events.Key):
             self._is_seen()
@@ -664,6 +677,10 @@ class Reporting:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        return self.report(error)
+
+    def report(self, error: BaseException | None) -> bool:
+        """Show `error` if it is a GemtuiError or OSError; return whether it is."""
         if not isinstance(error, GemtuiError | OSError):
             return False
         message = message_of(error)
