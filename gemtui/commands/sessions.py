@@ -275,6 +275,8 @@ def _chosen(
     archived = {id for id, mark in marks.items() if mark.archived and not asked.hidden}
     wanted = partial(_is_wanted, asked, archived)
     if asked.limit is None and asked.after is None:
+        if not archived and asked.since is None and asked.until is None:
+            return list(sessions), None
         return list(filter(wanted, sessions)), None
     following = (
         (session, position)

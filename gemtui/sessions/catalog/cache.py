@@ -230,13 +230,6 @@ class Cache(Generic[T]):
         select = "select id from summary where home = ? and id >= ? and id < ?"
         return [id for (id,) in self._all(select, start, start + _AFTER_ALL)]
 
-    def repeated_ids(self) -> set[str]:
-        """Return the ids that several files have."""
-        select = (
-            "select id from summary where home = ? and id <> '' group by id having count(*) > 1"
-        )
-        return {id for (id,) in self._all(select)}
-
     def unreadable(self) -> int:
         """Return how many files contain no session."""
         return len(self.unread_names())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import CachedSession
@@ -29,7 +31,7 @@ class Unsure(Exception):
     """Raised if the result can't be determined without the summaries of all sessions."""
 
 
-class SessionLine(NamedTuple):
+class SessionLine(Struct, frozen=True, gc=False):
     """The output of `gemtui sessions --json` for a session, from the cache.
 
     `when`: `Summary.when`, in seconds since 1970. `text`: the JSON.
@@ -96,27 +98,32 @@ class NewestSessions:
         A session that is live or has several files is read, and yielded as a summary.
         """
         folders = self._folders(project)
-        live_since, repeated = _live_since(), self._cache.repeated_ids()
+        live_since = _live_since()
         sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
         rows, texts = self._cache.sessions(), self._cache.texts()
         self._require_cache()
         if len(rows) != len(texts):
             raise Unsure  # another gemtui has changed the cache in the meantime
-        for cached, text in zip(rows, texts, strict=True):
-            file = self._files.get(cached.name)
+        repeated = _repeated_ids(rows)
+        for (name, id, kind, when, is_empty, project_hash, *_), text in zip(
+            rows, texts, strict=True
+        ):
+            file = self._files.get(name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
-            several = cached.id in repeated
-            listed = cached.kind == SessionKind.MAIN and (several or not cached.hidden)
+            several = id in repeated
+            listed = kind == SessionKind.MAIN and (several or not is_empty)
             if not (listed or hidden):
                 continue
             if several or file.mtime_ns > live_since:
                 unread.append(file)
                 continue
-            root = self._project_of(file, cached.project_hash)
+            root = self._project_of(file, project_hash)
             if folders is None or root in folders:
-                sessions.append((cached.time, cached.id, cached.name, _line(cached, text, root)))
+                if root is not None:
+                    text = text.replace(b'"project":null', _project_json(root), 1)
+                sessions.append((when, id, name, SessionLine(when, id, text)))
         self._require_cache()
         for session in self._index.sessions_in(unread):
             if folders is not None and session.project not in folders:
@@ -142,8 +149,9 @@ class NewestSessions:
 
     def _single(self, others: list[ChatFile]) -> Iterator[tuple[CachedSession, ChatFile]]:
         """Yield the sessions that have one file; add the files of the others to `others`."""
-        repeated = self._cache.repeated_ids()
-        for cached in self._cache.sessions():
+        sessions = self._cache.sessions()
+        repeated = _repeated_ids(sessions)
+        for cached in sessions:
             file = self._files.get(cached.name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
@@ -273,10 +281,10 @@ class NewestSessions:
             raise Unsure
 
 
-def _line(session: CachedSession, text: bytes, project: str | None) -> SessionLine:
-    if project is not None:
-        text = text.replace(b'"project":null', _project_json(project), 1)
-    return SessionLine(session.time, session.id, text)
+def _repeated_ids(sessions: Sequence[CachedSession]) -> set[str]:
+    """Return the ids that several of these files have."""
+    last = {session.id: session.name for session in sessions}
+    return {session.id for session in sessions if last[session.id] != session.name}
 
 
 @lru_cache(maxsize=1024)
