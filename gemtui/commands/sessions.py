@@ -39,6 +39,7 @@ from gemtui.commands.shared_options import (
     yes_option,
 )
 from gemtui.files import is_folder, resolved
+from gemtui.jsonout import encode
 from gemtui.marks import Mark
 from gemtui.paths import checkpoints_dir
 from gemtui.sessions.catalog.columns import COLUMNS
@@ -127,14 +128,17 @@ def sessions(
             answer = _from_all(asked, index, marks)
     listed, interrupted = answer.sessions, _interrupted_undos(answer.where)
     if as_json:
-        values = (
-            session.to_dict(files=files) if isinstance(session, Summary) else session.text
+        texts = [
+            session.text
+            if isinstance(session, SessionLine)
+            else encode(session.to_dict(files=files))
             for session in listed
-        )
+        ]
         marked = [marks[session.id].to_dict() for session in listed if session.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         after = {"marks": marked, "next_cursor": following}
-        json_list_to_stdout("sessions", values, before={"home": str(home)}, after=after)
+        whole = [b",\n".join(texts)] if texts else ()  # thousands of writes would take long
+        json_list_to_stdout("sessions", whole, before={"home": str(home)}, after=after)
     else:
         short = short_ids(answer.ids, [session.id for session in listed])
         summaries = [session for session in listed if isinstance(session, Summary)]

@@ -98,7 +98,7 @@ class NewestSessions:
         A session that is live or has several files is read, and yielded as a summary.
         """
         folders = self._folders(project)
-        live_since = _live_since()
+        live_since, main, files = _live_since(), SessionKind.MAIN.value, self._files
         sessions: list[tuple[float, str, str, Summary | SessionLine]] = []
         unread: list[ChatFile] = []
         rows, texts = self._cache.sessions(), self._cache.texts()
@@ -106,14 +106,14 @@ class NewestSessions:
         if len(rows) != len(texts):
             raise Unsure  # another gemtui has changed the cache in the meantime
         repeated = _repeated_ids(rows)
-        for (name, id, kind, when, is_empty, project_hash, *_), text in zip(
+        for (name, id, kind, when, is_empty, project_hash, _, _, _), text in zip(
             rows, texts, strict=True
         ):
-            file = self._files.get(name)
+            file = files.get(name)
             if file is None:
                 continue  # another gemtui has found it in the meantime
             several = id in repeated
-            listed = kind == SessionKind.MAIN and (several or not is_empty)
+            listed = kind == main and (several or not is_empty)
             if not (listed or hidden):
                 continue
             if several or file.mtime_ns > live_since:
@@ -131,7 +131,7 @@ class NewestSessions:
             if hidden or not session.hidden:
                 sessions.append((*age_order(session), session))
         sessions.sort(reverse=True)
-        for *_, session_or_line in sessions:
+        for _, _, _, session_or_line in sessions:
             yield session_or_line
             if hidden and isinstance(session_or_line, Summary):
                 yield from session_or_line.copies
