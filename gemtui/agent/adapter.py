@@ -12,6 +12,7 @@ from contextlib import aclosing, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from gemtui.agent import process_tree
 from gemtui.agent.agent_run import AgentRun, Guard
@@ -45,6 +46,20 @@ ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
 
 
 GeminiRun = AgentRun
+
+
+class HowToStart(TypedDict, total=False):
+    """How a run is started, besides its prompt and its options."""
+
+    id: str | None
+    """An unused id for the run; None creates one."""
+    about: About | None
+    """Additional facts to show about the run."""
+    ready: ReadyCli | None
+    """A CLI that waits for this prompt (`prepare`), used if the run is the same as without it.
+
+    Call its `end` afterwards.
+    """
 
 
 class UnguardedAdapter:
@@ -163,22 +178,13 @@ class UnguardedAdapter:
         require_text(prompt, command, options.cwd or current_folder())
         return command
 
-    def start(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        id: str | None = None,
-        about: About | None = None,
-        ready: ReadyCli | None = None,
-    ) -> AgentRun:
+    def start(self, prompt: str, options: AgentOptions, **how: Unpack[HowToStart]) -> AgentRun:
         """Start a run, which continues even if its events are not read.
 
-        `id`: an unused id for the run; None creates one. `about`: additional facts to show about
-        the run. `ready`: a CLI that waits for this prompt (`prepare`); it is used if the run is the
-        same as without it. Call its `end` afterwards. May block for seconds. Raises CliNotFound or
-        OptionError, and OSError if the run's folder can't be written.
+        May block for seconds. Raises CliNotFound or OptionError, and OSError if the run's folder
+        can't be written.
         """
+        about, ready = how.get("about"), how.get("ready")
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
             raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
@@ -197,9 +203,8 @@ class UnguardedAdapter:
             )
             if ready.send(prompt, request, files):
                 return AgentRun(ready.folder, request, ready.supervisor, guard=self._guard)
-        request, files = self._plan(
-            prompt, options, machine, id=id or str(uuid.uuid4()), about=about
-        )
+        id = how.get("id") or str(uuid.uuid4())
+        request, files = self._plan(prompt, options, machine, id=id, about=about)
         folder = self._make_folder(request, files)
         folder.write(folder.prompt.name, prompt)
         folder.write_request(request)
@@ -301,13 +306,7 @@ class UnguardedAdapter:
         return None if request is None else AgentRun(folder, request, guard=self._guard)
 
     async def begin(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        id: str | None = None,
-        about: About | None = None,
-        ready: ReadyCli | None = None,
+        self, prompt: str, options: AgentOptions, **how: Unpack[HowToStart]
     ) -> AgentRun:
         """Start a run on a background thread, like `start`, which raises the same errors.
 
@@ -316,8 +315,7 @@ class UnguardedAdapter:
         nothing waits for it.
         """
         thread = ThreadPoolExecutor(1)
-        start = partial(self.start, prompt, options, id=id, about=about, ready=ready)
-        starting = thread.submit(start)
+        starting = thread.submit(partial(self.start, prompt, options, **how))
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""What a project's own files make Claude Code do, before anybody is asked.
+"""The programs and settings that a project's own files bring into Claude Code unasked.
 
 Without a terminal, Claude Code asks nobody whether to trust a folder: it starts the servers and
 programs that the project names, and loads its environment (assets/agents.md#trust-in-claude-code).

@@ -1,4 +1,4 @@
-"""What is an agent's own in a run: finding its program, its command, and the events it prints."""
+"""The interface to an agent: finding its program, its command, and the events it prints."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gemtui.agent.claude import ClaudeDriver, OwnCommand
-from gemtui.agent.qwen_stream import QwenStream
+from gemtui.agent.claude_stream import ClaudeStream
 from gemtui.agents import Agent
+from gemtui.transcript.parts import Part, string
 
 OWN_RULES = (
     "Ask me (by Qwen Code): Qwen Code asks by its own rules; gemtui can't see calls that it allows "
@@ -45,6 +46,23 @@ _ARGV = (
     "--approval-mode=default",
     "--exclude-tools=ask_user_question",
 )
+
+
+_CANCELLED = "[Operation Cancelled]"
+"""The result of a call that was not made."""
+
+
+class QwenStream(ClaudeStream):
+    """Converts one run's output to events, line by line; call `finish` at the end."""
+
+    agent = Agent.QWEN
+
+    def _is_denied(self, block: Part, event: Part) -> bool:  # noqa: ARG002
+        return string(block.get("content")).startswith(_CANCELLED)
+
+    def _ended(self, event: Part, at: int) -> None:
+        """Emit the end of the answer, without tokens: they contain hidden requests."""
+        super()._ended({**event, "usage": {}}, at)
 
 
 class QwenDriver(ClaudeDriver):

@@ -1,4 +1,4 @@
-"""What a run's gate answers an agent about its calls, in no agent's own JSON.
+"""The answers of a run's gate to an agent about its calls, not yet in the agent's own JSON.
 
 Each agent has a transport that spells these answers as its agent reads them.
 """

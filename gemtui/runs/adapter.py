@@ -6,6 +6,7 @@ import time
 import uuid
 from contextlib import closing, suppress
 from dataclasses import replace
+from typing import Unpack
 
 from gemtui.agent import adapter
 from gemtui.agent.agent_run import AgentRun
@@ -47,13 +48,7 @@ class GeminiAdapter(adapter.UnguardedAdapter):
     _guard = ResumeGuard()
 
     def start(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        id: str | None = None,
-        about: About | None = None,
-        ready: ReadyCli | None = None,
+        self, prompt: str, options: AgentOptions, **how: Unpack[adapter.HowToStart]
     ) -> AgentRun:
         """Start a run, in a new git worktree if the options request one.
 
@@ -66,11 +61,12 @@ class GeminiAdapter(adapter.UnguardedAdapter):
         entered = enter_worktree(prompt, options)
         if entered is None:
             self._check(options)
-            return super().start(prompt, options, id=id, about=about, ready=ready)
+            return super().start(prompt, options, **how)
         more: About = {"worktree": entered.worktree.about(), "notes": list(entered.notes)}
         try:
             self._check(entered.options)
-            return super().start(prompt, entered.options, id=id, about={**(about or {}), **more})
+            about: About = {**(how.get("about") or {}), **more}
+            return super().start(prompt, entered.options, id=how.get("id"), about=about)
         except BaseException:
             leave_worktree(entered)
             raise

@@ -12,8 +12,7 @@ from gemtui.agent.command import Command
 from gemtui.agent.events import ResultStatus, ToolResult
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import Parsed
-from gemtui.agent.qwen import OWN_RULES, QwenDriver
-from gemtui.agent.qwen_stream import QwenStream
+from gemtui.agent.qwen import OWN_RULES, QwenDriver, QwenStream
 from gemtui.agents import Agent
 from tests.agent.test_claude_stream import INIT, result, use
 

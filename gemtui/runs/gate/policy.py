@@ -131,6 +131,10 @@ class CallPolicy:
         self._settings = setup.settings
         self._rule_places = tuple(map(resolved, policies))
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
+        self._load(policy, setup)
+
+    def _load(self, policy: Policy, setup: Setup) -> None:
+        """Keep what only a subclass needs of the rules and the setup."""
 
     @abstractmethod
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
@@ -232,21 +236,12 @@ class GatePolicy(CallPolicy):
     later ones; they may not exist.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        setup: Setup,
-        mode: ApprovalMode,
-        environ: Mapping[str, str] = os.environ,
-        *,
-        policies: Iterable[Path] = (),
-    ) -> None:
-        super().__init__(policy, setup, mode, environ, policies=policies)
+    def _load(self, policy: Policy, setup: Setup) -> None:
         self._policy = policy
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self.corrects = lets_model_correct(at(setup.settings, "tools", "disableLLMCorrection"))
         """Whether the CLI may let another model correct text before it is written."""
-        self._unasked = Engine(policy, mode=mode, setup=setup)
+        self._unasked = Engine(policy, mode=self.mode, setup=setup)
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:

@@ -82,7 +82,7 @@ def run_glyph(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the symbol for a run's current state."""
     if run.waiting:
         return glyphs.ask
-    if run.kept_until is not None:
+    if run.reports.kept_until is not None:
         return glyphs.ok
     return glyphs.running if run.outcome is None else status_glyph(run.outcome.status, glyphs)
 
@@ -114,8 +114,8 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
-    if run.kept_until is not None:
-        until = run.kept_until.astimezone().strftime("%H:%M")
+    if run.reports.kept_until is not None:
+        until = run.reports.kept_until.astimezone().strftime("%H:%M")
         text = f"{glyphs.ok} waits for your next prompt until {until}"
         return Content.styled(text, "$text-success")
     words, role = _work(run, glyphs), "accent"
@@ -175,10 +175,10 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     no output, the counts of failed and denied tool calls, the turns, the messages not read yet, and
     the queued prompts.
     """
-    elapsed = "" if run.waiting or run.kept_until else f" {clock(run.elapsed(now))}"
+    elapsed = "" if run.waiting or run.reports.kept_until else f" {clock(run.elapsed(now))}"
     yield Content.assemble(run_state(run, glyphs), elapsed)
-    if run.alive and run.first_checkpoint:
-        yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
+    if run.alive and run.reports.first_checkpoint:
+        yield Content.styled(clean_line(run.reports.first_checkpoint), "$text-accent")
     elif run.works and run.seconds_since_event() >= WARN_AFTER and not _is_calling(run):
         parts = (
             f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
@@ -186,9 +186,9 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
         yield Content.styled(parts, "$text-warning")
     elif run.works and run.seconds_since_event() >= _SILENT and not _is_expected_silence(run):
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
-    if run.alive and run.retry:
-        yield Content.styled(clean_line(run.retry), "$text-warning")
-    if run.unprotected:
+    if run.alive and run.reports.retry:
+        yield Content.styled(clean_line(run.reports.retry), "$text-warning")
+    if run.reports.unprotected:
         yield Content.styled(f"{glyphs.warning} no checkpoints", "$text-warning")
     ends = run.ends()
     for end in (ToolEnd.DENIED, ToolEnd.REFUSED):
@@ -319,7 +319,7 @@ def prompt_words(run: LiveRun | None, options: AgentOptions) -> str:
         return "prompt: enter queues it for the next turn, ctrl+s sends it now"
     if run is not None and run.works:
         return "prompt: enter queues it until the run ends"
-    goes_on = run is not None and (run.kept_until is not None or run.goes_on_with(options))
+    goes_on = run is not None and (run.reports.kept_until is not None or run.goes_on_with(options))
     session = options.resume or (run.session if run is not None and goes_on else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")

@@ -32,17 +32,15 @@ from gemtui.agent.events import (
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
 from gemtui.agents import CAN, Can
-from gemtui.files import size_of
 from gemtui.folder_events import watching
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.changed_files import FileStates, FileTracker, commands_may_have_changed
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
-from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
+from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome
 from gemtui.runs.recorded_calls import RecordedCalls
 from gemtui.transcript.model import (
     Author,
@@ -54,6 +52,7 @@ from gemtui.transcript.model import (
     with_project,
 )
 from gemtui.transcript.writes import FileWrite
+from gemtui.ui.run.supervisor_reports import SupervisorReports
 
 
 class LiveFiles:
@@ -193,22 +192,11 @@ class LiveRun:
         self.done: Done | None = None
         self.outcome: RunOutcome | None = None
         """How the run ended, in words; None while it is active."""
-        self.retry: str | None = None
-        """The retry that Gemini CLI is making, in words; None after any newer output."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
-        self.stderr, self._stderr_size = "", 0
-        self.unprotected = ""
-        """Why there are no checkpoints of the run's further changes; "" if there are."""
-        self.settled_undos: tuple[str, ...] = ()
-        """Sentences about interrupted undos that the run's supervisor has completed."""
-        self.first_checkpoint = ""
-        """The first checkpoint's progress while the run waits for it, or else ""."""
-        self.pid: int | None = None
+        self.reports = SupervisorReports(run)
         self.options: AgentOptions | None = None
         """The options that it was started with; None if another gemtui process started it."""
-        self.kept_until: datetime | None = None
-        """Until when the agent waits for another prompt; None while it works."""
         self.newest: Payload | None = None
         """The payload of the newest event; None as long as Gemini CLI starts."""
         self.misread = 0
@@ -273,7 +261,7 @@ class LiveRun:
     @property
     def works(self) -> bool:
         """Whether the run is active, and the agent has something to do."""
-        return self.alive and self.kept_until is None
+        return self.alive and self.reports.kept_until is None
 
     @property
     def status(self) -> DoneStatus | None:
@@ -339,25 +327,23 @@ class LiveRun:
             await asyncio.to_thread(self.progress.read_dropped, self._recorded)
             self._recorded.close()
         await self.refresh_questions()
-        await self._look_at_checkpoints()
+        await self.reports.read_last()
         self.differing = await asyncio.to_thread(self.run.gate.differences)
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
         await self.files.end(ended)
         await asyncio.to_thread(self.progress.settle, self.cwd, ended)
-        stderr = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
-        self.stderr, self.retry = meaningful_lines(stderr), None
         stderr = await asyncio.to_thread(self.run.stderr)
         self.outcome = self.progress.outcome(stderr)
         if not self.past:
             await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, stderr)
-        self.stage, self.kept_until = Stage.ENDED, None
+        self.stage, self.reports.kept_until = Stage.ENDED, None
         self.stirred()
 
     def _take(self, event: AgentEvent) -> None:
         self._fold.add(event)
         self.progress.add(event)
-        self.retry = None
+        self.reports.retry = None
         self._heard = time.monotonic()
         self.session = event.session_id or self.session
         payload = self.newest = event.payload
@@ -423,23 +409,12 @@ class LiveRun:
             with watching(run.folder.path, run.gate.path, run.queue.path) as stirs:
                 while True:
                     await self.refresh_questions()
-                    await self._listen()
-                    await self._look_whether_kept()
+                    if await self.reports.read():
+                        self._asked += 1
                     self.stirred()
                     await stirs.next(LOOK, LONGEST)
         finally:
             gone.set()
-
-    async def _look_whether_kept(self) -> None:
-        kept = await asyncio.to_thread(self.run.folder.kept_until)
-        if kept != self.kept_until:
-            self.kept_until = kept
-            self._asked += 1
-
-    def would_take(self, options: AgentOptions) -> bool:
-        """Return whether the agent is kept and can take a prompt for a run with these options."""
-        same = self.options is not None and to_dict(self.options) == to_dict(options)
-        return self.kept_until is not None and same
 
     async def refresh_questions(self) -> None:
         """Reload the run's questions and their answers."""
@@ -548,34 +523,6 @@ class LiveRun:
         """
         return GO_ON if self.progress.resumable and self.can_continue else self.prompt
 
-    # --- stderr --------------------------------------------------------------------------------
-
-    async def _listen(self) -> None:
-        """Read new output on stderr, to get its last lines and detect retries.
-
-        The state of checkpoints and the CLI's process id are determined at the same time.
-        """
-        path = self.run.folder.stderr
-        size, self._stderr_size = self._stderr_size, size_of(path)
-        if self._stderr_size != size:
-            stderr = await asyncio.to_thread(stderr_end, path)
-            self.stderr = meaningful_lines(stderr)
-            self.retry = retry_words(stderr[size - self._stderr_size :])
-        await self._look_at_checkpoints()
-        if self.pid is None:
-            owner = await asyncio.to_thread(self.run.folder.owner)
-            self.pid = None if owner is None else owner.cli
-
-    async def _look_at_checkpoints(self) -> None:
-        from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
-
-        if not self.unprotected:
-            state = await asyncio.to_thread(checkpoint_state, self.run.folder)
-            self.unprotected = "" if state is None else state.problem
-            self.settled_undos = () if state is None else state.settled
-            waits = state is not None and state.phase is CheckpointPhase.FIRST
-            self.first_checkpoint = state.progress if state and waits else ""
-
     # --- state for the screen ------------------------------------------------------------------
 
     @property
@@ -664,6 +611,12 @@ class LiveRun:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
             self.stirred()
+
+
+def would_take(run: LiveRun, options: AgentOptions) -> bool:
+    """Return whether a run's agent is kept and can take a prompt for a run with these options."""
+    same = run.options is not None and to_dict(run.options) == to_dict(options)
+    return run.reports.kept_until is not None and same
 
 
 def only_running_call(run: LiveRun, now: datetime) -> tuple[str, float] | None:

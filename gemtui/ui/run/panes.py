@@ -72,7 +72,7 @@ class RunSide(Vertical):
     def _counters(self, run: LiveRun) -> Sequence[Content]:
         ends = run.ends()
         tools = "  ".join(f"{ends[end]} {end}" for end in ToolEnd if ends[end])
-        pid = f"pid {run.pid}  " if run.pid is not None else ""
+        pid = f"pid {run.reports.pid}  " if run.reports.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
             Content(f"{pid}{counted(run.answers(), 'turn')}"),
@@ -80,8 +80,8 @@ class RunSide(Vertical):
         ]
         if run.misread:
             lines.append(Content(f"{counted(run.misread, 'output line')} not understood"))
-        if run.stderr:
-            stderr = clean(run.stderr).split("\n")
+        if run.reports.stderr:
+            stderr = clean(run.reports.stderr).split("\n")
             lines += [Content(""), Content.styled("stderr", "bold")]
             lines += [Content(line) for line in stderr[-_STDERR_LINES:]]
         return lines

@@ -214,7 +214,7 @@ class RunKeys(RunPart):
                 "run.undo_to",
             )
         yield from ("run.again", "run.edit")
-        if run.stderr:
+        if run.reports.stderr:
             yield "run.stderr"
 
     def action_comment(self) -> None:

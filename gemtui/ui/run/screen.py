@@ -267,7 +267,7 @@ class RunScreen(RunPane):
         They say why the run has no checkpoints, and which interrupted undo operations its
         supervisor (the process that watches it) has completed.
         """
-        problem, settled = run.unprotected, " ".join(run.settled_undos)
+        problem, settled = run.reports.unprotected, " ".join(run.reports.settled_undos)
         if problem and (run.id, problem) not in self._reported:
             self._reported.add((run.id, problem))
             self.show_state(run)

@@ -17,7 +17,7 @@ from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_prompts_text
-from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.live_run import LiveRun, would_take
 from gemtui.ui.run.next_run import CARRY_OUT, NextRun, begins_worktree
 from gemtui.ui.run.panes import RunPane, RunPart
 from gemtui.ui.run.prompt_sources import OwnCommand, own_command
@@ -68,7 +68,7 @@ class Sending(RunPart):
             self._obey(*own)
         elif (run := self.screen.run_shown) is None or run.over:
             self._go_on(text)
-        elif run.works or run.would_take(self._next.options):
+        elif run.works or would_take(run, self._next.options):
             prompt.sent(text)
             self._tell_run(run, text, now=False)
         else:
@@ -87,7 +87,7 @@ class Sending(RunPart):
         run = self.screen.run_shown
         if run is None:
             return
-        if run.kept_until is not None:
+        if run.reports.kept_until is not None:
             self.submit(text)
         elif run.accepts_messages:
             self.screen.prompt.sent(text)

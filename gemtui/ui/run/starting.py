@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.agents import Agent
+from gemtui.agents import WORDS, Agent
 from gemtui.errors import GateError, GemtuiError, message_of
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import Report, before_run_report
@@ -47,7 +47,7 @@ async def trusted(
     about = (
         clean_line(str(folder)),
         "",
-        "Gemini CLI does not trust this folder, so it won't work here.",
+        f"{WORDS[options.agent].program} does not trust this folder, so it won't work here.",
         "Trusting it also activates the settings, hooks and MCP servers",
         "that it contains. To revoke this later, choose Trusted folders in ^p.",
     )

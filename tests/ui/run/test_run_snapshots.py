@@ -153,8 +153,8 @@ async def asked(me: Person, cli: FakeCli, *questions: tuple[str, dict[str, str]]
     await me.until(lambda: len(pane.question.waiting) == len(questions))
     await me.until(lambda: pane.question.shown is not None and pane.question.view.has_focus)
     await me.sees("waiting for your answer", "y allow")
-    await me.until(lambda: pane.run_shown is not None and pane.run_shown.pid)
-    pane.run_shown.pid = 4711
+    await me.until(lambda: pane.run_shown is not None and pane.run_shown.reports.pid)
+    pane.run_shown.reports.pid = 4711
     pane.panes.stale()
     pane.paint()
     await me.pilot.pause()
