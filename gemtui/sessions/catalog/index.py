@@ -11,7 +11,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import merge
@@ -244,6 +244,11 @@ class Index:
         store = self._store or self._scan()
         self._require_readable(store)
         return self._scope(store, project, read=True, worktrees=True)
+
+    @property
+    def places(self) -> Mapping[str, ChatFile]:
+        """All session files as of the last scan, by path."""
+        return self._places
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
         """Return the sessions that these files belong to, newest first.

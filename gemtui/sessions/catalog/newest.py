@@ -68,7 +68,7 @@ class NewestSessions:
         self._cache, self._failures = cache, cache.failures
         index.learn_projects(cache.directories())
         self.unreadable = index.unreadable(cache)
-        self._files = {file.name: file for file in files}
+        self._files = index.places
         self._roots: dict[tuple[str, str | None], str | None] = {}
         self._require_cache()
 
