@@ -393,6 +393,10 @@ class Listing:
         entries = self._entries.items() if keys else ()
         return tuple(entry.summary for key, entry in entries if key in keys)
 
+    def entry(self, key: object) -> ListEntry | None:
+        """Return the entry with this row key, even if its row isn't shown now; None if unknown."""
+        return self._entries.get(key) if isinstance(key, str) else None
+
     def known(self, keys: Iterable[str]) -> set[str]:
         """Return those of the keys that belong to sessions in the store."""
         return {key for key in keys if key in self._entries}

@@ -48,11 +48,14 @@ class RowKind(NamedTuple, Generic[Item]):
     `key(item)`: returns a value that identifies the row. `stops(item)`: returns whether the cursor
     can be on the row; False for headings. `heights(items, width)`: returns the number of lines that
     each row takes at this width; None instead of a function if every row takes one line.
+    `find(items, key)`: returns the index of the row with a key, or None; None instead of a function
+    if all keys are compared.
     """
 
     key: Callable[[Item], object]
     stops: Callable[[Item], bool]
     heights: Callable[[Sequence[Item], int], Iterable[int]] | None
+    find: Callable[[Sequence[Item], object], int | None] | None
 
 
 class RowIndex(Generic[Item]):
@@ -99,6 +102,8 @@ class RowIndex(Generic[Item]):
             return near
         if key is None:
             return None
+        if self._kind.find is not None:
+            return self._kind.find(self.rows, key)
         try:
             return self._keys.index(key)
         except ValueError:
@@ -150,8 +155,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     """A list with a cursor; cursor and scroll position are kept when the rows change.
 
     `draw(item, look)` renders one row `look.width` cells wide. A subclass can render rows of
-    several lines by overriding `strips`. `stops`, `key` and `heights`: see `RowKind`. `empty`: the
-    text to show if there are no rows.
+    several lines by overriding `strips`. `stops`, `key`, `heights` and `find`: see `RowKind`.
+    `empty`: the text to show if there are no rows.
     """
 
     BINDINGS = bindings(Where.ROWS)
@@ -184,11 +189,12 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         stops: Callable[[Item], bool] = lambda _: True,
         key: Callable[[Item], object] = lambda item: item,
         heights: Callable[[Sequence[Item], int], Iterable[int]] | None = None,
+        find: Callable[[Sequence[Item], object], int | None] | None = None,
         empty: str = "",
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._draw, self._kind = draw, RowKind(key, stops, heights)
+        self._draw, self._kind = draw, RowKind(key, stops, heights, find)
         self.empty = empty
         self._places = RowIndex(self._kind)
         self._cursor = 0

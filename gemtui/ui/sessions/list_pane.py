@@ -125,11 +125,12 @@ class SessionPane(Vertical):
 
     @on(FilterBar.QueryChanged)
     def _search(self, event: FilterBar.QueryChanged) -> None:
-        """Filter the list by the search text.
+        """Filter the list by the search text, once for all letters that came meanwhile.
 
         This runs in the list's message loop, so that the list's messages bubble up past this pane.
         """
-        self.list.call_next(self.list.filter, event.text)
+        del event
+        self.list.call_next(lambda: self.list.filter(self.bar.text))
 
     @on(FilterBar.Finished)
     def _back(self, event: FilterBar.Finished) -> None:
