@@ -134,12 +134,12 @@ def _list(name: str, listed: str, app: _Watched, _home: Path) -> dict[str, float
     app.terminal.shows(listed)
     found = {f"{name} listed": app.longest()}
     for what, shown, *keys in (
-        ("grouped", "~/src/parser", "g"),
-        ("ungrouped", "Today", "g"),
+        ("grouped", "", "g"),
+        ("ungrouped", "", "g"),
         ("reversed", "oldest first", "S"),
-        ("counted", "Answers by hour of the week", "t"),
+        ("counted", "of it cached", "t"),
         ("no longer counted", "oldest first", ESCAPE),
-        ("narrowed", "Inside sessions", "/", "p", "a"),
+        ("narrowed", "inside sessions: ", "/", "p", "a"),
         ("all again", "oldest first", ESCAPE),
         ("left for the run pane", "", ENTER, "2"),
     ):
