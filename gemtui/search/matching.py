@@ -376,12 +376,12 @@ class Matches:
         )
         phrases = cut_phrases(ask.query)
         most = source.words.count if phrases else ask.most
-        wanted = ask_engine()
+        wanted, rare = ask_engine(), self.likeness is not Likeness.SAME
         try:
-            matches = source.words.search(wanted, most)
+            matches = source.words.search(wanted, most, rare=rare)
         except TooMuch:
             wanted = ask_engine(in_a_row=False)
-            matches = source.words.search(wanted, most)
+            matches = source.words.search(wanted, most, rare=rare)
         found = [
             match
             for match in matches

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
+from heapq import nlargest
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -172,8 +173,13 @@ _LONG = 100_000
 """Maximum stored length of a document in words; longer ones count as this long."""
 LATEST = 2**53
 """A time in seconds that is later than any real one."""
+_RECENT = 4
+"""How many times as many documents to search first as matches are wanted: the newest ones."""
 _MOST_FILES = 60_000
 """Maximum number of files whose matches the search library counts separately."""
+
+
+_EngineHit = tuple[float, tantivy.DocAddress]
 
 
 class TooMuch(Exception):
@@ -321,22 +327,25 @@ class TextReader:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
+        self._times: dict[int, int] = {}
+        """What `_time_of` has returned."""
 
     @property
     def count(self) -> int:
         """The number of documents in the index."""
         return self._searcher.num_docs
 
-    def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
+    def search(self, query: tantivy.Query, most: int, *, rare: bool = False) -> list[FoundDocument]:
         """Return the matching documents.
 
-        If there are more than `most`, approximately the newest `most` are returned. Raises TooMuch.
+        If there are more than `most`, approximately the newest `most` are returned. `rare`: whether
+        few matches are expected, which only makes a difference to the time. Raises TooMuch.
         """
         with _engine():
             most = max(1, min(most, self._searcher.num_docs))
-            if (wanted := self._newest(query, most)) is None:
-                return []
-            hits = self._searcher.search(wanted, 2 * most, count=False).hits
+            hits = None if rare else self._recent_hits(query, most)
+            if hits is None:
+                hits = self._newest_hits(query, most)
             at = [address for _, address in hits]
             columns = [self._column(name, at) for name in _COLUMNS]
             return [
@@ -346,20 +355,44 @@ class TextReader:
                 )
             ]
 
-    def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
-        """Restrict a query to about its `most` newest matches; None if it has none.
+    def _recent_hits(self, query: tantivy.Query, most: int) -> list[_EngineHit] | None:
+        """Return what `_newest_hits` does, if the index's newest documents have enough matches.
+
+        Otherwise, returns None. What matches much is so searched only once.
+        """
+        recent = _RECENT * most
+        if recent >= self._searcher.num_docs:
+            return None
+        wanted = _since(query, self._time_of(recent))
+        hits = self._searcher.search(wanted, 2 * recent, count=False).hits
+        if not most <= len(hits) < 2 * recent:
+            return None
+        times = self._column("time", [address for _, address in hits])
+        since = nlargest(most, times)[-1]
+        return [hit for hit, time in zip(hits, times, strict=True) if time >= since][: 2 * most]
+
+    def _time_of(self, place: int) -> int:
+        """Return the time of the index's newest document but `place` - 1."""
+        if place not in self._times:
+            every = tantivy.Query.all_query()
+            newest = self._searcher.search(
+                every, 1, count=False, offset=place - 1, order_by_field="time"
+            )
+            self._times[place] = int(newest.hits[0][0] or 0)
+        return self._times[place]
+
+    def _newest_hits(self, query: tantivy.Query, most: int) -> list[_EngineHit]:
+        """Return about the `most` newest matches, those with higher scores first.
 
         A first search, sorted by time, finds out how old these matches are. Its results can't be
         used, because sorting by time loses the scores.
         """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
-        if len(newest) < most or most == self._searcher.num_docs:
-            return query if newest else None
-        since = tantivy.Query.range_query(
-            schema(), "time", tantivy.FieldType.Unsigned, int(newest[-1][0] or 0), LATEST
-        )
-        must, filtered = tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)
-        return tantivy.Query.boolean_query([(must, query), (must, filtered)])
+        if not newest:
+            return []
+        if len(newest) == most < self._searcher.num_docs:
+            query = _since(query, int(newest[-1][0] or 0))
+        return self._searcher.search(query, 2 * most, count=False).hits
 
     def _column(self, name: str, at: list[tantivy.DocAddress]) -> list[int]:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
@@ -384,6 +417,13 @@ class TextReader:
         with _engine():
             message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
         return DocumentPlace(message, block, tool, None if line is None else tuple(line))
+
+
+def _since(query: tantivy.Query, time: int) -> tantivy.Query:
+    """Restrict a query to documents that are not older than a time in seconds."""
+    since = tantivy.Query.range_query(schema(), "time", tantivy.FieldType.Unsigned, time, LATEST)
+    must, filtered = tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)
+    return tantivy.Query.boolean_query([(must, query), (must, filtered)])
 
 
 def _stored(file: int, each: SearchDocument) -> tantivy.Document:
