@@ -197,7 +197,8 @@ class HitFeed:
 
     def _end(self) -> None:
         self._searching = False
-        self._show(False)
+        if self.results is not None and not self.results.complete:
+            self._show(False)
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
         self._lines |= lines
