@@ -158,8 +158,9 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self._frame = None
         self._placing = True
         size = Size(self.scrollable_size.width, self.page.sheet.heights.total)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        if size != self.virtual_size:  # needs no layout: the scroll bar is always there
+            self.set_reactive(TranscriptView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
         if round(self.scroll_y) != self.page.top:
             self.scroll_target_y = self.scroll_y = self.page.top
         self._placing = False

@@ -227,6 +227,17 @@ async def test_the_scroll_bar_knows_the_place_and_the_wheel_ends_following() -> 
         assert app.view.scroll_y == app.view.page.top
 
 
+async def test_messages_that_come_move_the_scroll_bar_without_a_new_layout() -> None:
+    async with reading(long_talk(50), end=True) as (app, pilot):
+        view, bar, layouts = app.view, app.view.vertical_scrollbar, list[object]()
+        app.screen.screen_layout_refresh_signal.subscribe(view, layouts.append)
+        view.show(long_talk(60).now(), fresh=False)
+        await pilot.pause()
+        assert bar.window_virtual_size == view.virtual_size.height == view.page.sheet.heights.total
+        assert bar.position == view.max_scroll_y == view.page.top
+        assert not layouts
+
+
 async def test_a_click_sets_the_cursor_and_on_a_card_folds_it_but_a_drag_does_not() -> None:
     async with reading(long_talk(3), size=(62, 30)) as (app, pilot):
         before = app.lines
