@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_run_that_ends_while_nobody_looks_rings_once(
 
 
 @pytest.mark.deep
-def test_a_run_that_ends_before_ones_eyes_does_not_ring(
+def test_a_run_that_ends_before_ones_eyes_does_not_ring_and_names_the_window_once_a_state(
     running: Callable[..., Terminal], gate: Path
 ) -> None:
     with running(**WEZTERM) as me:
@@ -101,6 +102,8 @@ def test_a_run_that_ends_before_ones_eyes_does_not_ring(
         me.press(LEAVE)
         me.wait()
         assert b"\x1b]777;" not in me.raw
+        titles = TITLE.findall(me.raw)
+        assert all(title != following for title, following in pairwise(titles))
 
 
 @pytest.mark.deep

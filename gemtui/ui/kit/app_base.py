@@ -555,8 +555,8 @@ class AppBase(OrdersKeys):
 
     def name_window(self, title: str) -> None:
         """Set the terminal's title; the original title is restored when the app ends."""
-        self._title = title
-        if self._news is None:
+        is_new, self._title = title != self._title, title
+        if is_new and self._news is None:
             self._write_title(title)
 
     def _write_title(self, title: str) -> None:

@@ -249,7 +249,6 @@ class RunScreen(RunPane):
             elif run.told is None and run.progress.calls != self._calls:
                 self._calls = run.progress.calls  # earlier answers' tokens are recorded now
                 self._spending.recompute()
-            self.show_state(run)
 
     def _tick(self) -> None:
         """Show the time that has passed, unless the run waits for the user's answer."""
