@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
 
 from gemtui.ui.kit import bars
 from gemtui.ui.kit.bars import BarLine
@@ -46,13 +45,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return copy_store(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cursor that blinks would stand in some pictures of a slow machine, and not in others."""
-    monkeypatch.setattr(Input, "_toggle_cursor", lambda self: None)
-    monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda self: None)
 
 
 @pytest.fixture(autouse=True)

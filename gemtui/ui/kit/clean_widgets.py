@@ -106,6 +106,7 @@ class Input(widgets.Input):
             select_on_focus=select_on_focus,
             compact=True,
         )
+        self.cursor_blink = False
         self._cut = False
 
     def validate_value(self, value: str) -> str:

@@ -35,6 +35,13 @@ class TextArea(widgets.TextArea):
         super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
         self._longest, self._cut = longest, False
 
+    def _restart_blink(self) -> None:
+        """Show the cursor, but don't let it blink, because that would draw twice a second.
+
+        `cursor_blink` must stay on: without it, Textual draws a cursor in fields without the focus.
+        """
+        self._cursor_visible = True
+
     async def _on_paste(self, event: events.Paste) -> None:
         """Insert the pasted text without its control characters."""
         event.prevent_default()
