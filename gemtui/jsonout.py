@@ -48,15 +48,18 @@ def json_value(value: Any) -> Any:
     `iso` returns, a path its text, and a member of an enum its value. Sequences become lists; other
     values stay as they are.
     """
-    if type(value) in _PLAIN:
+    kind = type(value)
+    if kind in _PLAIN:
         return value
+    if kind is datetime:
+        return iso(value)
+    if kind is tuple:
+        return [json_value(item) for item in value]
     if hasattr(value, "to_dict"):
         return value.to_dict()
     match value:
         case Enum():
             return value.value
-        case datetime():
-            return iso(value)
         case Path():
             return str(value)
         case Struct():

@@ -56,7 +56,7 @@ class DocumentKind(IntEnum):
         return self.name.lower()
 
 
-class SearchDocument(Struct, frozen=True, kw_only=True):
+class SearchDocument(Struct, frozen=True, kw_only=True, array_like=True):
     """One block of a message, prepared for the index.
 
     * `message`: the message's id in the transcript. `block`: the block's index in the message.

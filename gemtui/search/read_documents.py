@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+import msgspec.msgpack
+
 from gemtui.search.documents import FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
 from gemtui.sessions.catalog.summarise import kind_and_id
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import answer_reads, read_in_processes
+from gemtui.sessions.store.readers import answer_reads, packed, read_in_processes
 from gemtui.sessions.store.store import UNREADABLE, ChatFile
 from gemtui.worker import Parent
 
@@ -38,7 +40,7 @@ def read_documents(
     small = [place for place in places if place.size < _HUGE]
     for place, contents in read_in_processes(f"{__name__}:serve", small, cancelled):
         del left[place]
-        yield place, contents
+        yield place, _unpacked(contents) if isinstance(contents, bytes) else contents
     for place in left:
         if cancelled():
             return
@@ -65,10 +67,17 @@ def readable_documents(
         yield from documents_of(log, start=start, stop=stop)
 
 
-def _read(place: ChatFile) -> FileDocuments:
+def _read(place: ChatFile) -> object:
     with SessionLog(place.path, keep=_KEPT) as log:
-        contents = _contents(log, place)
-        return contents._replace(documents=list(contents.documents))
+        session, documents = _contents(log, place)
+        return packed(FileDocuments(session, list(documents)))
+
+
+_decode = msgspec.msgpack.Decoder(tuple[str, list[SearchDocument]]).decode
+
+
+def _unpacked(contents: bytes) -> FileDocuments:
+    return FileDocuments(*_decode(contents))
 
 
 def serve(parent: Parent) -> None:

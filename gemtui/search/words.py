@@ -127,8 +127,8 @@ def symbols(text: str) -> dict[str, None]:
     """Return a string's symbols, and the words joined to them, as lower-case pieces."""
     text = composed(text).lower()
     found: dict[str, None] = {}
-    runs = text.encode(errors="surrogatepass").translate(_PUNCTUATION).split()
-    for pieces in map(_pieces, dict.fromkeys(runs)):
+    runs = set(text.encode(errors="surrogatepass").translate(_PUNCTUATION).split())
+    for pieces in map(_pieces, sorted(runs)):
         found.update(pieces)
     if not text.isascii():
         found.update(dict.fromkeys(_SIGN.findall(text)))

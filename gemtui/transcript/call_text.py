@@ -114,8 +114,10 @@ def difference_from_original(call: ToolCall) -> DiffDisplay | None:
 
     Returns None if the user didn't change the call, or if it doesn't contain text of a file.
     """
+    if call.answer is None:
+        return None
     path = asked_path(call.args)
-    match None if call.answer is None else call.answer.asked, call.args:
+    match call.answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:
             return content_diff(path, asked, ran)
         case (

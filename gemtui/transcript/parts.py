@@ -71,9 +71,11 @@ def image_of(part: Part) -> Image | None:
 
     Returns None for other parts.
     """
+    data, file = part.get("inlineData"), part.get("fileData")
+    if data is None and file is None:
+        return None
     from gemtui.transcript.model import Image
 
-    data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, dict):
         stored = data.get("data")
         return Image(

@@ -44,6 +44,7 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
     """Return the sum of the known values for each token count, skipping None."""
     totals: list[int | None] = []
     for column in zip(*(astuple(usage) for usage in usages if usage is not None), strict=True):
-        counts = [count for count in column if count is not None]
-        totals.append(sum(counts) if counts else None)
+        total = sum(filter(None, column))
+        is_known = total or any(count is not None for count in column)
+        totals.append(total if is_known else None)
     return Usage(*totals)

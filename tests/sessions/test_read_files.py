@@ -76,6 +76,10 @@ def test_processes_say_what_is_read_here(
     assert list(here) == places
 
 
+def test_a_result_with_text_that_is_no_unicode_is_sent_as_it_is() -> None:
+    assert readers.packed(["a\udcff.py"]) == ["a\udcff.py"]
+
+
 def test_what_processes_read_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, cache = tmp_path / ".gemini", tmp_path / "cache"
     several(home, 40)

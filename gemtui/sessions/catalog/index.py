@@ -73,7 +73,7 @@ _QUICK_LOOKS = 3
 
 It reads more than one because many files are ghosts (empty files) or copies.
 """
-_SAVE = 200
+_SAVE = 1000
 _PUBLISH = 0.25
 
 

@@ -10,14 +10,17 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec.msgpack
+
 from gemtui.sessions.catalog.summarise import summarise
 from gemtui.sessions.catalog.summary import Known, Unread
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import answer_reads, read_in_processes
+from gemtui.sessions.store.readers import answer_reads, packed, read_in_processes
 from gemtui.sessions.store.store import UNREADABLE, ChatFile, Problem, never, problem_of
 from gemtui.worker import Parent
 
 ReadResult = Known | Problem | None
+_unpacked = msgspec.msgpack.Decoder(Known).decode
 
 
 def read_file(
@@ -56,7 +59,7 @@ def read_files(
     if upto is None:
         for place, result in read_in_processes(f"{__name__}:serve", places, cancelled):
             del left[place]
-            yield place, result
+            yield place, _unpacked(result) if isinstance(result, bytes) else result
     for place in left:
         if cancelled():
             return
@@ -67,9 +70,10 @@ def read_files(
         yield place, result
 
 
-def _read(place: ChatFile) -> ReadResult:
+def _read(place: ChatFile) -> object:
     with SessionLog(place.path) as log:
-        return read_file(log, place)
+        result = read_file(log, place)
+    return packed(result) if isinstance(result, Known) else result
 
 
 def serve(parent: Parent) -> None:

@@ -80,11 +80,9 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 
 
 def _calls(log: SessionLog) -> tuple[CallFields, ...]:
-    calls = dict.fromkeys(
-        [CallFields(call.tool, call.failed, call.paths) for call in log.replay.shown_calls()]
-    )
-    attached = dict.fromkeys([CallFields("", False, (name,)) for name in log.replay.attached()])
-    return tuple(calls | attached)
+    calls = [(call.tool, call.failed, call.paths) for call in log.replay.shown_calls()]
+    attached = [("", False, (name,)) for name in log.replay.attached()]
+    return tuple([CallFields(*fields) for fields in dict.fromkeys([*calls, *attached])])
 
 
 def _is_spoken(line: Outline) -> bool:

@@ -507,7 +507,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
     )
     if not item.rest:
         message = message_with(message, time=outline.time)
-    if outline.usage is None:
+    if outline.usage is None and message.usage is not None:
         message = message_with(message, usage=None)
     if item.in_flight:
         notice = Notice(level=NoticeLevel.INFO, text=IN_FLIGHT)

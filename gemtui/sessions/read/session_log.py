@@ -183,7 +183,7 @@ class SessionLog:
             if first.strip() in (b"{", b"[") or not (newline or len(head) == CHUNK):
                 return self._unreadable(source)
         self._reset(source)
-        self._read_lines(source, size, upto, cancelled)
+        self._read_lines(source, size, upto, cancelled, head=head if upto is None else b"")
         if self.complete and not self._recognised and not cancelled():
             return self._unreadable(source)
         return True
@@ -316,19 +316,27 @@ class SessionLog:
     # --- lines -------------------------------------------------------------------------------
 
     def _read_lines(
-        self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]
+        self,
+        source: LineSource,
+        end: int,
+        upto: int | None,
+        cancelled: Callable[[], bool],
+        *,
+        head: bytes = b"",
     ) -> bool:
+        """Apply the lines up to `end`. `head`: the first bytes, if they have just been read."""
         before, was = self.size, self.torn
         pieces: list[bytes] = []
         held, at = 0, self.size
         while at < end and not cancelled() and (upto is None or self.size < upto):
-            chunk = source.read(at, min(CHUNK if upto is None else upto, CHUNK, end - at))
+            most = min(CHUNK if upto is None else upto, CHUNK, end - at)
+            chunk, head = head or source.read(at, most), b""
             if not chunk:
                 break
             at += len(chunk)
             pieces.append(chunk)
             if b"\n" in chunk:
-                pieces = [self._lines(b"".join(pieces))]
+                pieces = [self._lines(source, b"".join(pieces))]
                 held = len(pieces[0])
             elif (held := held + len(chunk)) > LINE_LIMIT:
                 self._skip(held)
@@ -339,12 +347,27 @@ class SessionLog:
         self._tail = source.read(max(0, self.size - _TAIL), min(self.size, _TAIL))
         return self.size != before or self.torn != was
 
-    def _lines(self, data: bytes) -> bytes:
-        """Apply the complete lines of `data`; return the rest after the last line feed."""
+    def _lines(self, source: LineSource, data: bytes) -> bytes:
+        """Apply the complete lines of `data`; return the rest after the last line feed.
+
+        Raises SessionTooLarge.
+        """
         *lines, rest = data.split(b"\n")
         for line in lines:
-            self._apply(line, len(line) + 1)
+            length = len(line) + 1
+            if self._is_usual(length) and feed_usual(self._replay, line, self.size):
+                if self._keep:
+                    source.keep(self.size, line)
+                self._line += 1
+                self.size += length
+            else:
+                self._apply(line, length)
+        self._require_bounded()
         return rest
+
+    def _is_usual(self, length: int) -> bool:
+        """Return whether a line of this length may have the usual form of Gemini CLI's lines."""
+        return self._envelope is None and length < legacy_json.VALUES and not self._skipping
 
     def _apply(self, line: bytes, length: int) -> None:
         self._line += 1
@@ -363,9 +386,6 @@ class SessionLog:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         if self._keep and isinstance(self._source, LineSource):
             self._source.keep(self.size, line)
-        if self._envelope is None and feed_usual(self._replay, line, self.size):
-            self._require_bounded()
-            return None
         try:
             value = loads(line)
         except orjson.JSONDecodeError as error:

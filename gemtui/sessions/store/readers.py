@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec.msgpack
+
 from gemtui.sessions.store.store import ChatFile
 from gemtui.worker import Parent, Worker, with_answers
 
@@ -86,3 +88,17 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
 def answer_reads(parent: Parent, read: Callable[[ChatFile], object]) -> None:
     """Apply `read` to the files that a process's parent sends; send back the results."""
     parent.answer(lambda batch: [read(place) for place in batch])
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def packed(result: object) -> object:
+    """Return a result as MessagePack, which is sent in a fraction of the time.
+
+    A result with text that is no valid Unicode is returned unchanged.
+    """
+    try:
+        return _encode(result)
+    except UnicodeEncodeError:
+        return result
