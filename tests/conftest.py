@@ -43,7 +43,7 @@ _AGENTS = ("GEMINI_", "GEMTUI_", "CLAUDE_", "QWEN_", "GOOGLE_", "ANTHROPIC_")
 _OWN = ("GEMTUI_TEST_", "GEMTUI_MONKEY")
 _TERMINAL = (
     *("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TMUX", "STY", "TERM_PROGRAM", "LC_TERMINAL"),
-    *("VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "SSH_CONNECTION"),
+    *("VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "SSH_CONNECTION", "EDITOR", "VISUAL"),
 )
 _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
@@ -141,7 +141,7 @@ def forked_supervisors() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_places(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test sees the real `~/.gemini`, our real caches, or the settings of the terminal."""
+    """No test sees the real `~/.gemini`, our real caches, the settings of terminal or editor."""
     base = tmp_path_factory.getbasetemp() / "places" / str(next(_NUMBERS))
     base.mkdir(parents=True)
     theirs = [name for name in os.environ if name.startswith(_AGENTS) and not name.startswith(_OWN)]
@@ -164,6 +164,13 @@ def home(own_places: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
     (place / ".gemini").mkdir(parents=True)
     monkeypatch.setenv("GEMINI_CLI_HOME", str(place))
     return place
+
+
+@pytest.fixture
+def no_cli(own_places: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No agent is installed: programs are only in a folder of the test, and in no usual places."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
 
 
 @pytest.fixture

@@ -100,10 +100,8 @@ def test_validate(fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         GeminiCliProvider().validate()
 
 
-def test_validate_without_a_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+@pytest.mark.usefixtures("no_cli")
+def test_validate_without_a_cli() -> None:
     with pytest.raises(ProviderError, match="npm install -g @google/gemini-cli"):
         GeminiCliProvider().validate()
 

@@ -30,11 +30,9 @@ from tests.sessions.stores import append, uuid
 
 
 @pytest.fixture(autouse=True)
-def no_cli(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No CLI but the one that a test makes: an empty PATH, and no usual places."""
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
-    for name in ("GEMINI_CLI_PATH", "TMUX", "COLORTERM", "TERM"):
+def bare_machine(store: Path, no_cli: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No CLI but the one that a test makes, and a terminal that says nothing of itself."""
+    for name in ("COLORTERM", "TERM"):
         monkeypatch.delenv(name, raising=False)
 
 

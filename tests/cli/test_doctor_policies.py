@@ -37,12 +37,8 @@ def test_the_engine_s_version_beside_the_installed_one(
     assert found["policies"]["engine_is_installed"] is same
 
 
-def test_without_a_cli_nothing_is_compared(
-    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+@pytest.mark.usefixtures("no_cli")
+def test_without_a_cli_nothing_is_compared(gemtui: Gemtui) -> None:
     found = gemtui.json("doctor")["policies"]
     has(found, engine_is_installed=None, places=[])
 

@@ -29,13 +29,6 @@ def policies() -> Path:
     return folder
 
 
-@pytest.fixture
-def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
-
-
 def test_the_words_of_a_policy_with_options(
     fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path
 ) -> None:

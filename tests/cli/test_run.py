@@ -220,10 +220,8 @@ def test_a_run_that_goes_on_is_ended_at_its_limits(fake_cli: FakeCli, gemtui: Ge
         assert what in answer.complaint
 
 
-def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+@pytest.mark.usefixtures("no_cli")
+def test_no_cli(gemtui: Gemtui) -> None:
     gemtui("run Go").fails("Gemini CLI is not installed: npm install -g @google/gemini-cli")
     events = gemtui("run Go --json").events
     assert values(events, "type") == ["init", "error", "done"]

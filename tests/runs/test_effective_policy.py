@@ -51,7 +51,6 @@ def gemini(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The CLI's folder; the machine itself has no settings."""
     monkeypatch.setenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH", str(tmp_path / "none.json"))
     monkeypatch.setenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", str(tmp_path / "none.json"))
-    monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE", raising=False)
     return home / ".gemini"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.block_keys import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, NOW, WIDE, person, type_at
+from tests.ui.people import NARROW, NOW, WIDE, Person, person, type_at
 
 F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
 
@@ -260,9 +261,11 @@ async def test_a_screen_gets_no_key_before_it_has_its_widgets(
         await me.on(SessionsScreen)
 
 
-async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
+@asynccontextmanager
+async def preparing_a_dialog(
     store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> AsyncIterator[tuple[Person, threading.Event]]:
+    """Somebody who has typed ctrl+o and a word: the dialog waits for the event."""
     begun, prepared, find = threading.Event(), threading.Event(), policies.list_policies
 
     def slowly() -> tuple[policies.PolicyFile, ...]:
@@ -275,6 +278,13 @@ async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
         await me.does("2", "enter starts a run")
         type_at(me.app, "\x0fheron")
         assert await asyncio.to_thread(begun.wait, PATIENCE)
+        yield me, prepared
+
+
+async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with preparing_a_dialog(store, monkeypatch) as (me, prepared):
         for _ in range(20):
             await asyncio.sleep(0)
         assert me.app.has_pending_keys
@@ -297,18 +307,7 @@ async def test_ctrl_q_ends_the_app_before_keys_that_wait(store: Path) -> None:
 async def test_ctrl_q_ends_the_app_while_a_dialog_is_prepared(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, prepared, find = threading.Event(), threading.Event(), policies.list_policies
-
-    def slowly() -> tuple[policies.PolicyFile, ...]:
-        begun.set()
-        prepared.wait(PATIENCE)
-        return find()
-
-    monkeypatch.setattr(policies, "list_policies", slowly)
-    async with person(store) as me:
-        await me.does("2", "enter starts a run")
-        type_at(me.app, "\x0fheron")
-        assert await asyncio.to_thread(begun.wait, PATIENCE)
+    async with preparing_a_dialog(store, monkeypatch) as (me, prepared):
         type_at(me.app, "\x11")
         await me.until(lambda: me.app._exit)
         prepared.set()

@@ -254,8 +254,6 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
 async def test_without_an_editor_a_call_is_changed_in_a_field_and_shown_before_it_runs(
     home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.delenv("VISUAL", raising=False)
     (project / "a.txt").write_text("one\ntwo\n")
     async with somebody(home, project, fake_cli) as me:
         await me.asked(

@@ -41,8 +41,6 @@ async def test_each_answer_is_what_happens(
         answer(call("run_shell_command", command="git add c.txt")),
         answer(text("All done.")),
     ]
-    monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.delenv("VISUAL", raising=False)
     with ModelServer(turns) as model:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         async with runner(on_loopback.home, project, NARROW) as found:
@@ -98,8 +96,6 @@ async def test_sub_agents_and_servers_are_answered_as_well(
     put_hooks(on_loopback)
     project = on_loopback.project
     put_server(on_loopback)
-    for name in ("EDITOR", "VISUAL"):
-        monkeypatch.delenv(name, raising=False)
     made = [
         call("write_file", file_path="no.txt", content="n"),
         call("write_file", file_path="yes.txt", content="y"),

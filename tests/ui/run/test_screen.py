@@ -835,11 +835,8 @@ async def test_a_run_is_being_started_from_enter_on_and_no_longer_when_it_was_no
     assert not list_runs(runs_dir())
 
 
-async def test_without_a_cli_the_pane_says_what_to_do(
-    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+@pytest.mark.usefixtures("no_cli")
+async def test_without_a_cli_the_pane_says_what_to_do(home: Path, tmp_path: Path) -> None:
     async with runner(home, tmp_path) as me:  # which is not trusted, but that is asked later
         await me.sees("Gemini CLI is not on PATH", "no Gemini CLI", "another agent is installed")
         await me.ask("hello")
@@ -847,15 +844,14 @@ async def test_without_a_cli_the_pane_says_what_to_do(
         assert me.pane.prompt.text == "hello"
 
 
+@pytest.mark.usefixtures("no_cli")
 async def test_with_claude_code_alone_a_run_is_of_claude_code_and_asks(
-    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    home: Path, project: Path, tmp_path: Path
 ) -> None:
     program = tmp_path / "bin/claude"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho '2.1.332 (Claude Code)'\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     (tmp_path / "other").mkdir()
     async with runner(home, project) as me:
         await me.sees("claude 2.1.332", "mode ask", "press enter to start")

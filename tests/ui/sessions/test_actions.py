@@ -98,8 +98,6 @@ async def test_an_export_into_a_git_repository_is_not_without_a_word(store: Path
 async def test_a_file_that_is_gone_and_that_there_is_no_editor_are_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("VISUAL", "EDITOR"):
-        monkeypatch.delenv(name, raising=False)
     async with person(store, NARROW, config=Config()) as me:
         await me.does("down enter", "write_file")
         await me.press("right_square_bracket", "o")

@@ -56,7 +56,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
         monkeypatch.setenv("DISPLAY", ":99")
-        monkeypatch.delenv("SSH_CONNECTION", raising=False)
         return copy
 
     return put
