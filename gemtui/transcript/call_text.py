@@ -6,6 +6,9 @@ parts of it that cards and exports draw.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gemtui.calls.paths import asked_path
 from gemtui.transcript.displays import content_diff, hunks
 from gemtui.transcript.media import image_text
@@ -41,7 +44,7 @@ _LONG = 300
 """Maximum number of characters of a reason, or of a rule's place, on a card."""
 _LINES = frozenset({"start_line", "end_line", "offset", "limit"})
 """The arguments with which a call requests lines of a file."""
-_DEFAULTS = frozenset({"allow_multiple", "is_background", "replace_all", "run_in_background"})
+_DEFAULTS = frozenset({"allow_multiple", "is_background", "replace_all"})
 """The switches of built-in tools that are off unless a call turns them on."""
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 
@@ -144,8 +147,14 @@ def omitted_arguments(call: ToolCall) -> frozenset[str]:
 
     The first line of the card or the call's result shows them in full, or they are defaults.
     """
-    is_off = {name for name in _DEFAULTS if call.args.get(name) is False}
-    return _repeated(call) | (is_off if is_builtin(call.name) else frozenset())
+    return _repeated(call) | switches_off(call.name, call.args)
+
+
+def switches_off(tool: str, args: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of a built-in tool's switches that a call leaves off, as they are anyway."""
+    if not is_builtin(tool):
+        return frozenset()
+    return frozenset(name for name in _DEFAULTS if args.get(name) is False)
 
 
 def _repeated(call: ToolCall) -> frozenset[str]:

@@ -51,6 +51,15 @@ def test_a_proposal_is_of_the_file_that_would_be_written(tmp_path: Path) -> None
     assert "choose another model" in str(escaped.refusal("# a\\nb"))
 
 
+@pytest.mark.parametrize(("value", "others"), [(False, []), (True, [("allow_multiple", "True")])])
+def test_a_switch_is_shown_only_if_it_is_on(
+    tmp_path: Path, value: bool, others: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    args = {"file_path": "a.txt", "old_string": "one", "new_string": "1", "allow_multiple": value}
+    assert [*proposed("replace", args, tmp_path).others()] == others
+
+
 def test_what_the_path_hides_is_said(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -63,7 +63,7 @@ def test_hits_come_in_order_with_spans_of_the_block_text() -> None:
     [
         ("Edit", {"file_path": "a", "replace_all": False}, {"replace_all"}),
         ("Edit", {"file_path": "a", "replace_all": True}, set()),
-        ("Bash", {"command": "ls", "run_in_background": False}, {"run_in_background"}),
+        ("run_shell_command", {"command": "ls", "is_background": False}, {"is_background"}),
         ("mcp__notes__edit", {"replace_all": False}, set()),
     ],
 )

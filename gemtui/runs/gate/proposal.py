@@ -19,6 +19,7 @@ from gemtui.calls.paths import asked_path
 from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import resolved
 from gemtui.text import HOLDS_CONTROLS, file_name, holds_controls, look_alikes
+from gemtui.transcript.call_text import switches_off
 from gemtui.transcript.displays import content_diff, rebuilt_diff
 from gemtui.transcript.model import DiffDisplay
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of
@@ -71,10 +72,11 @@ class Proposal:
         """Yield a title and value for each argument that is in neither `text` nor `diff`.
 
         The title is the argument's name, or, for the model's own description of the call, that the
-        agent says it.
+        agent says it. Switches that are off, as they are by default, are left out.
         """
+        hidden = {*self._shown, *switches_off(self.tool, self.arguments)}
         for name, value in self.arguments.items():
-            if name not in self._shown:
+            if name not in hidden:
                 yield f"{WORDS[self.agent].speaker} says" if name in _WORDS else name, str(value)
 
     def place(self, project: Path) -> str:
