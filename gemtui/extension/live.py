@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -30,10 +30,10 @@ from gemtui.jsonfile import object_of
 from gemtui.jsonin import loads
 from gemtui.jsonout import fields
 from gemtui.paths import live_dir
-from gemtui.transcript.displays import display_of
-from gemtui.transcript.model import DiffDisplay
 from gemtui.transcript.parts import Part, mapping, string
-from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import DiffDisplay
 
 LARGEST = 4_000_000
 """Maximum number of bytes to parse.
@@ -282,6 +282,8 @@ def _record_of(value: Part) -> _LiveRecord | None:
 
 
 def _question_of_run(value: Part) -> LiveQuestion:
+    from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
+
     name = _short(value.get("tool_name")) or "a tool"
     call = tool_call({"name": name, "args": value.get("tool_input")})
     return LiveQuestion(
@@ -302,6 +304,9 @@ def _path(value: object) -> str | None:
 
 
 def _question(value: Part) -> LiveQuestion:
+    from gemtui.transcript.displays import display_of
+    from gemtui.transcript.model import DiffDisplay
+
     details = mapping(value.get("details"))
     shown = display_of(details)
     return LiveQuestion(

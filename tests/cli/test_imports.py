@@ -78,6 +78,9 @@ FIRST_ROWS = """
 import asyncio, sys
 from gemtui.commands import app as command
 from gemtui.ui import app as ui
+from gemtui.ui.sessions.read_pane import ReadPane
+
+ReadPane._add_view = lambda pane: None  # follows the first rows
 
 def run_app(start, config):
     app = ui.GemtuiApp(start, config)
@@ -102,6 +105,7 @@ def test_the_first_rows_do_without_what_comes_later(store: Path) -> None:
     loaded = modules_after(FIRST_ROWS)
     assert "gemtui.ui.sessions.list" in loaded
     assert not loaded & LATER
+    assert len([name for name in loaded if name.startswith("gemtui.")]) <= TABLES["first_rows"]
 
 
 @pytest.mark.parametrize("row", TABLES["commands"], ids=lambda row: " ".join(row["line"]))

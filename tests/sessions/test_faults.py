@@ -19,7 +19,7 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store import watch as watching
 from gemtui.sessions.store.watch import network_file_system
-from gemtui.ui.sessions.read_pane import SessionLoader
+from gemtui.ui.sessions.session_loader import SessionLoader
 from tests.sessions import logs
 from tests.sessions.faults import Faults, injected
 from tests.sessions.stores import hashed, legacy, load, marker, session, talk, uuid

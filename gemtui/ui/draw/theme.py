@@ -12,7 +12,7 @@ from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec import Struct
 from rich.color import Color as RichColor
@@ -22,7 +22,8 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import Theme
 
-from gemtui.transcript.model import AnsiSpan
+if TYPE_CHECKING:
+    from gemtui.transcript.model import AnsiSpan
 
 
 class Role(StrEnum):

@@ -20,8 +20,6 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, path_exists, resolved
 from gemtui.paths import failed_commands_dir
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.conversation import transcript_of
-from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import clean, clean_line, ellipsis
 from gemtui.ui.kit.app_base import start_worker
 
@@ -395,6 +393,9 @@ def _stored(path: Path) -> Transcript | None:
 
     Returns None if the file can't be read.
     """
+    from gemtui.sessions.read.conversation import transcript_of
+    from gemtui.sessions.read.session_log import SessionLog
+
     log = SessionLog(path)
     try:
         log.refresh()

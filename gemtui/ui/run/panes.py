@@ -32,7 +32,7 @@ from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
-from gemtui.ui.undo.checkpoint_marks import MarkedTranscript, shown_checkpoints
+from gemtui.ui.undo.marked_transcript import MarkedTranscript, shown_checkpoints
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gemtui.files import make_private
 from gemtui.jsonfile import read_as, write_again
 from gemtui.sessions.catalog.columns import Sort
 from gemtui.sessions.catalog.listing import View
-from gemtui.transcript.model import Transcript
-from gemtui.ui.transcript.cursor import Cursor
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.transcript.cursor import Cursor
 
 MOST_PLACES = 200
 """How many sessions, and how many folders, are remembered."""

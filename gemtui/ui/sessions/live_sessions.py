@@ -16,7 +16,6 @@ from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import clean_line, visible, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, wrap
-from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.screens import FullScreen, background, dialog
@@ -25,7 +24,6 @@ from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live import project_name
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
-from gemtui.ui.transcript.diff import draw_diff
 
 _PATH = 4_000
 """Maximum number of characters of a path to show."""
@@ -224,12 +222,16 @@ def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[L
 
     The details are those of the tool call that the question is about.
     """
+    from gemtui.ui.draw.text_rows import text_rows
+
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)
     yield BLANK
     about = visible(question.about)
     if question.diff is not None:
+        from gemtui.ui.transcript.diff import draw_diff
+
         yield from _words(visible_line(about[:_PATH]), look[Role.ACCENT], look)
         yield BLANK
         yield from draw_diff(question.diff, look, folded=False).lines

@@ -169,7 +169,7 @@ class Navigation(SessionsPart):
         self.highlight(summary)
         pane.open(summary, deeper=deeper)
         self.screen.reading = True
-        self.screen.call_after_refresh(lambda: pane.focus_target.focus())
+        self.screen.call_after_refresh(pane.take_focus)
 
     def preview(self, summary: Summary) -> None:
         """Show a session beside the list once the cursor has stayed on it for a moment."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,15 +23,9 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError, SessionTooLarge, message_of
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.summary import Flag, Summary, named
-from gemtui.sessions.read.conversation import dropped_counts, transcript_of
-from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line, counted, ellipsis
-from gemtui.transcript.export_words import dropped_words
-from gemtui.transcript.model import Dropped, Transcript, with_project
-from gemtui.ui.draw.code import load_highlighter
 from gemtui.ui.draw.formats import format_time
-from gemtui.ui.draw.markdown import load_parser
 from gemtui.ui.draw.theme import glyphs_of, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
@@ -41,111 +35,19 @@ from gemtui.ui.sessions.live import STATE_WORDS, state_words
 from gemtui.ui.sessions.marks import NO_MARKS
 from gemtui.ui.sessions.notice import NoticePane
 from gemtui.ui.sessions.row import IN_FLIGHT
-from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
-from gemtui.ui.transcript.view import TranscriptView
-from gemtui.ui.transcript.viewport import Viewport
-from gemtui.ui.undo.checkpoint_marks import CheckpointMarks, MarkedTranscript, read_checkpoints
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
+    from gemtui.transcript.model import Dropped, Transcript
+    from gemtui.ui.sessions.session_loader import SessionLoader
+    from gemtui.ui.transcript.cursor import Cursor
+    from gemtui.ui.transcript.view import TranscriptView
+    from gemtui.ui.transcript.viewport import Viewport
+    from gemtui.ui.undo.marked_transcript import MarkedTranscript
 
-
-FIRST = 512 * 1024
-"""How many bytes of the file are read before anything is shown."""
 
 _PARENT = 40
 """Maximum width in cells of a parent session's title in the status line."""
-
-
-class SessionLoader:
-    """Loads a session file, first a part and then the rest.
-
-    Except for `stop` and `toggle_dropped`, call the methods on background threads; they raise
-    NotASession, SessionTooLarge and OSError. `project`: the session's folder. `dropped`: whether to
-    include messages that failed or that were rewound or replaced; until the user toggles this, it
-    is True only if there are no other messages. `lost`: the number of these messages by reason, as
-    of the last read. `gone`: whether the file has been deleted; what has been read of it stays
-    available.
-    """
-
-    def __init__(self, path: Path, project: str | None = None) -> None:
-        self.dropped = False
-        self.path = path
-        self.lost: Mapping[Dropped, int] = {}
-        self.gone = False
-        self._wanted: bool | None = None
-        self._log = SessionLog(path)
-        self._project = project
-        self._lock = Lock()
-        self._stopped = Event()
-
-    def read_first(self) -> Transcript:
-        """Read the first part of the file and return its transcript."""
-        with self._lock:
-            self._refresh(upto=FIRST)
-            return self._transcript()
-
-    def rest(self) -> Transcript | None:
-        """Read the rest of the file, or what has been added since; None if nothing is new.
-
-        Returns the transcript of everything read so far.
-        """
-        with self._lock:
-            try:
-                changed, self.gone = self._refresh(), False
-            except FileNotFoundError:
-                changed, self.gone = False, True
-            return self._transcript() if changed else None
-
-    def transcript_so_far(self) -> Transcript:
-        """Return the transcript of everything read so far."""
-        with self._lock:
-            return self._transcript()
-
-    def toggle_dropped(self) -> None:
-        """Include dropped messages in transcripts from now on, or leave them out again."""
-        self._wanted = not (self.dropped if self._wanted is None else self._wanted)
-
-    def _refresh(self, *, upto: int | None = None) -> bool:
-        changed = self._log.refresh(upto=upto, cancelled=self._stopped.is_set)
-        self.lost = dropped_counts(self._log)
-        return changed
-
-    def _transcript(self) -> Transcript:
-        if self._wanted is not None:
-            self.dropped = self._wanted
-        else:
-            kept = transcript_of(self._log)
-            self.dropped = bool(self.lost) and self._log.complete and not len(kept)
-        return with_project(transcript_of(self._log, dropped=self.dropped), self._project)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the whole file, as it was at the last read, has been read."""
-        return self._log.complete
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The problems with lines of the file that couldn't be read."""
-        return self._log.problems
-
-    @property
-    def has_partial_line(self) -> bool:
-        """Whether the file's last line is incomplete, because it is still being written."""
-        return self._log.torn
-
-    def stop(self) -> None:
-        """Make any read in progress end soon."""
-        self._stopped.set()
-
-    def close(self) -> None:
-        """Close the file once any read in progress has ended.
-
-        The bodies of messages can't be read from then on.
-        """
-        self.stop()
-        with self._lock:
-            self._log.close()
 
 
 class _Left(Struct, frozen=True, kw_only=True):
@@ -163,14 +65,24 @@ class ReadPane(Vertical):
     """Shows a session and follows its file; call `changed` when the file has grown.
 
     Files are read on background threads. When a different session is opened, any read in progress
-    is cancelled, so that its result isn't shown late.
+    is cancelled, so that its result isn't shown late. `at_once`: have the view of the transcript
+    from the start. Otherwise it comes after the first picture, because importing it takes a tenth
+    of the app's start.
     """
 
     class SessionChanged(Message):
         """Posted when the pane shows a different session, or a newer state of the session."""
 
-    def __init__(self, left_off: LeftOff, *, open_thoughts: bool, id: str) -> None:
+    class Ready(Message):
+        """Posted when the pane has its view of the transcript."""
+
+    _checkpoints: MarkedTranscript
+
+    def __init__(self, left_off: LeftOff, *, open_thoughts: bool, at_once: bool, id: str) -> None:
         super().__init__(id=id, classes="pane")
+        self._at_once = at_once
+        self.ready = asyncio.Event()
+        """Set once there is a view of the transcript."""
         self._left_off = left_off
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
@@ -187,22 +99,41 @@ class ReadPane(Vertical):
         self._marked: tuple[str, re.Pattern[str] | None] | None = None
         self._news = asyncio.Event()
         self._undoable: frozenset[str] = frozenset()
-        self._checkpoints = MarkedTranscript()
 
     def compose(self) -> ComposeResult:
         yield BarLine(id="heading", classes="heading")
         yield NoticePane()
-        yield TranscriptView(open_thoughts=self._open_thoughts)
+        if self._at_once:
+            yield self._new_view()
+
+    def on_mount(self) -> None:
+        if not self._at_once:
+            self.call_after_refresh(self._add_view)
+
+    def _new_view(self) -> TranscriptView:
+        from gemtui.ui.transcript.view import TranscriptView
+
+        self.ready.set()
+        return TranscriptView(open_thoughts=self._open_thoughts)
+
+    @work
+    async def _add_view(self) -> None:
+        await asyncio.to_thread(import_module, "gemtui.ui.sessions.session_loader")
+        await asyncio.to_thread(import_module, "gemtui.ui.transcript.view")
+        await self.mount(self._new_view())
+        self.post_message(self.Ready())
 
     @property
     def view(self) -> TranscriptView:
         """The view of the transcript."""
+        from gemtui.ui.transcript.view import TranscriptView
+
         return self.query_one(TranscriptView)
 
-    @property
-    def focus_target(self) -> Widget:
-        """The widget to focus: the transcript, or the notice shown in its place."""
-        return self.query_one(NoticePane) if self.has_class("-notice") else self.view
+    async def take_focus(self) -> None:
+        """Focus the transcript, or the notice shown in its place, as soon as it is there."""
+        await self.ready.wait()
+        (self.query_one(NoticePane) if self.has_class("-notice") else self.view).focus()
 
     # --- contents ------------------------------------------------------------------------------
 
@@ -220,7 +151,7 @@ class ReadPane(Vertical):
                 self._leave()
             elif before is not None and self._shown is not None:
                 self._left.append(_Left(summary=before, reader=self._shown, page=self.view.page))
-            self._read(SessionLoader(summary.path, summary.project))
+            self._read_file(summary)
         self._say_heading()
 
     def _place_left(self, summary: Summary) -> Callable[[Transcript], Cursor | None] | None:
@@ -228,13 +159,14 @@ class ReadPane(Vertical):
         place = self._left_off.blocks.get(summary.id)
         if place is None or Flag.LIVE in summary.flags:
             return None
-        return lambda transcript: place_of_message(transcript, *place)
+        return _finder(*place)
 
     def remember_place(self) -> None:
         """Remember the cursor's place in the session on screen, unless it is still being loaded."""
-        reader, summary, page = self._shown, self.summary, self.view.page
+        reader, summary = self._shown, self.summary
         if reader is None or summary is None or reader.path != summary.path:
             return
+        page = self.view.page
         if self._wanted is None and len(page.transcript):
             self._left_off.leave(summary.id, page.transcript, page.cursor)
 
@@ -244,7 +176,7 @@ class ReadPane(Vertical):
             return False
         left = self._left.pop()
         self.summary = left.summary
-        self._read(left.reader, left.page)
+        self._read_again(left.reader, left.page)
         self._say_heading()
         return True
 
@@ -264,6 +196,8 @@ class ReadPane(Vertical):
 
         `call`: the id of the call, or of the subagent that the call started.
         """
+        from gemtui.ui.transcript.cursor import place_of_call
+
         self._marked = None
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
@@ -273,7 +207,7 @@ class ReadPane(Vertical):
         `message`: the message's id. `block`: the block's index in it.
         """
         self._marked = None
-        self._go_to(lambda transcript: place_of_message(transcript, message, block))
+        self._go_to(_finder(message, block))
 
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
@@ -283,7 +217,7 @@ class ReadPane(Vertical):
         `message`, `block`: see `go_to_block`. `query`, `wanted`: see `SearchedView.find`.
         """
         self._marked = query, wanted
-        self._go_to(lambda transcript: place_of_message(transcript, message, block))
+        self._go_to(_finder(message, block))
 
     def _go_to(self, wanted: Callable[[Transcript], Cursor | None]) -> None:
         self._wanted, self._unfolds = wanted, True
@@ -291,6 +225,7 @@ class ReadPane(Vertical):
 
     @work(exclusive=True, group="go")
     async def _look_for_wanted(self) -> None:
+        await self.ready.wait()
         page, wanted = self.view.page, self._wanted
         transcript = page.transcript
         if wanted is None:
@@ -341,11 +276,14 @@ class ReadPane(Vertical):
         """Close the open session and show none."""
         self.workers.cancel_group(self, "read")
         self._leave()
-        self._take_over(None)
         self.summary = None
         self.query_one("#heading", BarLine).show_parts([_muted("No session to show.")])
-        self._in_front(self.view)
-        self.view.show(Transcript.of(()), fresh=True)
+        if self.ready.is_set():
+            from gemtui.transcript.model import Transcript
+
+            self._take_over(None)
+            self._in_front(self.view)
+            self.view.show(Transcript.of(()), fresh=True)
         self.post_message(self.SessionChanged())
 
     def update_sessions(self, sessions: Sequence[Summary]) -> None:
@@ -375,15 +313,24 @@ class ReadPane(Vertical):
     def reload(self) -> None:
         """Load the open session again from the start."""
         if self.summary is not None:
-            self._read(SessionLoader(self.summary.path, self.summary.project))
+            self._read_file(self.summary)
 
     @work(exclusive=True, group="read")
-    async def _read(self, reader: SessionLoader, page: Viewport | None = None) -> None:
+    async def _read_file(self, summary: Summary) -> None:
+        await self.ready.wait()
+        from gemtui.ui.sessions.session_loader import SessionLoader
+
+        await self._follow(SessionLoader(summary.path, summary.project))
+
+    @work(exclusive=True, group="read")
+    async def _read_again(self, reader: SessionLoader, page: Viewport) -> None:
+        self._take_over(reader)
+        self.view.show_page(page)
+        self._in_front(self.view)
+        await self._follow(reader)
+
+    async def _follow(self, reader: SessionLoader) -> None:
         try:
-            if page is not None:
-                self._take_over(reader)
-                self.view.show_page(page)
-                self._in_front(self.view)
             while True:
                 self._news.clear()
                 try:
@@ -403,14 +350,16 @@ class ReadPane(Vertical):
         If it is already shown, only what is new is loaded. If the file can't be read right now, for
         example because it is being written, it is read again when it changes.
         """
+        from gemtui.ui.sessions.session_loader import read_first, read_rest
+
         if self._shown is not reader:
-            transcript = await asyncio.to_thread(_read_first, reader)
+            transcript = await asyncio.to_thread(read_first, reader)
             self._take_over(reader)
             live = self.summary is not None and Flag.LIVE in self.summary.flags
             at_end = live and self._wanted is None
             self.view.show(transcript, fresh=True, end=at_end, loading=not reader.complete)
             self._in_front(self.view)
-        newer = await asyncio.to_thread(_rest, reader)
+        newer = await asyncio.to_thread(read_rest, reader)
         if newer is not None:
             self.view.show(self._checkpoints.mark(newer), fresh=False)
         if self.has_class("-notice"):
@@ -430,6 +379,9 @@ class ReadPane(Vertical):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, reader: SessionLoader) -> None:
+        from gemtui.ui.undo.checkpoint_marks import read_checkpoints
+        from gemtui.ui.undo.marked_transcript import CheckpointMarks
+
         summary = self.summary
         if summary is None or summary.id not in self._undoable:
             return
@@ -439,6 +391,8 @@ class ReadPane(Vertical):
             self._show_again(reader)
 
     def _take_over(self, reader: SessionLoader | None) -> None:
+        from gemtui.ui.undo.marked_transcript import MarkedTranscript
+
         before, self._shown = self._shown, reader
         self._checkpoints = MarkedTranscript()
         if reader is not None:
@@ -563,8 +517,10 @@ class ReadPane(Vertical):
     @property
     def position(self) -> tuple[str, ...]:
         """Words about the position in the transcript, most important first."""
+        if self._shown is None or self.has_class("-notice"):
+            return ()
         view = self.view
-        if not view.total or self.has_class("-notice"):
+        if not view.total:
             return ()
         said = [f"message {view.index + 1} of {view.total}"]
         if view.word:
@@ -597,18 +553,15 @@ def _muted(text: str) -> Content:
     return Content.styled(text, "dim")
 
 
+def _finder(message: str, block: int) -> Callable[[Transcript], Cursor | None]:
+    """Return a function that finds a block of a message in a transcript."""
+    from gemtui.ui.transcript.cursor import place_of_message
+
+    return lambda transcript: place_of_message(transcript, message, block)
+
+
 def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
+    from gemtui.transcript.export_words import dropped_words
+
     key, what = BY_ID["transcript.dropped"].footer(), "hide" if shown else "show"
     return f"{dropped_words(lost)} (press {key} to {what})"
-
-
-def _read_first(reader: SessionLoader) -> Transcript:
-    """Read a session's first part; import what draws all of them, which takes 20 ms once."""
-    load_parser()
-    return reader.read_first()
-
-
-def _rest(reader: SessionLoader) -> Transcript | None:
-    """Read the rest of a session; import what draws code, which takes 40 ms once."""
-    load_highlighter()
-    return reader.rest()

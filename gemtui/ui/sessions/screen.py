@@ -103,8 +103,12 @@ class SessionsScreen(SessionsPane):
         yield BarLine(id="header")
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
-            open_thoughts = not self._config.fold_thoughts
-            yield ReadPane(self.left_off, open_thoughts=open_thoughts, id="read-pane")
+            yield ReadPane(
+                self.left_off,
+                open_thoughts=not self._config.fold_thoughts,
+                at_once=self.start.session is not None,
+                id="read-pane",
+            )
         yield EmptyStore()
         yield StatusLine(gives_way="left")
         yield FooterLine()
@@ -135,6 +139,11 @@ class SessionsScreen(SessionsPane):
             self.navigation.show(self.start.session)
         # the focus was set before Textual had the styles that depend on it
         self.call_after_refresh(self.update_node_styles)
+
+    @on(ReadPane.Ready)
+    def _take_keys(self) -> None:
+        if self.pane.ready.is_set():
+            super()._take_keys()
 
     async def on_unmount(self) -> None:
         """Close the files used by the search, and wait until everything has been saved."""

@@ -9,7 +9,7 @@ import pytest
 
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Dropped
-from gemtui.ui.sessions.read_pane import SessionLoader
+from gemtui.ui.sessions.session_loader import SessionLoader
 from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid
 

@@ -15,7 +15,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_view import RawScreen
-from gemtui.ui.sessions.read_pane import SessionLoader
+from gemtui.ui.sessions.session_loader import SessionLoader
 from tests.agent.test_detect import script
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, person
