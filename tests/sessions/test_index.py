@@ -83,6 +83,13 @@ def test_quick_of_one_project(index: Index, tmp_path: Path) -> None:
     assert {each.id: each.project for each in found.sessions} == {uuid(1): mine, uuid(2): mine}
 
 
+def test_quick_in_a_folder_without_sessions_reads_those_of_all(
+    index: Index, tmp_path: Path
+) -> None:
+    session(tmp_path, uuid(1), key="other")
+    assert only(index.quick(project=tmp_path / "mine", limit=9)).id == uuid(1)
+
+
 def test_quick_reads_only_the_head_of_a_large_file(index: Index, tmp_path: Path) -> None:
     long = [logs.gemini(f"long{number}", "x" * 50_000) for number in range(5)]
     large = [*talk(uuid(1), turns=3), *long, logs.user("u9", "Last")]

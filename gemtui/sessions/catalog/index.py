@@ -147,11 +147,17 @@ class Index:
 
         They are read from the cache, or else from the beginnings of their files; if a session has
         only been read in part (`Summary.partial`), its counts are lower bounds. `project`: read
-        only this folder's sessions; None means those of all projects. The snapshot also has the
-        sessions that were read earlier.
+        only this folder's sessions, unless it has none; None means those of all projects. The
+        snapshot also has the sessions that were read earlier.
         """
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
+        if not self._read_newest(scope, limit):
+            self._read_newest(store.files(), limit)
+        return self._snapshot(store)
+
+    def _read_newest(self, scope: Sequence[ChatFile], limit: int) -> int:
+        """Read the newest of these files until `limit` can be listed; return how many can."""
         mains = [place for place in scope if place.kind is SessionKind.MAIN]
         newest = newest_files_first(mains)
         shown = looked = 0
@@ -161,7 +167,7 @@ class Index:
             looked += len(some)
             summaries = (self._catalog.file(place.name) for place in newest[:looked])
             shown = len({read.id for read in summaries if read is not None and not read.hidden})
-        return self._snapshot(store)
+        return shown
 
     def load(
         self,

@@ -80,6 +80,4 @@ class StorePreload:
 
     def _read(self) -> _Read:
         snapshot = self.index.quick(project=self._project, limit=FIRST_ROWS)
-        if not snapshot.sessions and self._project is not None:
-            snapshot = self.index.quick(project=None, limit=FIRST_ROWS)
         return snapshot, self.index.known()

@@ -187,8 +187,7 @@ async def test_where_the_trash_takes_nothing_a_deletion_for_good_is_asked_about(
         await me.sees("Delete 2 sessions permanently?", "The system reported: there is no trash")
         assert not any(gone([session]) for session in chosen)
         await me.press("D")
-        await me.is_told(" permanently")
-        assert gone(chosen)
+        await me.until(lambda: gone(chosen))
         assert not any("undoes" in message for message in me.said)
 
 
