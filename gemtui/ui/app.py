@@ -68,6 +68,7 @@ def draw_plainly() -> None:
     ScrollBar.renderer = PlainBar
 
 
+_LATER_STYLES = Path(__file__).with_name("later.tcss")
 _FEW_KEYS = 15
 """How many keys the help shows at first; this many fit on an 80 x 24 screen."""
 _MISSING = (NoMatches, ScreenStackError)
@@ -187,8 +188,24 @@ class GemtuiApp(ThemedApp):
         if self.is_web:
             self.show_message(OPEN_TO_OTHERS, problem=True)
         self._find_runs()
+        self.call_after_refresh(self._read_later_styles)
         if not self.is_headless:
             self.call_after_refresh(_collect_rarely)
+
+    def _load_screen_css(self, screen: Screen[Any]) -> None:
+        """Have the styles of all other screens before the first of them is shown."""
+        if screen is not self.sessions:
+            self._read_later_styles()
+        super()._load_screen_css(screen)
+
+    def _read_later_styles(self) -> None:
+        """Read the styles that the first picture does without, which takes a tenth of the start.
+
+        Textual would parse all other styles again for a screen with styles of its own.
+        """
+        if not self.stylesheet.has_source(str(_LATER_STYLES)):
+            self.stylesheet.read(_LATER_STYLES)
+            self.stylesheet.parse()
 
     @work
     async def _find_runs(self) -> None:
