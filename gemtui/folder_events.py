@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +31,8 @@ class FolderEvents:
         self._mask = _CHANGED | more
         self._folders: dict[int, Path] = {}
         require(Unported.WATCH)
+        import ctypes  # slow, so not imported earlier
+
         self._libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(self._libc, "inotify_init1"):
             raise OSError("not Linux")
@@ -39,6 +40,8 @@ class FolderEvents:
 
     def _checked(self, result: int) -> int:
         if result < 0:
+            import ctypes
+
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
         return result

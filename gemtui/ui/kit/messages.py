@@ -1,4 +1,7 @@
-"""Messages that widgets and workers send to screens and the app."""
+"""Messages that widgets and workers send to screens and the app.
+
+Nobody compares or prints them, and methods for that would take longer to make than the rest.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class CopyRequested(Message):
     """Request to copy `text` to the clipboard.
 
@@ -26,7 +29,7 @@ class CopyRequested(Message):
     what: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FileRequested(Message):
     """Request to open a file in the editor.
 
@@ -37,7 +40,7 @@ class FileRequested(Message):
     line: int | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HistoryRequested(Message):
     """Request to show every write to a file, in all sessions.
 
@@ -48,7 +51,7 @@ class HistoryRequested(Message):
     path: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SubagentRequested(Message):
     """Request to open the session of the subagent with this id."""
 
@@ -78,14 +81,14 @@ class TranscriptMoved(Message):
         return isinstance(message, TranscriptMoved)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class NewRunRequested(Message):
     """Request to show the run pane, ready for a new run in `folder`."""
 
     folder: Path
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ContinueRequested(Message):
     """Request to show the run pane, ready to continue a stored session.
 
@@ -96,7 +99,7 @@ class ContinueRequested(Message):
     prompt: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ChatRequested(Message):
     """Request to show the run pane for a chat in `folder`.
 
@@ -112,7 +115,7 @@ class ChatRequested(Message):
     agent: Agent | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RunWithPolicyRequested(Message):
     """Request to show the run pane, ready for a run with these policies.
 
@@ -124,7 +127,7 @@ class RunWithPolicyRequested(Message):
     mode: ApprovalMode | None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class AllowCallRequested(Message):
     """Request to show the form for a new rule that would allow `call`.
 
@@ -135,7 +138,7 @@ class AllowCallRequested(Message):
     policies: tuple[Path, ...]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SessionRequested(Message):
     """Request to show a session, with the cursor on one of its tool calls.
 

@@ -16,20 +16,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from rich.style import Style
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Container, Vertical
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.screen import ScreenResultType
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, strip_of
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.screens import FullScreen
-from gemtui.ui.kit.text_view import LineView
 
 Item = TypeVar("Item")
 
@@ -469,45 +463,3 @@ class SteersRows:
     def action_page(self, pages: float) -> None:
         """Move the cursor by a number of pages; negative numbers move up."""
         self.rows.action_page(pages)
-
-
-class RowsBesideLines(Container):
-    """A list with a detail view beside it, or below it on a narrow screen.
-
-    `above`: the bar with the list's heading. `heading`: the bar with the detail view's heading.
-    """
-
-    def __init__(self, rows: RowList[Any], side: LineView) -> None:
-        super().__init__(id="write-panes")
-        self.rows, self.side = rows, side
-        self.above = BarLine(id="rows-heading", classes="heading")
-        self.heading = BarLine(id="write-heading", classes="heading")
-
-    def compose(self) -> ComposeResult:
-        yield Vertical(self.above, self.rows, id="write-list", classes="pane")
-        yield Vertical(self.heading, self.side, id="write-side", classes="pane")
-
-    def switch(self) -> None:
-        """Move the focus from the list to the detail view, or back."""
-        (self.rows if self.side.has_focus else self.side).focus()
-
-
-class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]):
-    """A screen with a list and, beside it, details of the row under the cursor."""
-
-    def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
-        """Yield the screen's widgets: the list, its detail view, and the bars around them."""
-        yield from self.framed(RowsBesideLines(rows, side))
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The list and the detail view, with their headings."""
-        return self.query_one(RowsBesideLines)
-
-    @property
-    def rows(self) -> RowList[Item]:
-        """The list of rows."""
-        return self.panes.rows
-
-    def action_other_part(self) -> None:
-        self.panes.switch()

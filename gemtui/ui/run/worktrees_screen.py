@@ -47,9 +47,10 @@ from gemtui.ui.draw.lines import (
 )
 from gemtui.ui.draw.text_rows import note_line, styled
 from gemtui.ui.draw.theme import Glyphs, Look, Role
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.review.screen import ReviewScreen

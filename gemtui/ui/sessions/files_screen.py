@@ -35,11 +35,11 @@ from gemtui.ui.sessions.history_screen import (
     HistoryScreen,
     WritesScreen,
 )
+from gemtui.ui.sessions.list import scope_label
 from gemtui.ui.sessions.scoped_screen import (
     SPANS,
     ScreenState,
     SearchedScreen,
-    scope_label,
     scope_parts,
     since,
 )

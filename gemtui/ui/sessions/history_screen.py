@@ -43,12 +43,13 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, two_ended, wra
 from gemtui.ui.draw.text_rows import note_line
 from gemtui.ui.draw.theme import BOLD, Look, Role, look_of
 from gemtui.ui.kit.bars import titled_path
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialogs import free_name
 from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.reading import Reading
-from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.saved_text import save_text

@@ -40,7 +40,6 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import HasParts, KeyPart
 from gemtui.ui.sessions.hits import HitRow, HitsHeading
 from gemtui.ui.sessions.row import ONE_LINE_FROM, RowContext, draw_heads, draw_row, row_heights
-from gemtui.ui.sessions.scoped_screen import scope_label
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -48,6 +47,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.dialogs import ChooseScreen
 
 _MINUTE = 60.0
+
+
+def scope_label(*, everywhere: bool) -> str:
+    """Return the label of the key that changes the scope, which is what it would change to."""
+    return "This project" if everywhere else "All projects"
 
 
 class SessionList(

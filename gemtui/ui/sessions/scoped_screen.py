@@ -19,6 +19,7 @@ from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 from gemtui.ui.kit.screens import FullScreen
+from gemtui.ui.sessions.list import scope_label
 
 AnswerT = TypeVar("AnswerT")
 
@@ -65,11 +66,6 @@ def scope_parts(
         where = fit_end(short_path(project), _LONGEST_PATH, glyphs.ellipsis)
     period = [] if span is None else [Content(SPANS[span].words)]
     return [Content.styled(title, "bold"), Content(where), *period]
-
-
-def scope_label(*, everywhere: bool) -> str:
-    """Return the label of the key that changes the scope, which is what it would change to."""
-    return "This project" if everywhere else "All projects"
 
 
 @dataclass(slots=True)

@@ -26,7 +26,8 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.scoped_screen import SPANS, scope_label, scope_parts, since
+from gemtui.ui.sessions.list import scope_label
+from gemtui.ui.sessions.scoped_screen import SPANS, scope_parts, since
 
 _STEP = 0.5
 """Seconds between two updates of the screen while sessions are being read.

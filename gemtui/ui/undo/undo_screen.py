@@ -42,10 +42,11 @@ from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, two_ended, width_of, wrap
 from gemtui.ui.draw.text_rows import note_line, text_rows
 from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import ChatRequested
-from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.transcript.diff import draw_diff

@@ -24,7 +24,7 @@ from gemtui.paths import live_dir
 from gemtui.sessions.catalog.entries import SessionRow
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.live_sessions import LiveQuestionScreen
+from gemtui.ui.sessions.live_question import LiveQuestionScreen
 from tests.extension.live_files import hook_input, write_live
 from tests.rows import table
 from tests.ui.demos import demo_store
