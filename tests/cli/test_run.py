@@ -796,7 +796,7 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "22222222-2222", age=5)
     folder.write("prompt.txt", "First\n\x1b]0;x\x07second\n")
     answer = gemtui("runs show 111")
-    assert answer.out.startswith("run      11111111-2222\nstate    done\n")
+    assert answer.out.startswith("run      11111111-2222\nagent    Gemini CLI\nstate    done\n")
     *_, blank, first, second = answer.out.splitlines()
     assert (blank, first) == ("", "First")
     assert second.endswith("second")
