@@ -218,9 +218,9 @@ def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version
+        from gemtui.version import VERSION
 
-        click.echo(f"{PROGRAM} {version(PROGRAM)}")
+        click.echo(f"{PROGRAM} {VERSION}")
         ctx.exit()
 
 

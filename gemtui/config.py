@@ -7,7 +7,6 @@ are derived from its fields.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from math import inf
 from pathlib import Path
@@ -234,6 +233,8 @@ def _config(raw: Mapping[str, Any], path: Path) -> Config:
 
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(key, known, n=1)
     hint = (
         f'did you mean "{near[0]}"?' if near else f"the available settings are {', '.join(known)}"

@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from gemtui import GateError, load_session
 from gemtui.cli import main, root
 from gemtui.commands.shared_options import LaterCommand
 from gemtui.ui.kit.keys import Where, keys_of
+from gemtui.version import VERSION
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.rows import each_row
 from tests.tools.documents import (
@@ -133,7 +133,7 @@ def test_the_map_has_every_folder_and_every_module_that_stands_alone() -> None:
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    assert re.findall(r"^## ([\d.]+)", TEXTS[ASSETS / "changelog.md"], re.M)[0] == version("gemtui")
+    assert re.findall(r"^## ([\d.]+)", TEXTS[ASSETS / "changelog.md"], re.M)[0] == VERSION
 
 
 # --- commands ------------------------------------------------------------------------------------

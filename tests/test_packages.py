@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tomllib
 import venv
 import zipfile
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.version import VERSION
 from tests.patience import PATIENCE
 from tests.terminal import Terminal
 from tests.tools.documents import ASSETS
@@ -32,7 +32,6 @@ pytestmark = [
 ]
 
 HERE = Path(__file__).parents[1]
-VERSION = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
 BUILD = """
 import sys
 from hatchling.build import build_sdist, build_wheel

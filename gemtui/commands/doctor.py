@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version as version_of_package
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +79,7 @@ from gemtui.sessions.store.shelf import agent_of_key
 from gemtui.sessions.store.store import UNREADABLE, Problem, StoreState
 from gemtui.stats.prices import load_prices
 from gemtui.text import clean_line, counted, or_list, size
+from gemtui.version import VERSION
 
 _SHOWN_PROBLEMS = 10
 _LOOKED_INTO = 20
@@ -191,7 +191,7 @@ def _examine(environ: Mapping[str, str]) -> Iterator[tuple[str, Section]]:
 def _program() -> Section:
     system = platform.uname()  # `platform.platform` may start a program
     values = {
-        "version": version_of_package("gemtui"),
+        "version": VERSION,
         "python": platform.python_version(),
         "platform": f"{system.system} {system.release} {system.machine}",
     }

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import datetime
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -43,6 +42,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible
 from gemtui.transcript.export_text import message_lines
+from gemtui.version import VERSION
 
 _WHAT = (
     "Read-only access to earlier sessions of Gemini CLI and other agents on this machine, such as "
@@ -81,7 +81,7 @@ def mcp(project: Path | None, everywhere: bool) -> int:
     os.dup2(2, 1)  # keep other output out of the protocol
     where = None if everywhere else typed_place(project or Path(), current_folder())
     server = McpServer(
-        SessionTools(where).tools(), name="gemtui", version=version("gemtui"), instructions=_WHAT
+        SessionTools(where).tools(), name="gemtui", version=VERSION, instructions=_WHAT
     )
     server.serve(sys.stdin.buffer, out)
     sys.stderr.flush()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from gemtui.jsonout import encode
 from gemtui.paths import config_file, extension_dir, live_dir, make_own_folder
 from gemtui.processes import FOLDER, finished, python
 from gemtui.transcript.tools import tools_that_read
+from gemtui.version import VERSION
 
 NAME = "gemtui"
 """The name of the extension and of its hooks; settings can disable hooks by name."""
@@ -55,7 +55,7 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
     also provide an MCP server with which agents read stored sessions.
     """
     packaged = Path(__file__).with_name("files")
-    manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
+    manifest: dict[str, Any] = {"name": NAME, "version": VERSION, "description": MARK}
     if mcp:
         program, *arguments = python("-m", "gemtui", "mcp")
         manifest[_SERVERS] = {NAME: {"command": program, "args": arguments}}

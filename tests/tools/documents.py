@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -21,6 +20,7 @@ from gemtui.config import settings
 from gemtui.redact.rules import RULES
 from gemtui.ui.kit.key_table import MATTER_MOST
 from gemtui.ui.kit.keys import BY_ID, Key, Where, keys_of
+from gemtui.version import VERSION
 from tests.tools.bench.record import table
 
 HERE = Path(__file__).parents[2]
@@ -199,7 +199,7 @@ def secrets() -> Iterator[str]:
 
 def man_page() -> str:
     """The manual page: each command with its help, and each of its options."""
-    lines = [f'.TH GEMTUI 1 "" "gemtui {version("gemtui")}"', ".SH NAME"]
+    lines = [f'.TH GEMTUI 1 "" "gemtui {VERSION}"', ".SH NAME"]
     lines += ["gemtui \\- read, search and continue Gemini CLI sessions", ".SH DESCRIPTION"]
     for names, command in _commands(root, ("gemtui",)):
         context = click.Context(command, info_name=" ".join(names))

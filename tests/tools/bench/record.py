@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from gemtui.version import VERSION
 from tests.tools.bench.measure import Row, milliseconds
 
 FILE = Path(__file__).with_name("recorded.json")
@@ -38,7 +39,7 @@ def figures(row: Row) -> Figures:
         "floor_mb": round(row.least_memory / 1e6, 1),
         "ratio": round(row.ratio, 2),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "version": version("gemtui"),
+        "version": VERSION,
         "python": platform.python_version(),
         "textual": version("textual"),
     }
