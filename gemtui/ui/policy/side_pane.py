@@ -17,6 +17,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
+from gemtui.agents import WORDS, Agent
 from gemtui.policy.examples import Tried
 from gemtui.policy.model.rules import Finding, Severity
 from gemtui.policy.words import decision_word
@@ -143,8 +144,9 @@ def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
-COMMAND = "Command of Gemini CLI"
-"""The heading of the command: the runs of other agents get their policies from gemtui itself."""
+COMMAND = "Command"
+AGENT = WORDS[Agent.GEMINI].program
+"""Whose command is shown: the runs of other agents get their policies from gemtui itself."""
 LONGEST = 2_000
 """The maximum number of characters of a line to show."""
 
@@ -180,7 +182,7 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
         text = f"{glyphs.warning} {shown.problem}"
     else:
         text = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([part_heading(COMMAND), Content(visible_line(text))])
+    return Content("\n").join([part_heading(COMMAND, AGENT), Content(visible_line(text))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -250,7 +252,8 @@ class PolicySide(Vertical):
             yield Static(id="findings")
 
     def show_command(self, shown: CommandPreview) -> None:
-        self.query_one("#command-heading", Static).update(part_heading(COMMAND, shown.recipient))
+        heading = part_heading(COMMAND, shown.recipient or AGENT)
+        self.query_one("#command-heading", Static).update(heading)
         self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
     def show(
