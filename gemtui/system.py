@@ -127,6 +127,32 @@ def use_utf8() -> None:
                 stream.reconfigure(encoding="utf-8", errors=stream.errors, newline="\n")
 
 
+_ARENA_MAX = -8
+"""The number of glibc's `mallopt` for the maximum number of heaps."""
+
+
+def share_heap() -> None:
+    """Let all threads of this process use one heap, so that less memory is freed and kept.
+
+    Does nothing unless the C library is glibc. Call this before any thread is started.
+    """
+    _call_allocator("mallopt", _ARENA_MAX, 1)
+
+
+def trim_heap() -> None:
+    """Give freed memory back to the system. Does nothing unless the C library is glibc."""
+    _call_allocator("malloc_trim", 0)
+
+
+def _call_allocator(name: str, *numbers: int) -> None:
+    if sys.platform != "win32":
+        import ctypes
+
+        function = getattr(ctypes.CDLL(None), name, None)
+        if function is not None:
+            function(*numbers)
+
+
 def set_mode(handle: int, mode: int) -> None:
     """Set an open file's mode. On Windows, the user's profile folder protects files instead."""
     if sys.platform != "win32":

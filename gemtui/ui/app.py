@@ -28,7 +28,7 @@ from gemtui.files import write_new
 from gemtui.paths import config_file, make_own_folder
 from gemtui.processes import FOLDER, python
 from gemtui.sessions.catalog.summary import Summary, named
-from gemtui.system import Unported, why_not
+from gemtui.system import Unported, share_heap, why_not
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
@@ -456,6 +456,7 @@ def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
 
 def run_app(start: Start, config: Config) -> int:
     """Run the app in the terminal and return its exit code (128 + n after signal n)."""
+    share_heap()
     if config.ascii:
         draw_plainly()
     terminal = terminal_attributes()

@@ -6,8 +6,6 @@ If the user opens a session there, going back from it returns to the search or t
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.entries import text_query
 from gemtui.sessions.catalog.summary import Summary
+from gemtui.system import trim_heap
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.hits import HitFeed, OpenedHit
@@ -349,10 +348,7 @@ class SearchFeed:
         """
         if self._search is not None:
             self._search.close()
-        if sys.platform != "win32":
-            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-            if trim is not None:
-                trim(0)
+        trim_heap()
 
     def close(self) -> None:
         """Close the search's files and end the indexing process, both in the background."""
