@@ -279,7 +279,7 @@ def test_the_garbage_collector_looks_seldom_and_not_at_what_is_there_from_the_st
         terminal.shows("Write a haiku file", "? keys")
         terminal.press("q")
         assert terminal.wait() == 0
-        assert b"frozen True 10000" in terminal.raw
+        assert b"frozen True 5000" in terminal.raw
 
 
 async def test_a_worker_that_misses_a_removed_widget_while_the_app_ends_is_no_error(
