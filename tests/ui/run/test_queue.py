@@ -82,7 +82,9 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         await me.sees("4 queued")
         await me.listed()
         await me.sees("Queue", "1 one", "4 four")
-        await me.does("d end K K", "1 four", "2 two", "3 tree")
+        await me.does("d", "1 two", "2 tree", "3 four")
+        await me.does("end K", "2 four", "3 tree")
+        await me.does("K", "1 four", "2 two")
         await me.press("end", "e")
         await me.on(ChangeScreen)
         me.app.screen.query_one(TextArea).text = "three"

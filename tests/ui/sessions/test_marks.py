@@ -275,7 +275,7 @@ async def test_marks_and_deletions_are_one_stack_that_leaves_what_others_have_ma
         first = me.chosen
         await me.press("p")
         await me.is_told("Pinned")
-        await confirmed(me, "Delete this session?")
+        await confirmed(me)
         await me.is_told("u to undo")
         await me.until(lambda: me.chosen.id != first.id)
         second = me.chosen
@@ -303,7 +303,7 @@ async def test_marks_and_deletions_are_one_stack_that_leaves_what_others_have_ma
 
         Marks().edit([first.id], MarkEdit(name="The tail"))
         await me.sees("The tail")
-        await confirmed(me, "The tail")
+        await confirmed(me)
         await me.until(lambda: me.chosen.id != first.id)
         assert Marks().get(first.id).note == "theirs"
         await me.press("u")
