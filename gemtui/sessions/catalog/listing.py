@@ -331,12 +331,12 @@ class Listing:
             if entry.summary.id in changed:
                 newer[entry] = _entry(entry.summary, key, self._labels, marks, entry.calls)
                 self._entries[key] = newer[entry]
-        self._orders = {
-            sort: order._replace(entries=[newer.get(entry, entry) for entry in order.entries])
-            for sort, order in tuple(self._orders.items())  # a thread may add others
-            if sort is not Sort.TITLE  # the only order that names change
-        }
-        self._scope = None
+        sort, orders = self._sort, self._orders
+        self._orders, self._scope = {}, None
+        renamed = any(entry.title != new.title for entry, new in newer.items())
+        if sort in orders and not (renamed and sort is Sort.TITLE):
+            entries = [newer.get(entry, entry) for entry in orders[sort].entries]
+            self._orders[sort] = orders[sort]._replace(entries=entries)
 
     def prepare_orders(self) -> None:
         """Do most of the work of the next arrangements, if they have other orders than now.
