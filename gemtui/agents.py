@@ -112,7 +112,7 @@ def other_roots(environ: Mapping[str, str] = os.environ) -> tuple[AgentFolder, .
         chosen = environ.get(variable)
         homes = [Path(chosen).absolute()] if chosen else [base / name for name in names]
         for home in homes:
-            if (home / "projects").is_dir():
+            if os.path.isdir(home / "projects"):  # noqa: PTH112 (never raises)
                 real = os.path.realpath(home / "projects")
                 roots.setdefault(real, AgentFolder(agent, home))
     return tuple(roots.values())

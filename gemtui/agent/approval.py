@@ -25,7 +25,7 @@ from gemtui.agent.output import READ_PAUSE
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agents import WORDS, Agent
 from gemtui.calls.effect import CallContext, Effect
-from gemtui.files import read_small, stat_if_possible
+from gemtui.files import is_folder, read_small, stat_if_possible
 from gemtui.jsonfile import read_as, read_object, write_once
 from gemtui.transcript.model import Consent
 
@@ -293,7 +293,7 @@ class GateFolder:
 
     def exists(self) -> bool:
         """Return whether the folder exists, which means that the run asks the user."""
-        return self.path.is_dir()
+        return is_folder(self.path)
 
     # --- the supervisor ------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ class FileTracker:
         The run's first checkpoint has what was changed before the run, so it is left out.
         """
         stamp = self.stamp()
-        if not self._run or stamp == self._stamp or not store.has_checkpoints(self.checkpoints):
+        if not self._run or stamp == self._stamp:
             return
         with suppress(CheckpointsUnreadable), store.open_store(self.checkpoints) as opened:
             if self._first is None:

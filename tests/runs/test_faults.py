@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.approval import GateFolder
 from gemtui.files import size_of
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import keep_before, last_copies
 from gemtui.runs.disk_usage import runs_usage
+from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs
 from gemtui.ui.run import mode
 from gemtui.ui.run.prompt_sources import History, paths_below
@@ -53,6 +55,7 @@ def runs(tmp_path: Path) -> Path:
         paths_below,
         lambda place: size_of(place / "ended/stderr.txt"),
         lambda place: History(place / "prompts.jsonl").add("go"),
+        lambda place: Conversation(GateFolder(place / "ended/gate"), place).refresh(),
         clear_runs,
     ],
 )

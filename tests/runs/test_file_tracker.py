@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 from tests.rows import each_row, table
+from tests.sessions.faults import injected
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -319,3 +321,14 @@ def test_a_path_is_the_file_that_the_cli_reads_it_as(project: Project, status: T
     assert names == ["50%.txt", "b.txt", "real.txt"]
     written = WriteStatus.YES if status is ToolStatus.SUCCESS else WriteStatus.PENDING
     assert {row.written for row in rows} == {written}
+
+
+def test_the_files_of_calls_are_listed_if_checkpoints_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker = FileTracker(tmp_path, "r")
+    with injected(monkeypatch) as faults:
+        faults.fail_below(tracker.checkpoints, errno.EACCES)
+        rows = tracker.rows([write("a.txt", "new")])
+    assert [Path(row.path) for row in rows] == [tmp_path / "a.txt"]
+    assert not tracker.has_checkpoints

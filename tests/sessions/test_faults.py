@@ -18,6 +18,7 @@ from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store import watch as watching
+from gemtui.sessions.store.typed_prompts import typed_prompts
 from gemtui.sessions.store.watch import network_file_system
 from gemtui.ui.sessions.session_loader import SessionLoader
 from tests.sessions import logs
@@ -182,3 +183,19 @@ def test_watching_looks_on_whatever_fails(home: Path, monkeypatch: pytest.Monkey
             watching._look(home)
             watching._nearest(home / "tmp")
             network_file_system(home / "tmp")
+
+
+def test_prompts_in_a_closed_store_are_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with injected(monkeypatch) as faults:
+        faults.fail_below(home, errno.EACCES)
+        assert typed_prompts(home, uuid(1)) == []
+
+
+def test_the_closed_folder_of_another_agent_closes_no_store(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with injected(monkeypatch) as faults:
+        faults.fail_below(tmp_path / ".claude", errno.EACCES)
+        assert started(home).sessions

@@ -45,7 +45,10 @@ def typed_prompts(home: Path, id: str) -> list[TypedPrompt]:
 
 def all_prompts(home: Path) -> Iterator[TypedPrompt]:
     """Yield all prompts, in the order of the files; unreadable files are skipped."""
-    for path in sorted((home / "tmp").glob("*/logs.json")):
+    paths = list[Path]()
+    with suppress(OSError):
+        paths = sorted((home / "tmp").glob("*/logs.json"))
+    for path in paths:
         with suppress(OSError, orjson.JSONDecodeError):
             for entry in objects(loads(read_small(path, _LIMIT))):
                 session, text = string(entry.get("sessionId")), string(entry.get("message"))

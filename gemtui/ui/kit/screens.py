@@ -13,8 +13,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.worker import ResultType, Worker, WorkType
+from textual.worker import ResultType, Worker, WorkerState, WorkType
 
+from gemtui.errors import message_of
 from gemtui.text import one_line
 from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.bars import BarLine, FooterLine
@@ -191,6 +192,8 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
+        if event.state is WorkerState.ERROR and event.worker.error is not None and self.HAS_STATUS:
+            self.show_status(message_of(event.worker.error))  # instead of "reading"
 
 
 Guarded = TypeVar("Guarded", bound=FullScreen[Any])

@@ -142,13 +142,14 @@ class PolicyEditor:
 
         Afterwards, load everything on which the run's command depends.
         """
-        files = await self._files()
-        used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
-        ours = next((file for file in files if file.path in used), None)
-        if ours is None:
-            ours = next((file for file in files if file.origin is Origin.OURS), None)
-        if ours is not None and not self.draft.changed:
-            await self.open(ours)
+        with self._app.reporting():
+            files = await self._files()
+            used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
+            ours = next((file for file in files if file.path in used), None)
+            if ours is None:
+                ours = next((file for file in files if file.origin is Origin.OURS), None)
+            if ours is not None and not self.draft.changed:
+                await self.open(ours)
         self.begun.set()
         self._changed()
         await self.load_context()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.worker import WorkerCancelled
+from textual.worker import WorkerCancelled, WorkerFailed
 
 from gemtui.agent import folder_options
 from gemtui.agent.drivers import agent_to_start_with, agents_to_choose
@@ -199,7 +199,7 @@ class NextRun(RunPart):
         """Wait until the options remembered for the folder and its defaults are loaded."""
         for worker in list(self.screen.workers):
             if worker.group in (_KEPT, _USUAL, _AGENT):
-                with suppress(WorkerCancelled):
+                with suppress(WorkerCancelled, WorkerFailed):  # a failure has been reported
                     await worker.wait()
 
     # --- permissions ---------------------------------------------------------------------------

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
 from gemtui.config import Config
 from gemtui.errors import PolicyError
-from gemtui.ui.kit.app_base import AnsweringScreen, AppBase, Start, start_worker
+from gemtui.ui.kit.app_base import AppBase, Start, start_worker
+from gemtui.ui.kit.screens import FullScreen
+from gemtui.ui.run import next_run
 
 ERRORS = [
     (
@@ -30,7 +34,10 @@ class Asked(Message):
     """Asks a screen or the app for what fails."""
 
 
-class Pane(AnsweringScreen[None]):
+class Pane(FullScreen[None]):
+    def compose(self) -> ComposeResult:
+        yield from self.framed()
+
     def on_asked(self) -> None:
         assert isinstance(self.app, Failing)
         raise self.app.error
@@ -105,3 +112,25 @@ async def test_a_mistake_in_the_program_ends_the_app(
     with pytest.raises((KeyError, WorkerFailed), match="a mistake"):
         await run()
     assert app.said == []
+
+
+async def test_a_worker_that_failed_leaves_its_error_where_it_said_that_it_reads(
+    tmp_path: Path,
+) -> None:
+    error, words = ERRORS[0]
+    app = Failing(tmp_path, error)
+    async with app.run_test() as pilot:
+        pane = app.screen
+        assert isinstance(pane, Pane)
+        pane.show_status("reading")
+        in_worker(app)
+        await pilot.pause()
+        assert words in str(pane.status.render())
+
+
+async def test_options_that_could_not_be_read_keep_no_dialog_waiting(tmp_path: Path) -> None:
+    app = Failing(tmp_path, ERRORS[0][0])
+    async with app.run_test():
+        start_worker(app.screen, app.fail, group=next_run._USUAL)
+        waiting: Any = SimpleNamespace(screen=app.screen)
+        await next_run.NextRun.wait_loaded(waiting)

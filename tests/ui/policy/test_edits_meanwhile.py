@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -19,7 +20,7 @@ from gemtui.policy.file.rule_codec import rule_text
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.ui.kit.app_base import Reporting
 from gemtui.ui.policy import editor as editor_module
-from gemtui.ui.policy import edits
+from gemtui.ui.policy import edits, files
 from gemtui.ui.policy.editor import PolicyEditor, command_preview
 from gemtui.ui.policy.files import policy_context
 from gemtui.ui.rules.draft import Draft
@@ -197,3 +198,19 @@ def test_the_command_of_a_policy_that_is_deleted_meanwhile_names_the_missing_fil
     machine = Machine(cli=Path("gemini"), capabilities=NEWEST, environ={})
     preview = command_preview(draft, machine, "gemini", runs=tmp_path, cwd=tmp_path)
     assert f"{path}: it does not exist" in preview.problem
+
+
+async def test_policies_that_cant_be_listed_are_told_and_the_pane_begins(
+    editor: PolicyEditor, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/home/policies")
+
+    async def nothing() -> None:
+        pass
+
+    monkeypatch.setattr(files, "relevant_policies", refusing)
+    monkeypatch.setattr(editor, "load_context", nothing)
+    await editor.begin()
+    assert editor.begun.is_set()
+    assert person.told == ["/home/policies: Permission denied"]
