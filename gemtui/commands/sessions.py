@@ -137,8 +137,9 @@ def sessions(
         marked = [marks[session.id].to_dict() for session in listed if session.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         after = {"marks": marked, "next_cursor": following}
-        whole = [b",\n".join(texts)] if texts else ()  # thousands of writes would take long
-        json_list_to_stdout("sessions", whole, before={"home": str(home)}, after=after)
+        batches = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
+        joined = map(b",\n".join, batches)
+        json_list_to_stdout("sessions", joined, before={"home": str(home)}, after=after)
     else:
         short = short_ids(answer.ids, [session.id for session in listed])
         summaries = [session for session in listed if isinstance(session, Summary)]
@@ -192,6 +193,8 @@ def _interrupted_undos(project: Path | None) -> Sequence[InterruptedUndo]:
 
 
 _CURSOR = "sessions"
+_BATCH = 200
+"""How many sessions are written at a time, as thousands of writes would take long."""
 
 
 class _Place(NamedTuple):
