@@ -49,10 +49,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def wants_cpu(pid: int) -> bool:
-    """Return whether the process `pid` or a descendant uses the CPU, or waits for its turn."""
+    """Return whether `pid` or a descendant uses the CPU, or waits for its turn or for a disk."""
+    busy = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     for process in descendants(pid):
         with suppress(psutil.Error):
-            if process.status() == psutil.STATUS_RUNNING:
+            if process.status() in busy:
                 return True
     return False
 
