@@ -192,8 +192,9 @@ class FullScreen(HasParts, AnsweringScreen[ScreenResultType]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
-        if event.state is WorkerState.ERROR and event.worker.error is not None and self.HAS_STATUS:
-            self.show_status(message_of(event.worker.error))  # instead of "reading"
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None and self.query("#status"):
+            self.show_status(message_of(error))  # instead of "reading"
 
 
 Guarded = TypeVar("Guarded", bound=FullScreen[Any])

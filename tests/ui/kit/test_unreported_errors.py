@@ -126,6 +126,10 @@ async def test_a_worker_that_failed_leaves_its_error_where_it_said_that_it_reads
         in_worker(app)
         await pilot.pause()
         assert words in str(pane.status.render())
+        await pane.status.remove()  # as while the screen closes
+        in_worker(app)
+        await pilot.pause()
+        assert app.said == [words] * 2
 
 
 async def test_options_that_could_not_be_read_keep_no_dialog_waiting(tmp_path: Path) -> None:
