@@ -10,10 +10,9 @@ import pytest
 
 from gemtui.jsonin import loads
 from gemtui.sessions.read.replay import Replay, facts_of
-from gemtui.sessions.read.usual_records import facts_of_session, feed_usual, usual_facts
-from gemtui.transcript.parts import objects
+from gemtui.sessions.read.usual_records import feed_usual, usual_facts
 from gemtui.transcript.seal import NOTICE
-from tests.sessions.logs import call, gemini, legacy, reply, restore, user
+from tests.sessions.logs import call, gemini, reply, restore, user
 
 DIFF = {"fileDiff": "@@", "filePath": "/home/me/a.py"}
 WRITE: dict[str, Any] = {"name": "write_file", "args": {"file_path": "a.py"}, "resultDisplay": DIFF}
@@ -123,13 +122,3 @@ def a_replay() -> Replay:
     for record in (RECORDS["prompt"], RECORDS["command"]):
         replay.feed(record, 0, 9)
     return replay
-
-
-def test_a_session_of_one_object_has_the_facts_of_its_records() -> None:
-    odd = RECORDS["answer"] | {"content": [{"text": "in parts"}]}
-    session = legacy(RECORDS["reply"], odd)
-    for text in with_a_change(session["messages"]):
-        data = an_object(f'"messages":{text}').encode(errors="surrogateescape")
-        records = objects(loads(data)["messages"])
-        facts = [facts_of(record, 9) for record in records]
-        assert facts_of_session(data, records, 9) == facts, data

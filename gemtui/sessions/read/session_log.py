@@ -42,10 +42,11 @@ from gemtui.sessions.read.replay import (
     Replay,
     ReplayedMessage,
     Slot,
+    facts_of,
     is_message,
     left_out_note,
 )
-from gemtui.sessions.read.usual_records import facts_of_session, feed_usual
+from gemtui.sessions.read.usual_records import feed_usual
 from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
@@ -263,7 +264,7 @@ class SessionLog:
                 )
                 _, _, rest = data.partition(b"\n")
                 is_line = is_header and not rest.strip()
-                return _Whole(value, data, cut=cut, complete=amount == size, is_line=is_line)
+                return _Whole(value, cut=cut, complete=amount == size, is_line=is_line)
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
@@ -294,7 +295,7 @@ class SessionLog:
         header = {key: item for key, item in value.items() if key not in ("messages", "history")}
         self._replay.feed({"$set": header}, 0, size)
         self._replay.has_messages = any(map(is_message, records))
-        messages = facts_of_session(whole.data, records, size // max(1, len(records)))
+        messages = [facts_of(record, size // len(records)) for record in records]
         self._replay.rebuild(messages, 0, size, unique=not whole.is_line)
         self._require_bounded()
         word = left_out_note(legacy_json.entries_in(value) - len(records))
@@ -508,13 +509,11 @@ class SessionLog:
 class _Whole(Struct):
     """A file that is a single JSON object.
 
-    `data`: what has been read of it. `cut`: whether the object is truncated. `complete`: whether
-    all of the file has been read. `is_line`: whether the CLI reads the object as the only line of a
-    log (assets/gemini-cli.md#session-files).
+    `cut`: whether it is truncated. `complete`: whether all of the file has been read. `is_line`:
+    whether the CLI reads it as the only line of a log (assets/gemini-cli.md#session-files).
     """
 
     value: dict[str, Any]
-    data: bytes
     cut: bool
     complete: bool
     is_line: bool

@@ -6,9 +6,8 @@ are declared here, both return the same facts; all others are left to `facts_of`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, decode
@@ -20,7 +19,6 @@ from gemtui.sessions.read.replay import (
     Replay,
     Slot,
     call_fact,
-    facts_of,
     model_facts,
     reply_facts,
     tool_name,
@@ -110,13 +108,8 @@ class _Change(_Stored, forbid_unknown_fields=True):
     changes: _Changes = field(name="$set")
 
 
-class _Session(_Stored):
-    messages: list[Raw] = []
-
-
 _record_of = Decoder(_Record).decode
 _change_of = Decoder(_Change).decode
-_session_of = Decoder(_Session).decode
 _arguments_of = Decoder(_Arguments).decode
 _shown_of = Decoder(_Shown).decode
 _text_of = Decoder(str).decode
@@ -151,25 +144,6 @@ def _change(replay: Replay, line: bytes, offset: int) -> bool:
     if isinstance(changes.updated, str):
         replay.metadata["lastUpdated"] = changes.updated
     return True
-
-
-def facts_of_session(
-    data: bytes, records: Sequence[Mapping[str, Any]], size: int
-) -> list[RecordFacts]:
-    """Return the facts about a legacy session's records, each of `size` bytes.
-
-    `data`: the session's JSON, in which the records are the messages.
-    """
-    try:
-        stored = _session_of(data).messages
-    except (MsgspecError, RecursionError, UnicodeError):
-        stored = []
-    if len(stored) != len(records):
-        return [facts_of(record, size) for record in records]
-    return [
-        usual_facts(message, size) or facts_of(record, size)
-        for message, record in zip(stored, records, strict=True)
-    ]
 
 
 def usual_facts(record: bytes | Raw, size: int) -> RecordFacts | None:
