@@ -232,6 +232,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     gate = tmp_path / "gate"
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         await me.queue("one", "two")
+        await me.sees("2 queued")
         await me.does("ctrl+q", "A run is still active", "the queue is kept")
         left = me.pane.run_shown
         assert left is not None
