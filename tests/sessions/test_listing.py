@@ -287,6 +287,8 @@ def test_a_list_that_has_changed_is_arranged_like_a_new_one() -> None:
         if change == "sessions":
             sessions = tuple(ANY[at] for at in sorted(chance.sample(range(len(ANY)), 5)))
             listing.prepare(sessions)
+            marks = MARKS[: chance.randrange(3)]
+            listing.mark({mark.session: mark for mark in marks})
             listing.replace_all(sessions)
         elif change == "marks":
             marks = MARKS[: chance.randrange(3)]

@@ -295,10 +295,11 @@ class Listing:
             prepared = self._entries_of(sessions)
         else:
             self._prepared = None
-            if prepared.marks is not self._marks:
-                prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
         self._orders, self._scope = prepared.orders, None
+        marks, self._marks = self._marks, prepared.marks
+        if marks is not prepared.marks:
+            self.mark(marks)
         self.has_several_agents = len(prepared.agents) > 1
 
     def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:

@@ -522,7 +522,7 @@ class ListSelection(KeyPart):
 
     @property
     def _listed(self) -> set[str]:
-        return self.keys & _keys(self._list.items)
+        return self.keys & _keys(self._list.items) if self.keys else set()
 
     def keep_listed(self) -> None:
         """Deselect sessions that aren't listed any more."""
