@@ -290,14 +290,14 @@ class Person:
 async def person(
     home: Path, size: tuple[int, int] = WIDE, config: Config | None = None, **start: Any
 ) -> AsyncIterator[Person]:
-    """The app on a store, read whole, with its first rows on the screen."""
+    """The app on a store, read whole, with its first rows on the screen; it takes keys."""
     app = GemtuiApp(Start(home=home, **start), config or Config(ready_minutes=0), clock=lambda: NOW)
     _listen(app)
     if size == BOTH:
         _TURNING.add(app)
     async with app.run_test(size=WIDE if size == BOTH else size) as pilot:
         somebody = Person(app, pilot)
-        await somebody.until(lambda: somebody.has_read)
+        await somebody.until(lambda: somebody.has_read and somebody.home.takes_keys)
         await pilot.pause()
         yield somebody
         drawn(app)

@@ -245,8 +245,8 @@ class ReadPane(Vertical):
             self.view.refresh_page()
             if marked is not None:
                 self._marked = None
-                self.view.close_find()
-                self.view.find(*marked)
+                if self.view.leave_find():
+                    self.view.find(*marked)
 
     @property
     def _is_loaded(self) -> bool:
@@ -420,8 +420,9 @@ class ReadPane(Vertical):
         self.post_message(self.SessionChanged())
 
     def _in_front(self, widget: Widget) -> None:
-        had_focus = self.has_focus_within
-        self.set_class(widget is not self.view, "-notice")
+        notice = self.query_one(NoticePane)
+        had_focus = notice.has_focus or self.view.has_focus
+        self.set_class(widget is notice, "-notice")
         if had_focus:
             widget.focus()
 

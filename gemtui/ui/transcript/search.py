@@ -484,6 +484,16 @@ class SearchedView(ScrollView, inherit_bindings=False):
         if self._bar is not None and self._bar.is_attached:
             self._bar.remove()
 
+    def leave_find(self) -> bool:
+        """End the search, unless its words are being typed; return whether it has ended.
+
+        Words that are typed while something else is loaded are meant for that.
+        """
+        is_typed = self._bar is not None and self._bar.has_focus_within
+        if not is_typed:
+            self.close_find()
+        return not is_typed
+
     async def handle_key(self, event: events.Key) -> bool:
         """Show a note if n or N is pressed without a search.
 

@@ -105,11 +105,11 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def show_page(self, page: Viewport) -> None:
-        """Show a page (the state of a transcript on screen), and end the search.
+        """Show a page (the state of a transcript on screen), and end a search that was made.
 
         It may be the page on which a different session was left.
         """
-        self.close_find()
+        self.leave_find()
         self._unselect()
         self.page, self.word = page, ""
         self.laid_out.clear()

@@ -15,6 +15,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_view import RawScreen
+from gemtui.ui.sessions import session_loader
 from gemtui.ui.sessions.session_loader import SessionLoader
 from tests.agent.test_detect import script
 from tests.patience import PATIENCE
@@ -213,6 +214,24 @@ async def test_dropped_messages_can_be_shown_and_keys_do_not_wait_for_them(
         gate.set()
         await me.sees("3 rewound (press . to hide)", "of 10")
         await me.does("full_stop", "of 7")
+
+
+async def test_what_is_searched_while_a_session_is_read_stays_in_the_search(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, gate = session_loader.read_first, threading.Event()
+
+    def slowly(loader: SessionLoader) -> Transcript:
+        gate.wait(PATIENCE)
+        return read(loader)
+
+    monkeypatch.setattr(session_loader, "read_first", slowly)
+    async with person(store, NARROW) as me:
+        await me.press("enter", *"/fi")
+        gate.set()
+        await me.sees("message 1 of 7")
+        await me.type("rst")
+        await me.sees("/ first", "1 of 1")
 
 
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
