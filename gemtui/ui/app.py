@@ -79,7 +79,7 @@ _COLLECTOR = (5_000, 10, 1_000)
 
 With the defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s, for
 a garbage collection that frees no memory. With 50,000 new objects, or a middle generation of
-200,000, a single collection takes 60 to 140 ms; as it is, 30 ms at most.
+200,000, a single collection takes 60 to 140 ms; as it is, about 50 ms at most.
 """
 
 
