@@ -112,7 +112,9 @@ async def planner(
     project.mkdir(exist_ok=True)
     async with person(home / ".gemini", size, config, project=project) as me:
         somebody = Planner(me.app, me.pilot)
-        await somebody.does("3", "[3 Policy]")
+        await somebody.press("3")
+        await somebody.on(PolicyScreen)
+        await somebody.until(lambda: somebody.pane.takes_keys)
         await somebody.until(lambda: somebody.pane.editor.begun.is_set())
         await somebody.until(lambda: somebody.pane.preview != CommandPreview())
         yield somebody
