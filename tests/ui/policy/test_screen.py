@@ -185,14 +185,15 @@ async def test_rules_are_moved_deleted_doubled_switched_off_and_all_of_it_taken_
         assert path.stat().st_mtime_ns == before
 
         await me.press("K", "end", "J")
+        await me.settled()
         assert not me.draft.changed
         await me.press("home", "down", "down", "K")
+        await me.is_told("Priority changed to 200")
         assert me.tools == ["run_shell_command", "write_file", "run_shell_command", "read_file"]
-        assert "Priority changed to 200" in me.said[-1]
         assert me.pane.main.rules.cursor == 1
         await me.press("J")
+        await me.until(lambda: me.pane.main.rules.cursor == 2)
         assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
-        assert me.pane.main.rules.cursor == 2
         await me.press("u", "u", "home")
 
         await me.press("d")
@@ -534,7 +535,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
         await me.sees("✓ allow")
         path.write_text(WORK)
         await me.until(lambda: len(me.draft.entries) == 4)
-        await me.press("d")
+        await me.does("d", "1 unsaved change")
         path.write_text(FIRST)
         await me.sees("changed on disk")
         assert len(me.draft.entries) == 3
@@ -542,7 +543,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
         await me.until(lambda: me.draft.document.text == FIRST)
 
         await me.press("u")
-        assert len(me.draft.entries) == 3
+        await me.until(lambda: len(me.draft.entries) == 3)
         path.write_text(FIRST + "\n")
         await me.sees("changed on disk")
         await asked_to_save("down down enter")

@@ -59,7 +59,7 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
         await choose(me, "rm -rf build")
         await me.does("enter", "Call details", "⊘ deny", "the call succeeded")
         await me.does("o", "[1 Sessions]", "rm -rf build")
-        assert getattr(me.view.page.block, "id", None) == "call-6"
+        await me.until(lambda: getattr(me.view.page.block, "id", None) == "call-6")
         await me.press("3")
         assert isinstance(me.app.screen, CallScreen)
         await me.press("escape", "escape", "escape")

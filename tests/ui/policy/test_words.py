@@ -51,5 +51,5 @@ async def test_examples_are_shown_and_kept_from_a_tried_call(home: Path) -> None
         await me.sees("Examples", "0 of 1 as expected", "got deny: allow run_shell_command")
         await me.does("t", "Try a call")
         await me.press("ctrl+g")
-        await me.until(lambda: "Added as an example, not saved yet: deny run_shell" in me.said[-1])
+        await me.is_told("Added as an example, not saved yet: deny run_shell")
         await me.does("escape", "1 of 2 as expected", "1 unsaved change")

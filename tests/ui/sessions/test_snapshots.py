@@ -244,7 +244,11 @@ async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, ascii: bool
         await (me.reads_as(snapshot) if ascii else me.looks_in_both_sizes(snapshot))
 
 
-async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion) -> None:
+async def test_what_a_session_asks(
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the store has no such session
+    monkeypatch.setattr(LiveQuestionScreen, "update_live", lambda screen, live: None)
     question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
         pid=4711,

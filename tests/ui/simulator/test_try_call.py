@@ -137,7 +137,7 @@ async def test_mode_and_situation_turn_the_answer_and_so_does_the_rule_that_woul
         await me.does("'npm space 'test", "mode default, headless", "⊘ deny  by built-in")
         await me.does("ctrl+t", "mode default, interactive", "? ask  by built-in")
         await me.does("ctrl+o ctrl+o ctrl+o", "mode yolo, interactive", "✓ allow  by built-in")
-        await me.does("ctrl+o ctrl+t", "mode default, headless", "⊘ deny")
+        await me.does("ctrl+o ctrl+t", "mode default, headless", "⊘ deny  by built-in")
 
         await me.does("ctrl+n", "A new rule", "npm test")
         await me.does("ctrl+s", "✓ allow  by rule 3", "1 new rule, not saved")
