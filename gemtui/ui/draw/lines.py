@@ -114,7 +114,7 @@ def _word() -> re.Pattern[str]:
 def wrap(pieces: Pieces, width: int) -> list[Line]:
     """Wrap pieces to lines of `width` cells, between words where possible."""
     if cell_len(plain(pieces)) <= width:
-        return [Line(_stripped(pieces))]
+        return [Line(stripped(pieces))]
     return list(_wrapped(pieces, width))
 
 
@@ -128,19 +128,19 @@ def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
     joints = [None, *(" " if text[cut - 1] == " " else "" for cut in breaks)]
-    return tuple([Line(_stripped(row), 0, joint) for row, joint in zip(rows, joints, strict=True)])
+    return tuple([Line(stripped(row), 0, joint) for row, joint in zip(rows, joints, strict=True)])
 
 
 def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
     """Wrap code or output to lines of `width` cells, at any character."""
     text = plain(pieces)
     if cell_len(text) <= width:
-        return [Line(_stripped(pieces))]
+        return [Line(stripped(pieces))]
     rows = _divide(pieces, list(_cell_breaks(text, 0, len(text), width)))
     return [
-        Line(_stripped(row), 0, "" if index else None)
+        Line(stripped(row), 0, "" if index else None)
         for index, row in enumerate(rows)
-        if not index or _stripped(row)
+        if not index or stripped(row)
     ]
 
 
@@ -155,7 +155,7 @@ def fit(pieces: Pieces, width: int, mark: str) -> Pieces:
         return ()
     text = plain(pieces)
     cut = next(_cell_breaks(text, 0, len(text), width - cell_len(mark)), len(text))
-    kept = _stripped(_divide(pieces, [cut])[0]) if cut else ()
+    kept = stripped(_divide(pieces, [cut])[0]) if cut else ()
     style = kept[-1].style if kept else pieces[0].style
     return (*kept, Piece(mark, style))
 
@@ -255,7 +255,7 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
     return [tuple(row) for row in rows]
 
 
-def _stripped(pieces: Pieces) -> Pieces:
+def stripped(pieces: Pieces) -> Pieces:
     """Remove the pieces' trailing spaces."""
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
@@ -279,7 +279,7 @@ def prefixed(
     before = first
     margin = width_of(first) if frame else 0
     for line in lines:
-        pieces = _stripped((*before, *line.pieces))
+        pieces = stripped((*before, *line.pieces))
         yield Line(pieces, margin + line.margin, line.joint, line.code, line.ground)
         if before is not rest:
             before = rest

@@ -51,6 +51,7 @@ from gemtui.ui.draw.lines import (
     flat,
     prefixed,
     spread,
+    stripped,
     tabless,
     width_of,
     wrap,
@@ -128,7 +129,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
         closing = ""
     beside = "".join(f"  {text}" for text in (words, closing) if text)
     left = (*left, Piece(beside, look[Role.MUTED])) if beside else left
-    title = spread(left, end, look.width, Piece(" ", look[Role.MUTED])) if end else left
+    title = spread(left, end, look.width, Piece(" ", look[Role.MUTED])) if end else stripped(left)
     side = (Piece(f"{look.glyphs.side} ", look[Role.BORDER]),)
     return [Line(title), *prefixed([*caution, *lines], side)], foldable
 

@@ -72,6 +72,11 @@ def test_a_card_is_drawn_as_promised(
     assert expected.get("flat", "") in whole, promise
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_the_title_of_a_call_without_a_name_ends_in_no_blank(name: str) -> None:
+    assert [strip.text for strip in drawn(called(name)).strips if strip.text.endswith(" ")] == []
+
+
 def test_a_long_path_keeps_its_end() -> None:
     assert title(FULL, 40) == "✓ replace  …s/some/folder/with/format.py"
 
