@@ -30,6 +30,7 @@ from gemtui.ui.kit.clean_widgets import (
 )
 from gemtui.ui.run.options_dialog import ChosenOptions, OptionsScreen
 from tests.hostile import ACTS
+from tests.patience import turns_until
 from tests.rows import each_row
 from tests.ui.quick_pilot import drawn
 
@@ -182,11 +183,11 @@ async def test_a_hostile_folder_can_be_run_in_and_what_is_wrong_with_it_is_seen(
         screen = OptionsScreen(AgentOptions(cwd=folder))
         await app.push_screen(screen, taken.append)
         await pilot.press("ctrl+s")
-        await app.workers.wait_for_complete()
-        await pilot.pause()
         if there:
+            await turns_until(lambda: taken)
             assert [each.options.cwd for each in taken if each] == [folder]
         else:
+            await turns_until(lambda: screen.query("#cwd-problem.-wrong"))
             assert not taken
             said = str(screen.query_one("#cwd-problem", Static).render())
             assert "evil ␛]0;owned␇[x" in said

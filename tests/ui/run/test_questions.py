@@ -88,6 +88,7 @@ async def somebody(
     folder = going_on(project, INIT, *(step.removeprefix("print:") for step in steps))
     async with person(home / ".gemini", size, project=project) as found:
         me = Asked(found.app, found.pilot)
+        await me.sees("2 Run ●")
         await me.does("2", "^c stop")
         me.pane.prompt.focus()
         yield me
@@ -442,6 +443,7 @@ async def test_they_stand_in_the_order_of_their_calls(
             await me.asked(number, "write_file", arguments=args, tool_use_id=f"t{at}")
         await me.sees("1 write_file 0.txt", "2 write_file 1.txt", "3 write_file 2.txt")
         await me.until(lambda: len(me.question.waiting) == 3)
+        await me.until(lambda: me.question.view.has_focus and me.question.view.accepts_keys)
         while me.shown != 2:
             await me.press("h")
             await me.until(lambda: me.shown)
