@@ -349,7 +349,9 @@ async def test_keys_elsewhere_answer_nothing_and_a_key_held_down_answers_one_que
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asks(1)
-        for keys in (["r", "escape"], ["e", "escape"], ["question_mark", "y", "n", "escape"]):
+        for opens, *keys in (["r", "escape"], ["e", "escape"], ["question_mark", *"yn", "escape"]):
+            await me.press(opens)
+            await me.until(lambda: me.app.screen is not me.pane)
             await me.press(*keys)
             await me.until(lambda: me.app.screen is me.pane)
             await me.ready(1)
