@@ -46,6 +46,7 @@ class Queuer(Runner):
 
     async def listed(self) -> None:
         """Open the list of what waits."""
+        await self.until(lambda: self.pane.can("queue"))
         await self.press("ctrl+r")
         await self.on(QueueScreen)
 

@@ -77,6 +77,7 @@ async def test_no_cli_waits_while_a_run_works(home: Path, project: Path, fake_cl
         first = await one_waits(me)
         await me.press("enter")
         await me.until(lambda: not waiting())
+        await me.until(lambda: me.pane.prompt.text == "" and not me.pane.asking)
         await me.type("go on")
         await me.does("enter", "1 queued")
         assert me.pane.readying.wanted() is None
