@@ -500,7 +500,8 @@ async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) 
     path.write_text(FIRST)
     async with planner(home) as me:
         await me.does("f", "Gemini CLI's own folder")
-        await me.does("enter", "✓ allow", "Gemini CLI's own")
+        await me.press("enter")
+        await me.until(lambda: me.app.screen is me.pane)
         await me.does("space ctrl+s", "Save mine.toml?")
         await me.press("escape")
         assert path.read_text() == FIRST
@@ -567,14 +568,15 @@ async def test_other_panes_keep_the_draft_and_quitting_asks_about_it(home: Path)
         await me.press("enter")
         await me.fill(priority="250")
         await me.does("ctrl+s", "+priority = 250", "−priority = 300")
-        await me.does("1", "3 Policy *")
-        await me.press("3")
+        await me.does("1", "[1 Sessions]", "3 Policy *")
+        await me.does("3", "[3 Policy *]")
         assert me.draft.changed
 
         await me.does("ctrl+q", "work has unsaved changes")
         await me.press("escape")
+        await me.lacks("work has unsaved changes")
         assert me.app.is_running
-        await me.does("ctrl+q", "unsaved changes")
+        await me.does("ctrl+q", "work has unsaved changes")
         await me.press("down", "enter")
         await me.until(lambda: path.read_text() == WORK.replace("300", "250") and me.app._exit)
 

@@ -8,7 +8,7 @@ from gemtui.policy.engine.decide import Engine
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.policy.screen import PolicyScreen
-from gemtui.ui.simulator.calls import CallScreen
+from gemtui.ui.simulator.calls import CallScreen, MatchingCallsScreen
 from gemtui.ui.simulator.history import PolicyHistoryScreen
 from tests.ui.histories import Trier, write_history
 from tests.ui.people import BOTH, WIDE, person
@@ -55,7 +55,9 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path) -> None:
 
         await me.does("h", "History", "8 calls in 2 sessions")
         await choose(me, "deny")
-        await me.does("enter", "rm -rf build", "npm test")
+        await me.press("enter")
+        await me.on(MatchingCallsScreen)
+        await me.sees("rm -rf build", "npm test")
         await choose(me, "rm -rf build")
         await me.does("enter", "Call details", "⊘ deny", "the call succeeded")
         await me.does("o", "[1 Sessions]", "rm -rf build")

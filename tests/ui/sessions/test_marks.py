@@ -182,7 +182,7 @@ async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path
         await me.type("is:archived")
         await me.until(lambda: titles(me) == [gone.title])
         await me.sees("archived")
-        await me.does("escape full_stop", "archived")
+        await me.does("escape full_stop", "including hidden", "archived")
         assert me.rows.highlight(gone)
         await me.press("A")
         await me.is_told("Unarchived")

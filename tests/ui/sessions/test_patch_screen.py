@@ -140,7 +140,9 @@ async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> Non
         await me.sees("Let it wane")
         await me.press("E")
         await me.is_told("this session's project folder")
-        await me.does("w", "1 file")
+        await me.press("w")
+        await me.on(FilesScreen)
+        await me.sees("1 file")
         await me.press("ctrl+s")
         await me.is_told("this file's project folder")
 

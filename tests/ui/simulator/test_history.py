@@ -85,7 +85,9 @@ async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
         await me.does("w", "This project, since yesterday")
         await me.does("down enter", "7 calls in 1 session", "since yesterday")
         await me.does("w", "Choose the calls")  # the cursor is on those that are shown
-        await me.does("down enter", ", the last 7 days")
+        await me.press("down", "enter")
+        await me.lacks("Choose the calls")
+        await me.sees(", the last 7 days")
         await me.does("w", "Choose the calls")
         await me.does("end enter", "Choose a session", "Look around", "Read a page")
         await me.does("/ 'look enter", 'session "Look around"', "1 call in 1 session")
