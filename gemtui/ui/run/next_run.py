@@ -200,7 +200,8 @@ class NextRun(RunPart):
         for worker in list(self.screen.workers):
             if worker.group in (_KEPT, _USUAL, _AGENT):
                 with suppress(WorkerCancelled, WorkerFailed):  # a failure has been reported
-                    await worker.wait()
+                    # without the shield, a cancelled start would pass for a cancelled worker
+                    await asyncio.shield(worker.wait())
 
     # --- permissions ---------------------------------------------------------------------------
 

@@ -24,11 +24,13 @@ from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import config_file, make_own_folder, runs_dir, state_dir
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.before_run import Report
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.review.screen import ReviewScreen
+from gemtui.ui.run import next_run
 from gemtui.ui.run.end_card import EndRows
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage, ToolEnd, only_running_call
@@ -777,6 +779,27 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         assert (screen.options.approval_mode, screen.options.model) == (None, None)
         await me.does("ctrl+c ctrl+c", "◌ interrupted")
     assert (await left.run.wait()).aborted
+
+
+async def test_a_run_that_is_stopped_while_its_options_are_read_never_starts(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cli(START, "wait")
+    report, may_end = next_run.before_run_report, threading.Event()
+
+    def slowly(options: AgentOptions) -> Report:
+        may_end.wait(PATIENCE)
+        return report(options)
+
+    monkeypatch.setattr(next_run, "before_run_report", slowly)
+    async with runner(home, project) as me:
+        await me.ask("a long one")
+        await me.sees("starting Gemini CLI…")
+        await me.does("ctrl+q", "A run is still active.", "a long one")
+        await me.press("down", "down", "enter")
+        may_end.set()
+        await me.until(lambda: me.app._exit)
+    assert not list_runs(runs_dir())
 
 
 @pytest.mark.parametrize("stop", [True, False], ids=["stop", "leave"])
