@@ -24,13 +24,12 @@ from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import config_file, make_own_folder, runs_dir, state_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.before_run import Report
+from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.review.screen import ReviewScreen
-from gemtui.ui.run import next_run
 from gemtui.ui.run.end_card import EndRows
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage, ToolEnd, only_running_call
@@ -785,13 +784,13 @@ async def test_a_run_that_is_stopped_while_its_options_are_read_never_starts(
     home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_cli(START, "wait")
-    report, may_end = next_run.before_run_report, threading.Event()
+    may_end = threading.Event()
 
     def slowly(options: AgentOptions) -> Report:
         may_end.wait(PATIENCE)
-        return report(options)
+        return before_run_report(options)
 
-    monkeypatch.setattr(next_run, "before_run_report", slowly)
+    monkeypatch.setattr("gemtui.ui.run.next_run.before_run_report", slowly)
     async with runner(home, project) as me:
         await me.ask("a long one")
         await me.sees("starting Gemini CLI…")
