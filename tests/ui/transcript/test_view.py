@@ -332,6 +332,8 @@ async def test_hits_come_and_go_with_their_messages_and_another_session_ends_the
         assert app.view.index < app.view.total
 
         await pilot.press("slash")
+        app.view.focus()
+        await until(pilot, lambda: app.view.has_focus)
         app.view.show(long_talk(2).now(), fresh=True)
         await pilot.pause()
         assert app.view.found.query == ""
