@@ -50,7 +50,9 @@ def rows(folder: Path, sessions: int, repeat: int) -> Iterator[Row]:
     """
     yield from _rows(_with_rules(folder), _policy, repeat)
     yield from _rows(
-        _with_sessions(folder, sessions), partial(_list, f"{sessions:,} sessions", "newest"), repeat
+        _with_sessions(folder, sessions),
+        partial(_list, f"{sessions:,} sessions", "hidden (.)", ""),
+        repeat,
     )
     yield from _rows(folder / "growing", _growing, repeat)
 
@@ -59,7 +61,9 @@ def many(folder: Path, repeat: int) -> Iterator[Row]:
     """The longest stops in a list of many small sessions; making them takes some minutes."""
     home = store_in(folder, MANY, make_many)
     fill_cache(home)
-    yield from _rows(home, partial(_list, f"{MANY:,} small sessions", f"{MANY:,} ·"), repeat)
+    yield from _rows(
+        home, partial(_list, f"{MANY:,} small sessions", f"{MANY:,} ·", "oldest first"), repeat
+    )
 
 
 def _rows(home: Path, do: _Do, repeat: int) -> Iterator[Row]:
@@ -125,22 +129,22 @@ def _with_sessions(folder: Path, sessions: int) -> Path:
     return home
 
 
-def _list(name: str, listed: str, app: _Watched, _home: Path) -> dict[str, float]:
+def _list(name: str, listed: str, order: str, app: _Watched, _home: Path) -> dict[str, float]:
     """The list of many sessions: read, grouped, reversed, narrowed; and the run pane.
 
     `name`: what they are called in the rows. `listed`: what the screen shows once the sessions are
-    listed.
+    listed. `order`: what it then shows of the reversed order, if there is room for that.
     """
     app.terminal.shows(listed)
     found = {f"{name} listed": app.longest()}
     for what, shown, *keys in (
         ("grouped", "", "g"),
         ("ungrouped", "", "g"),
-        ("reversed", "oldest first", "S"),
+        ("reversed", order, "S"),
         ("counted", "of it cached", "t"),
-        ("no longer counted", "oldest first", ESCAPE),
+        ("no longer counted", order, ESCAPE),
         ("narrowed", "inside sessions: ", "/", "p", "a"),
-        ("all again", "oldest first", ESCAPE),
+        ("all again", order, ESCAPE),
         ("left for the run pane", "", ENTER, "2"),
     ):
         app.terminal.press(*keys)
